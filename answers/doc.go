@@ -1,4 +1,3 @@
-// Package answers examines what a server answered: the form of every natural answer,
-// and whether the answer to a task is right. It is pure: texts go in, findings come
-// out.
+// Package answers examines what a server answered: the form of every natural answer, and whether
+// the answer to a task is right. It only takes texts and returns findings.
 package answers

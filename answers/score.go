@@ -14,19 +14,18 @@ import (
 // Matches lists the ways to compare an answer with the right one.
 var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "tool_call"}
 
-// Rule says when an answer is right.
+// Rule decides whether an answer is right.
 type Rule struct {
 	Match   string         // one of Matches; "" if Pattern decides
-	Pattern *regexp.Regexp // its last match contains the answer
+	Pattern *regexp.Regexp // matches text that contains the answer; the last match counts
 	Group   int            // the group of Pattern that is used; 0 means the whole match
 }
 
-// NeedsAnswer reports whether a data set must contain the right answer for this rule.
+// NeedsAnswer reports whether the rule needs the right answer in the data set.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
 // Right reports whether an answer is right. want is the right answer as JSON. form holds what was
-// found about the form of the answer. If a model writes its reasoning into the text, everything up
-// to the last </think> is ignored.
+// found about the answer's form. Reasoning in the text is ignored, up to the last </think>.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -60,7 +59,7 @@ func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Fou
 	return metric.No
 }
 
-// found returns the content of the pattern's last match.
+// found returns the text in the pattern's last match.
 func (r Rule) found(text string) string {
 	all := r.Pattern.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
@@ -69,8 +68,8 @@ func (r Rule) found(text string) string {
 	return strings.TrimSpace(all[len(all)-1][r.Group])
 }
 
-// plain returns a right answer as text. A JSON string loses its quotes; any other value stays as it
-// is.
+// plain returns a right answer as text. A JSON string loses its quotes, and other values stay as
+// they are.
 func plain(want json.RawMessage) string {
 	var s string
 	if json.Unmarshal(want, &s) == nil {
@@ -81,7 +80,7 @@ func plain(want json.RawMessage) string {
 
 var numbers = regexp.MustCompile(`-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?`)
 
-// lastNumber returns the last number in a text. Thousands may be separated by commas.
+// lastNumber returns the last number in a text. Commas may separate thousands.
 func lastNumber(text string) (*big.Rat, bool) {
 	all := numbers.FindAllString(text, -1)
 	if len(all) == 0 {
@@ -96,9 +95,9 @@ var (
 	letters  = regexp.MustCompile(`\b([A-J])\b`)
 )
 
-// choice returns the letter that an answer to a multiple-choice question names. It first looks
-// after the last word "answer", "choice" or "option", and then at the beginning of the answer. If
-// there is no letter, it takes the last single letter from A to J.
+// choice returns the letter that an answer to a multiple-choice question chooses. It looks for a
+// letter after the last word "answer", "choice" or "option", and then at the beginning of the
+// answer. If neither has one, it takes the last single letter from A to J.
 func choice(text string) string {
 	for _, pattern := range []*regexp.Regexp{answered, opened, letters} {
 		if all := pattern.FindAllStringSubmatch(text, -1); len(all) > 0 {
@@ -108,14 +107,13 @@ func choice(text string) string {
 	return ""
 }
 
-// same reports whether a value equals the wanted value want, as JSON. If want is empty, any value
-// is accepted.
+// same reports whether got equals the JSON value want. If want is empty, any value is equal.
 func same(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true
 	}
 	v, ok := value(string(want))
-	// The data set may contain the JSON value as a string.
+	// The data set may give the JSON value as a string that contains JSON.
 	if text, quoted := v.(string); quoted {
 		if inner, isJSON := value(text); isJSON {
 			v = inner
@@ -124,7 +122,8 @@ func same(got any, want json.RawMessage) bool {
 	return ok && jsonschema.Equal(got, v)
 }
 
-// calls reports whether the first tool call is the wanted call want: {"name": …, "arguments": {…}}.
+// calls reports whether the first tool call equals want, which has the form {"name": …,
+// "arguments": {…}}.
 func calls(made []Call, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

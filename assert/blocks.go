@@ -8,32 +8,33 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// With at least leastRounds rounds, or leastBlocks blocks, their differences show how much the
-// requests of a level depend on each other.
+// With at least this many rounds or blocks, their differences show how much requests of a level
+// depend on each other.
 const (
 	leastRounds = metric.LeastRounds
 	leastBlocks = 10
 )
 
-// block is a round, or a stretch of a round that is at least one wave long. A wave is the number of
-// requests in flight at the same time, which share their batches.
+// block is a whole round, or a part of a round that lasts at least one wave. A wave is a group of
+// requests that are in flight at the same time.
 type block struct {
 	round   *metric.Round
 	samples []*metric.Sample // measured requests, in order of start
 	lost    int              // due requests without a sample
-	// part is the number of this block among the parts into which the round's window is divided.
+	// The window of the round is divided into parts blocks. part is the index of this block among
+	// them.
 	part, parts int
 }
 
-// evidence holds a level's requests in blocks.
+// evidence holds a level's requests, divided into blocks.
 type evidence struct {
 	level  *metric.Level
 	blocks []block
-	rounds bool // the blocks are whole rounds
-	// sound reports whether there are enough blocks for their spread to be used.
+	rounds bool // each block is a whole round
+	// sound reports whether there are enough blocks to judge by the spread between them.
 	sound bool
-	// waves is the number of waves in the level. If a level has too few blocks, each wave counts as
-	// one request.
+	// waves is the number of waves in the level. In a level with too few blocks, each wave counts
+	// as one request.
 	waves int
 	n     int // requests, including lost ones
 }
@@ -82,8 +83,8 @@ func gather(l *metric.Level) evidence {
 	return e
 }
 
-// atOnce returns the number of requests that share their batches. For users it returns 1, because
-// most users are thinking and the number in flight is unknown.
+// atOnce returns how many requests share their batches. For users it returns 1: most users think,
+// and nobody knows how many have a request in flight.
 func atOnce(l *metric.Level) int {
 	if l.Kind == metric.Users {
 		return 1
@@ -91,7 +92,7 @@ func atOnce(l *metric.Level) int {
 	return l.AtOnce()
 }
 
-// String names the blocks: "5 rounds", "10 blocks of one round".
+// String describes the blocks, such as "5 rounds" or "10 blocks of one round".
 func (e evidence) String() string {
 	noun := "blocks"
 	if e.rounds {
@@ -103,8 +104,8 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth returns how many independent requests one further request would add: 1, or less if requests
-// depend on each other. The parameter effective is the number of independent requests so far.
+// worth returns how many independent requests one more request adds. It is 1, or less if requests
+// depend on each other. effective is the number of independent requests so far.
 func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
@@ -112,8 +113,8 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many further requests would decide a verdict. The result words also has the time
-// that these requests take. The result requests is -1 if no number of requests would decide it.
+// more returns how many more requests would decide a verdict; -1 if no number would. words says the
+// same in words, with the time that the requests take.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a warm server; more requests would not help", -1
@@ -133,8 +134,8 @@ func (e evidence) more(total float64) (words string, requests int) {
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting returns how long the given number of requests takes at the level's pace, such as ", 15
-// min"; "" if less than a minute.
+// lasting returns the time for the given number of requests at the level's pace, such as ", 15
+// min". It returns "" if that is less than a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
 		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {
@@ -144,8 +145,8 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds returns the total time of the level's rounds. If the rounds divide one window, each ends
-// where the next begins, even if its last request ended later.
+// seconds returns the total time of the level's rounds. If a window is divided into rounds, a round
+// ends where the next begins, even if its last request ends later.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
@@ -159,8 +160,8 @@ func (e evidence) seconds() float64 {
 	return sum
 }
 
-// stretches returns, for each block, its part of its round's window. A block without a window is
-// left out.
+// stretches returns the part of the round's window that each block covers. It skips blocks without
+// a window.
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {

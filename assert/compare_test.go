@@ -14,13 +14,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duel describes a comparison for a test: rounds of requests on each side.
+// duel describes a comparison between two servers for a test.
 type duel struct {
 	rounds, perRound int
-	// control and candidate return the TTFT of request i of a round, in seconds; nil means 1 s for
-	// every request.
+	// control and candidate return the TTFT of request i of a round, in seconds. If they are nil,
+	// every request has a TTFT of 1 s.
 	control, candidate func(round, i int) float64
-	// controlFails and candidateFails report whether request i of a round fails; nil means none.
+	// controlFails and candidateFails report whether request i of a round fails; nil: no request
+	// fails.
 	controlFails, candidateFails func(round, i int) bool
 	restart                      plan.Restart
 	policy                       plan.Policy
@@ -68,8 +69,8 @@ func (d duel) make() (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// tolerate returns a claim that tolerates changes such as "ttft p95 +10%", and improve returns one
-// that asks for them.
+// tolerate returns a claim that tolerates changes such as "ttft p95 +10%". improve returns a claim
+// that requires such changes.
 func tolerate(changes ...string) *plan.Claim { return claimOf(false, changes) }
 func improve(changes ...string) *plan.Claim  { return claimOf(true, changes) }
 
@@ -93,8 +94,8 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy returns TTFTs of about factor seconds. Single requests vary by 20 %, and rounds by the
-// share in the parameter rounds.
+// noisy returns TTFTs of about factor seconds. Requests vary by 20 %, and rounds by the share that
+// is given.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	shift, last := 0.0, -1
@@ -118,14 +119,14 @@ func TestCompare(t *testing.T) {
 		duel
 		want    Outcome // of the first requirement
 		overall Outcome
-		says    string // a part of the verdict's message, needs or notes
+		says    string // text in the verdict's message, needs or notes
 	}{
 		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "ttft p95 1 s → 1 s, +0.00%"},
 		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
 		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
 		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
-		// The logarithmic changes alternate between ln 1.3 and ln 0.9. Their mean is 0.0785 and
-		// their standard deviation is 0.1966. With t(7, 95%) = 1.895 the interval is ±0.1317.
+		// The changes alternate between ln 1.3 and ln 0.9. Their mean is 0.0785, and their standard
+		// deviation is 0.1966. With t(7, 95%) = 1.895 the interval is 0.0785 ± 0.1317.
 		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -5.2% to +23%)"},
 		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
 		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
@@ -143,11 +144,11 @@ func TestCompare(t *testing.T) {
 		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
 		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
 		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
-		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 signs agree. By
-		// chance that happens with probability 1/256.
+		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 rounds are worse.
+		// By chance that happens with probability 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
-		// A failed request decides the p95 in half of the rounds. Four of eight signs decide
-		// nothing.
+		// A failed request decides the p95 in half of the rounds. So four of eight signs are
+		// negative, which decides nothing.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
 		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
@@ -166,8 +167,7 @@ func TestCompare(t *testing.T) {
 		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control was stopped"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
-		// The control has no value of this metric, so the required change cannot be judged, which
-		// is an error.
+		// The control has no value of prefill_speed. The change is required, so this is an error.
 		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -228,7 +228,8 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
-// The comparison shows the same values of both sides as the tables of levels, from all requests.
+// A comparison shows the same values of both servers as the tables of their levels: values over all
+// requests.
 func TestCompareShowsTheLevels(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(round, i int) float64 { return 1 + float64(round*i)/100 }, claims: []*plan.Claim{tolerate("ttft p95 +10%", "throughput -5%", "success rate -2pp")}}.make()
 	for _, c := range Judge(p, run, Options{}).Comparisons[0].Changes {
@@ -244,8 +245,8 @@ func TestCompareShowsTheLevels(t *testing.T) {
 	}
 }
 
-// If the generator was late in a round, the round's pair is left out once it was measured again. A
-// disturbed round that remains must not decide the verdict.
+// If the generator was late in a round, the round is measured again, and its first pair is left
+// out. A disturbed round that remains must not decide the verdict.
 func TestCompareDisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
@@ -286,13 +287,13 @@ func TestCompareDisturbed(t *testing.T) {
 		says   string
 	}{
 		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on a"},
-		// If round 8 is left out, the candidate is 10 % slower.
+		// Without round 8 the candidate is 10 % slower.
 		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on a; this, and not the server, may have decided the verdict"},
 		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
 		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
 		{"a pass that slots which idled need not explain", duel{}, idling(1), Pass, "the slots were busy for 90% of the window (required 95%) in round 8 on b"},
-		// If round 8 is left out, the candidate is 10 % slower.
+		// Without round 8 the candidate is 10 % slower.
 		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: the slots were busy for 90%"},
 		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: the slots were busy for 90%"},
 		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "this, and not the servers, may be why the verdict is undecided"},
@@ -329,7 +330,7 @@ func TestCompareDisturbed(t *testing.T) {
 	}
 }
 
-// A pull request that changes no server does not fail.
+// A comparison in which no server changed does not fail.
 func TestCompareNothingChanged(t *testing.T) {
 	p, _ := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	p.Servers = p.Servers[1:]
@@ -345,8 +346,8 @@ func TestCompareNothingChanged(t *testing.T) {
 	}
 }
 
-// The looks share the allowed error. With two looks the half width of the interval is t(7,
-// 97.5%)·s/√8, and with one look t(7, 95%)·s/√8.
+// The looks share the allowed error. With two looks the interval is ±t(7, 97.5%)·s/√8, with one
+// look ±t(7, 95%)·s/√8.
 func TestCompareLooks(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
 	width := func() float64 {
@@ -363,7 +364,7 @@ func TestCompareLooks(t *testing.T) {
 	}
 }
 
-// A stored control is not paired with the candidate's rounds, and a note says so.
+// Rounds of a stored control have no partners among the candidate's rounds. A note says so.
 func TestCompareStored(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	stored := &metric.Run{ID: "old", Servers: run.Servers[:1], Levels: run.Levels[:1]}
@@ -390,8 +391,8 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
-// If a failed request decides a percentile of the stored control, the values of its rounds have no
-// mean. Then the rounds of both sides are compared in pairs, and a sign test decides.
+// If a failed request decides a percentile in a round, the rounds of the stored control have no
+// mean. Then each round is compared with one of the candidate, and a sign test decides.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
 	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
@@ -403,16 +404,17 @@ func TestCompareStoredFailures(t *testing.T) {
 		want               Outcome
 		message, needs     string
 	}{
-		// More failed requests make a percentile worse, so the candidate is worse in all 8 pairs.
-		// By chance that happens with probability 1/256.
+		// A failed request makes a percentile worse. So the candidate is worse in all 8 pairs,
+		// which happens by chance with probability 1/256.
 		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
 		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
-		// In every other pair the candidate takes 0.99 to 1.01 times as long, which is within the
-		// limit of 1.1.
+		// In all other pairs the candidate takes 0.99 to 1.01 times as long as the control. The
+		// limit is 1.1.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
-		// The candidate is within its limit in 5 of 8 pairs. By chance that happens with probability 37%.
+		// The candidate is within its limit in 5 of 8 pairs. That many happen by chance with
+		// probability 37 %.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
-		// If a failed request decides the percentile on both sides, neither side is known to be
+		// A failed request decides the percentile on both sides, so it is unknown which side is
 		// worse.
 		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {
@@ -431,7 +433,7 @@ func TestCompareStoredFailures(t *testing.T) {
 	}
 }
 
-// If the control passes at no level, the candidate cannot lose capacity. It can only gain.
+// If the control passes at no level, the candidate cannot lose capacity. It can only gain some.
 func TestCompareCapacityFromNothing(t *testing.T) {
 	for _, row := range []struct {
 		name                     string
@@ -443,17 +445,17 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}{
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to hold 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
-		// The control's capacity is below 4, so it may be 3, and so may the candidate's. The
-		// candidate must hold ⌈3 · 1.1⌉ = 4.
+		// The control's capacity is below 4, so it may be 3. The candidate must then hold ⌈3 · 1.1⌉
+		// = 4. It fails at 4, but the control may also hold less than 3.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to hold 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to hold 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to hold 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to hold 2"},
 		// The control's capacity is below 11, so it may be 10. The candidate must then hold ⌈10 ·
-		// 0.9⌉ = 9.
+		// 0.9⌉ = 9 requests in flight.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to hold 9, fails at 12"},
-		// The control's capacity may be 0. Then the candidate has nothing to lose, and the claim
-		// judges nothing.
+		// If the control's capacity is 0, the candidate cannot lose capacity. So the claim is an
+		// error.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -480,7 +482,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}
 }
 
-// A comparison that the user excluded is skipped, and the whole verdict is partial.
+// If the user excludes a comparison, it is skipped, and the verdict on the run is partial.
 func TestComparePartial(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	for i, l := range run.Levels {
@@ -492,7 +494,7 @@ func TestComparePartial(t *testing.T) {
 	}
 }
 
-// Thresholds are judged on the candidate only.
+// The thresholds of the plan apply to the candidate only.
 func TestCompareJudgesTheCandidate(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(int, int) float64 { return 5 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{"4"}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "p95 < 2s")}}}
@@ -508,10 +510,10 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A change that would fail alone may be undecided if many facts are tested together. Changes that
-// measure the same fact, that hold by far, or that only warn, do not count as further facts.
+// If a plan tests many facts at once, a change that would fail alone may be undecided. A change
+// that repeats a fact, holds by far or only warns does not count as a further fact.
 func TestCompareCorrects(t *testing.T) {
-	// The change is slightly beyond its limit; its p-value is about 0.03.
+	// The change is slightly above its limit, with a p-value of about 0.03.
 	claims := func(more ...string) []*plan.Claim {
 		return []*plan.Claim{tolerate(append([]string{"ttft mean +10%"}, more...)...)}
 	}
@@ -542,7 +544,7 @@ func TestCompareCorrects(t *testing.T) {
 	}
 }
 
-// The decision table shows for which workloads the candidate is better.
+// The table of decisions shows for which workloads the candidate is better.
 func TestCompareDecides(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01)}
 	for _, row := range []struct {
@@ -554,7 +556,7 @@ func TestCompareDecides(t *testing.T) {
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
 		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
-		// The candidate is worse than the control, but within the tolerances.
+		// The candidate is worse, but less than the plan tolerates.
 		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
@@ -565,8 +567,8 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
-	// A change that only warns is not a requirement. Whether the candidate is better is decided by
-	// E2E, the time of a whole request.
+	// A change that only warns is not required. e2e, the time of a whole request, decides whether
+	// the candidate is better.
 	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
@@ -576,8 +578,7 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
-// A round whose change is far from that of every other round gets a note. It is judged in the same
-// way.
+// A round whose change is far from the changes in all other rounds gets a note, but still counts.
 func TestCompareOutliers(t *testing.T) {
 	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft mean +10%")}}
 	candidate := noisy(4, 1, 0.01)
@@ -603,7 +604,7 @@ func TestCompareOutliers(t *testing.T) {
 	}
 }
 
-// The first request after a start is reported separately.
+// The report states the TTFT of the first request after a start separately.
 func TestCompareCold(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
@@ -645,7 +646,7 @@ func TestCompareTold(t *testing.T) {
 		says  string
 	}{
 		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, Pass, "300 ms → 300 ms"},
-		// The candidate's mean (0.4 + 0.8)/2 is twice the control's mean (0.2 + 0.4)/2.
+		// The candidate's mean of (0.4 + 0.8)/2 s is twice the control's mean of (0.2 + 0.4)/2 s.
 		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
 		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only its mean can be compared"},
 		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no queue_wait mean"},
@@ -656,7 +657,7 @@ func TestCompareTold(t *testing.T) {
 		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			// The plan also requires a change that always passes.
+			// The plan also requires a second change, which always passes.
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
 			row.tell(run.Levels[0], run.Levels[1])
 			v := Judge(p, run, Options{})
@@ -667,8 +668,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside simulates a comparison with both servers at the same time. On the second set of GPUs every
-// time is multiplied by the parameter cards, whichever server runs there.
+// beside simulates a comparison with both servers at the same time. Every time on the second set of
+// GPUs is multiplied by cards, for either server.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -693,7 +694,8 @@ func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	return p, run
 }
 
-// If one GPU is 10 % slower than the other, that neither looks like a regression nor hides one.
+// One GPU may be 10 % slower than the other. This must not look like a regression, and must not
+// hide one.
 func TestCardsCancel(t *testing.T) {
 	for _, row := range []struct {
 		name             string
@@ -712,8 +714,8 @@ func TestCardsCancel(t *testing.T) {
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
 			}
-			// Over two rounds the difference between the GPUs cancels in the mean of
-			// ln(candidate/control). The candidate's own change remains.
+			// The servers swap GPUs, so the difference between the GPUs cancels over two rounds in
+			// the mean of ln(candidate/control). The candidate's own change remains.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
 					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
@@ -721,9 +723,8 @@ func TestCardsCancel(t *testing.T) {
 			}
 		})
 	}
-	// Rounds in which the servers swap GPUs are not independent units, even if the plan no longer
-	// asks for that. Otherwise the difference between the GPUs would count as variation of the
-	// change.
+	// If servers swap GPUs between rounds, rounds are not independent units. This still holds when
+	// the plan no longer asks for the swap.
 	p, run := beside(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
@@ -731,7 +732,7 @@ func TestCardsCancel(t *testing.T) {
 	}
 }
 
-// A comparison does not pass if its record does not show that the servers swapped GPUs.
+// A comparison does not pass unless its record shows that the servers swapped GPUs.
 func TestCardsThatDoNotCancel(t *testing.T) {
 	for _, row := range []struct {
 		name   string

@@ -8,9 +8,11 @@ import (
 )
 
 func TestSlope(t *testing.T) {
-	// The values are 10, 12, 12, 12 and 14, with mean 12. The slope is (−2·−2 + −1·0 + 0 + 1·0 +
-	// 2·2)/10 = 0.8 per step. The residuals are −0.4, 0.8, 0, −0.8 and 0.4, so their variance s² is
-	// 1.6/3. Then t = 0.8/√(0.5333/10) = 3.464, and p = 0.0405 with 3 degrees of freedom.
+	// The values 10, 12, 12, 12 and 14 have the mean 12. Their slope is (−2·−2 + −1·0 + 0 + 1·0 +
+	// 2·2)/10 = 0.8 per step.
+	//
+	// The residuals −0.4, 0.8, 0, −0.8 and 0.4 have the variance s² = 1.6/3. The slope's t
+	// statistic is 0.8/√(0.5333/10) = 3.464, so p = 0.0405 with 3 degrees of freedom.
 	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
 	if !ok || math.Abs(change-0.8*4) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
 		t.Errorf("slope = %v, p = %v, %v", change, p, ok)
@@ -34,13 +36,13 @@ func TestDrift(t *testing.T) {
 		says  []string
 	}{
 		{"steady", shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return noise() }}, nil},
-		// TTFT grows from 1 to 1.9 s, and the rest of an answer takes 0.2 s. E2E therefore grows
-		// from 1.2 to 2.1 s, by 75%. The drift is fitted to the logarithm, which is not quite a
-		// line, so the result is near 75%.
+		// TTFT grows from 1 to 1.9 s, and the rest of an answer takes 0.2 s. So e2e grows from 1.2
+		// to 2.1 s, by 75%. The drift is a line that is fitted to logarithms, so the result is only
+		// near 75%.
 		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 7", "from the first of 10 rounds to the last"}},
 		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
-		// Before the server is warm, E2E is 4.2 s instead of 1.2 s. The note never states a higher
-		// ratio.
+		// While the server warms up, e2e is 4.2 s instead of 1.2 s. The note may state no higher
+		// ratio than that.
 		{"a server that warms up", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 			if r < 3 {
 				return 4 * noise()
@@ -74,7 +76,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// If there is no drift, a note may be wrong in 1% of the levels in each direction.
+	// Without drift, in each direction at most 1% of the levels may have a note.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())
@@ -85,7 +87,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// If a server was slow while it warmed up, more requests would not help.
+// If a server was slow only while it warmed up, more requests would not help to decide.
 func TestWarmingNeeds(t *testing.T) {
 	warms := shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 		if r < 2 {

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asserts judges the assert blocks, whose conditions compare point estimates.
+// asserts judges the assert blocks. Their conditions use point estimates.
 func (j *judge) asserts() {
 	if len(j.promised.Asserts) == 0 {
 		return
@@ -29,19 +29,18 @@ func (j *judge) asserts() {
 			v.Outcome, v.Message = condition(a, result)
 		}
 		if v.Outcome == Error && j.partial {
-			// The condition may refer to a case that was left out, so only a run of all cases can
-			// decide it.
+			// The condition may need a case that was left out. So this run cannot decide it.
 			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
 	}
 }
 
-// condition evaluates one assert block. It passes if the condition is true. If the condition is
-// false, it fails with the author's message. Anything else is an error.
+// condition evaluates one assert block. The outcome is a pass if the condition is true. If it is
+// false, the outcome is a fail with the author's message. Anything else is an error.
 func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
 	defer func() {
-		// cty panics on arithmetic such as ∞ − ∞.
+		// cty panics on arithmetic without a result, such as ∞ − ∞.
 		if r := recover(); r != nil {
 			outcome, message = Error, fmt.Sprintf("the condition could not be evaluated: %v", r)
 		}
@@ -86,7 +85,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	return Fail, failure(a, ctx)
 }
 
-// failure returns the plan's message for a condition that does not hold.
+// failure returns the plan's message for an assert whose condition is false.
 func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 	const plain = "the condition does not hold"
 	if a.ErrorMessage == nil {
@@ -101,8 +100,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 		return plain
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
-		// The message would contain a secret together with a result. The output masks known
-		// secrets, but would not recognise this new text.
+		// The message would mix a secret with a result. The output hides known secrets, but would
+		// not find a secret in this new text.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -110,8 +109,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, because it contains both a result and a value from the environment or a sensitive variable"
 
-// secret reports whether the plan marked a value as a secret. Marks of the type mark are not from
-// the plan: they mark values of the variable result.
+// secret reports whether the plan marked a value as a secret. A mark of type mark does not count:
+// it is not from the plan.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
 		if _, own := m.(mark); !own {
@@ -121,7 +120,7 @@ func secret(marks cty.ValueMarks) bool {
 	return false
 }
 
-// refersToSecret reports whether an expression refers to a secret.
+// refersToSecret reports whether an expression uses a secret.
 func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool {
 		v, diags := t.TraverseAbs(ctx)
@@ -134,8 +133,8 @@ func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 }
 
 // explain returns the first error as one line. HCL's words about null are replaced, because null
-// means a missing measurement. If a value is secret, only HCL's summary is returned, because the
-// detail may quote the value.
+// means a missing measurement. If summarily is set, the line is only HCL's summary: the detail may
+// quote a secret.
 func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
 		switch {
@@ -157,7 +156,7 @@ func explain(diags hcl.Diagnostics, summarily bool) string {
 	return ""
 }
 
-// result returns the value of the variable result in asserts. Its type is that of plan.ResultType.
+// result returns the value of the variable result in asserts, of the type plan.ResultType.
 func (j *judge) result() (cty.Value, error) {
 	instances := newTree()
 	for _, s := range j.promised.Servers {
@@ -181,7 +180,7 @@ func (j *judge) result() (cty.Value, error) {
 	return instances.value(), nil
 }
 
-// levelType returns the declared type of the levels of w on s.
+// levelType returns the type of the levels of w on s in asserts, as plan.ResultType declares it.
 func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error) {
 	t := plan.ResultType(p)
 	for _, step := range []string{s.Name, s.Key, w.Name, w.Key, "level"} {
@@ -196,7 +195,7 @@ func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error)
 	return t, nil
 }
 
-// tree holds values by name (single), or by name and for_each key (keyed).
+// tree holds values of the variable result: in single by name, in keyed by name and for_each key.
 type tree struct {
 	single map[string]cty.Value
 	keyed  map[string]map[string]cty.Value
@@ -228,8 +227,8 @@ func (t tree) value() cty.Value {
 	return cty.ObjectVal(all)
 }
 
-// levelValue returns the measurements at one level as a value for asserts. If the level has no
-// valid measurement, every number in it is null.
+// levelValue returns the measurements at one level as a value for asserts. Without a valid
+// measurement of the level, every number is null.
 func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Value {
 	l := j.levels[key]
 	if !j.valid[key] {
@@ -273,9 +272,9 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
-// observed returns the distribution of a metric over requests or gaps. It is empty for every other
-// metric. For a metric of streaming it is also empty if the record does not show how answers
-// streamed.
+// observed returns the distribution of a metric over requests or gaps; empty for a metric of
+// another kind. A streaming metric's distribution is also empty if the record lacks the chunk
+// times.
 func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
 	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
 		return metric.Distribution{}
@@ -294,7 +293,7 @@ func statOf(d metric.Distribution, name string) metric.Value {
 	return metric.None("not measured")
 }
 
-// value returns the value of a metric that has one value for a level.
+// value returns the value of a level-wide metric.
 func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
 	if def.Source == metric.Prices {
 		return l.Cost(def.Name, j.promised.PriceOf(l.Server), l.Windows(w.Policy.Window))
@@ -302,8 +301,8 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
-// countedStat returns a statistic of a histogram by its name: the mean, or a percentile. A
-// percentile is interpolated within its bucket.
+// countedStat returns the mean or a percentile of a histogram, by name. A percentile is
+// interpolated within its bucket.
 func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	h, why := l.Histogram(def.Name)
 	stat, err := metric.ParseStat(name)
@@ -322,7 +321,8 @@ func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// readStat returns a statistic of a gauge, by its name, from the readings at a level.
+// readStat returns a statistic of a gauge by the statistic's name. It uses the readings during a
+// level.
 func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	g, why := l.Gauge(def.Name)
 	stat, err := metric.ParseStat(name)
@@ -335,8 +335,8 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// positions returns the acceptance rate of drafts by position, for the variable result. It is null
-// if the server does not report it.
+// positions returns how often the server accepts a drafted token, by its position in the draft. It
+// is a value for asserts, and null if the server does not report it.
 func positions(l *metric.Level) cty.Value {
 	var rates []cty.Value
 	if l != nil {
@@ -350,7 +350,7 @@ func positions(l *metric.Level) cty.Value {
 	return cty.ListVal(rates)
 }
 
-// levelCount returns a count of a level by its name, such as its requests or its failures.
+// levelCount returns the count called name of a level, such as its requests or its failures.
 func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
 	switch name {
 	case "requests":

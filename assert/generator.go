@@ -15,23 +15,22 @@ import (
 
 // Every latency includes the lateness of the load generator itself. metric.Level.Disturbed finds
 // the rounds in which the generator was too late, and most of them are measured again. For the
-// disturbed rounds that remain, the function late checks each threshold. The verdict stands if
-// neither lateness nor idle slots could have decided it.
+// disturbed rounds that remain, late checks each threshold. The verdict stands if neither lateness
+// nor idle slots could have decided it.
 //
-// A whole level is invalid if a round used the share mostCPU, or more, of the processor cores that
-// the generator may use, because its own delays then cannot be told from the server's. A delay
-// above leastDelay that is too short to disturb a round counts only if it could have changed a
-// verdict on a time; see the function flips.
+// A level is invalid if the generator used the share mostCPU or more of its processor cores in a
+// round. Its own delays then cannot be told from the server's. A delay above leastDelay may be too
+// short to disturb a round. It counts only if it could have changed a verdict on a time; see flips.
 //
-// A simulated run has virtual time, in which nothing is late. Its record has no health of the
-// generator, and no check here requires it. The reports say that the run was simulated.
+// In a simulated run nothing is late, because its time is virtual. Its record has no health of the
+// generator, and no check here requires it.
 const (
 	mostCPU    = 0.90
 	leastDelay = time.Millisecond
 )
 
-// objection is a function that records why a measurement is invalid. The parameter of says who is
-// the cause: the user, the server or the generator.
+// objection is a function that records why a measurement is invalid. Its parameter of names the
+// cause, such as the server or the generator.
 type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
@@ -72,28 +71,31 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held returns the longest time for which the client may have read a token late in a round.
+// held returns the longest time by which the client may have read a token too late in a round.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
 }
 
-// light reports whether a round of a closed loop or a burst had less than the declared load. For a
-// rate see the function loaded.
+// light reports whether a round of a closed loop or a burst had less load than the plan declares.
+// For a rate, the function loaded does this.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether the generator could have decided a threshold in the disturbed rounds, by
-// lateness or by too little load. It could not if the undisturbed rounds alone give the same
-// verdict, or if the verdict stays the same without the lateness. A fail also stands if too little
-// load could only have helped to pass.
+// late reports whether the load generator's disturbance could have decided a threshold. A generator
+// disturbs a round by late requests or by too little load.
 //
-// What arrives while the generator stands still is read when the stall ends. A latency is then too
-// long, by at most the stall, and never too short. So a stall cannot make a latency meet an upper
-// limit, but it may make a request time out. The time within a stream, from its first token to its
-// last, is different. It is too short if the first token was read late, and even zero if all tokens
-// were read together. It is too long if the last token was read late. A rate over a window changes
+// The threshold stands if the undisturbed rounds alone give the same verdict. It also stands if the
+// verdict stays the same without the lateness. A fail stands too, if less load could only have
+// helped to pass.
+//
+// A stall of the generator delays the reading of answers. A latency then comes out too long, by at
+// most the stall, and never too short. So a stall cannot make a latency meet an upper limit, but it
+// may make a request time out.
+//
+// The time from the first token of a stream to its last is different. It is too short if the first
+// token was read late, and too long if the last token was read late. A rate over a window changes
 // by the stall's share of the window.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
@@ -113,8 +115,8 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp reports whether a decided threshold would have another outcome if the client had read at
-// once what arrived during a stall.
+// heldUp reports whether a pass or a fail would change if no stall had delayed the reading of
+// answers.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
 	held, window := time.Duration(0), 0.0
@@ -124,17 +126,17 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	// The variable known means that the effect of late reads on the metric is known. The variable
-	// streams means that the metric measures times within streams.
+	// known means that the effect of late reads on the metric is known. streams means that the
+	// metric measures times within streams.
 	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
 		switch name := t.Metric.Name; {
 		case t.Metric.Streams && t.Metric.Scope == metric.PerRequest, name == "e2e_speed" && !passed:
 			streams = true
-		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // late reads can only make the value too low
+		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // late reads never raise these values
 		case t.Metric.Unit == metric.Seconds:
-			if passed == sample.Upward(t.Op) { // late reads can only make the value too long
+			if passed == sample.Upward(t.Op) { // late reads can only make the time too long
 				moved.Limit += held.Seconds()
 			}
 		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput":
@@ -160,8 +162,8 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 	return !known || s.judgedOn(&other, s.restreamed(streams, passed), moved) != v.Outcome
 }
 
-// judgedOn judges a threshold on l, a corrected copy of the level (see undisturbed and restreamed),
-// and returns the outcome. It changes other, a copy of s.
+// judgedOn judges a threshold on l, a corrected copy of the level. It returns the outcome. It
+// changes other, which is a copy of s.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
 	if other.evidence = gather(l); !s.ahead() {
 		other.due = 0
@@ -176,10 +178,11 @@ func (s *subject) undisturbed() *metric.Level {
 	return &out
 }
 
-// restreamed returns a copy of the level that corrects the disturbed rounds. If streams is set,
-// every stream in a disturbed round is made longer (longer is true) or shorter (longer is false),
-// by the time for which its reads may have waited. If longer is false, requests that timed out in a
-// disturbed round are removed.
+// restreamed returns a copy of the level with corrected disturbed rounds.
+//
+// If streams is set, it changes every stream in these rounds by the time for which reads may have
+// waited. The stream gets longer if longer is set, and shorter otherwise. If longer is not set,
+// requests that timed out in these rounds are removed.
 func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil
@@ -208,9 +211,9 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips reports whether a decided threshold would have another outcome if its limit moved by delay.
-// It holds only for thresholds on times. A delay makes no TTFT or E2E too short, but the gap after
-// a late chunk is too short. So a pass is tested as well as a fail.
+// flips reports whether a pass or a fail would change if the limit of the threshold moved by delay.
+// It is for thresholds on times only. A late read makes TTFT and E2E longer, but the next gap
+// shorter. So both a pass and a fail may change.
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
@@ -218,10 +221,10 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	}
 	shift := delay.Seconds()
 	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
-		shift = -shift // a pass is tested with a stricter limit, a fail with a wider one
+		shift = -shift // test a pass with a stricter limit, and a fail with a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Judge both thresholds again. The recorded verdict on a mean may have been changed by the
+	// Judge both thresholds again. The recorded verdict on a mean may include the effect of the
 	// threshold on success.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -7,17 +7,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// observations holds the values of one metric in blocks. A request without a value counts as worse
-// than every value, whether it failed, was lost or has no value of this metric. For a metric of
-// gaps such a request counts as one gap. For a metric of streaming, answers in one chunk are left
-// out.
+// observations holds the values of one metric, divided into blocks. A request without a value
+// counts as worse than every value.
+//
+// For a metric of gaps, such a request counts as one gap. For a metric of streaming, an answer in a
+// single chunk does not count.
 type observations struct {
 	def    metric.Def
 	blocks []metric.Distribution
-	failed int // requests without a value because they failed or were lost
+	failed int // number of requests that failed or were lost, and so have no value
 }
 
-// observe collects the values of a metric of requests or gaps.
+// observe collects the values of a metric that has one for each request or each gap.
 func (e evidence) observe(def metric.Def) observations {
 	o := observations{def: def, blocks: make([]metric.Distribution, len(e.blocks))}
 	for i, b := range e.blocks {
@@ -29,7 +30,7 @@ func (e evidence) observe(def metric.Def) observations {
 				o.failed++
 			}
 			if s.Canceled() {
-				d.Worst++ // the request was lost, so its value counts as the worst
+				d.Worst++ // the request was lost, so it counts as the worst value
 			}
 		}
 		o.blocks[i] = d
@@ -37,8 +38,8 @@ func (e evidence) observe(def metric.Def) observations {
 	return o
 }
 
-// all puts the values of all blocks together. A missing value ranks with the values that do not
-// meet the operator.
+// all returns the values of all blocks as one distribution. A missing value counts as a value that
+// does not meet the threshold.
 func (o observations) all(op plan.Op) metric.Distribution {
 	better := metric.LowerIsBetter
 	if sample.Upward(op) {
@@ -55,7 +56,7 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	return all
 }
 
-// values returns the values of each block.
+// values returns the values of each block, in ascending order.
 func (o observations) values() []stat.Ascending {
 	out := make([]stat.Ascending, len(o.blocks))
 	for i, d := range o.blocks {
@@ -64,8 +65,8 @@ func (o observations) values() []stat.Ascending {
 	return out
 }
 
-// over counts the observations in each block that do not meet the limit. Missing observations are
-// included.
+// over counts, for each block, the observations that do not meet the limit. Missing observations
+// count too.
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
@@ -76,9 +77,9 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	return groups, over, total
 }
 
-// means returns the means of those blocks that have values. For a pooled metric, which is tokens /
-// seconds, it returns their reciprocals. If all blocks have equally many tokens, the mean of the
-// reciprocals is the reciprocal of the level's value.
+// means returns the mean of each block that has values. A pooled metric is tokens / seconds. For
+// it, means returns the reciprocals: their mean is the reciprocal of the level's value if all
+// blocks have equally many tokens.
 func (o observations) means() []float64 {
 	var out []float64
 	for _, d := range o.blocks {

@@ -21,8 +21,8 @@ var (
 	rateTrace         = flag.Bool("rate-trace", false, "print every gate of a rate, and every probe of a search")
 )
 
-// rateLimits are the limits on the p95 of TTFT in the gates of rate capacities, in
-// seconds.
+// rateLimits are the limits for the p95 of TTFT, in seconds, with which the test searches for the
+// largest rate.
 var rateLimits = []float64{0.5, 2, 10}
 
 // search finds the capacity of the simulated server in the same way as a run, within a budget.
@@ -65,8 +65,8 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	}
 }
 
-// truth returns, for every limit, the largest rate at which the p95 of TTFT meets the limit and the
-// backlog does not grow too much. It is found by long runs.
+// truth returns the true capacity for each limit, from long runs. This is the largest rate at which
+// the p95 of TTFT meets the limit and the backlog hardly grows.
 func (m *rateModel) truth(largest float64) []float64 {
 	var rates, p95 []float64
 	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {
@@ -91,8 +91,8 @@ func (m *rateModel) truth(largest float64) []float64 {
 	return out
 }
 
-// TestLongRateCapacityCharacteristics measures how near a certified capacity is to the true
-// capacity, for searches over rates. Long runs show the true capacity.
+// TestLongRateCapacityCharacteristics measures how near the capacity that a search certifies is to
+// the true capacity, for loads with a rate. Long simulated runs give the true capacity.
 func TestLongRateCapacityCharacteristics(t *testing.T) {
 	if *rateSearches == 0 {
 		t.Skip("make characteristics runs it")
@@ -122,8 +122,8 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	t.Log(out.String())
 }
 
-// searches writes table rows on a server whose largest rate is known. They show how near the limits
-// that searches find are to the true limits.
+// searches writes one table row for each limit. A row shows how near the capacities that searches
+// find are to the true capacity. most is the server's largest rate.
 func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	truth := m.truth(most)
 	for i, limit := range rateLimits {

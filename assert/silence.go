@@ -12,21 +12,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A closed loop sends few requests to a server that stands still, because every slot waits until
-// its answer continues. Requests that arrive at any time meet a standstill as often as its share of
-// the time. The gaps of all streams together show when the server stood still.
+// When a server stands still, every slot of a closed loop waits for its answer. So few requests are
+// sent during a standstill, and few samples show it. Of requests that arrive at random times, as
+// large a share would meet it as it has of the time. The chunk gaps of all streams together show
+// when the server stood still.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual is how many times as long as the usual gap of a stream a silence is at least.
+	// unusual is the ratio between the shortest silence and the usual gap of a stream.
 	unusual = 10
 )
 
-// span is a stretch of time.
+// span is a period of time.
 type span struct{ from, to time.Duration }
 
-// silences returns the stretches of time, in order, in which requests were being answered but no
-// stream of the round received a chunk. A stretch in which the generator itself stood still does
-// not count.
+// silences returns the times, in order, in which no stream of the round received a chunk although
+// requests were being answered. Times in which the generator itself stood still do not count.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
 	for _, x := range r.All() {
@@ -39,7 +39,7 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	var gaps []span // gaps of single streams; further down only those that all streams share
+	var gaps []span // silences of each stream; later only silences that all streams share
 	for _, x := range r.All() {
 		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
 			continue
@@ -62,7 +62,7 @@ func silences(r *metric.Round) []span {
 			all = append(all, g)
 		}
 	}
-	// A chunk of any stream ends a silence.
+	// A chunk on any stream splits a silence in two.
 	var came []time.Duration
 	for _, x := range r.All() {
 		chunks(x, func(_, at time.Duration) {
@@ -105,12 +105,11 @@ func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 type standstill struct {
 	spans   []span
 	longest time.Duration
-	share   float64 // share of the rounds' time
+	share   float64 // share of the duration of the rounds, in [0, 1]
 	seconds float64 // of these
 }
 
-// standstill returns the silences in the rounds of a closed loop: the times when the server stood
-// still.
+// standstill finds the times in the rounds of a closed loop at which the server stood still.
 func (e evidence) standstill() standstill {
 	st := standstill{seconds: e.seconds()}
 	if e.level.Kind != metric.ClosedLoop || !(st.seconds > 0) {
@@ -126,10 +125,12 @@ func (e evidence) standstill() standstill {
 	return st
 }
 
-// waits returns a lower bound on the share of requests that would take longer than x seconds if
-// they arrived at random instants. A request that arrives in a silence waits for the silence to
-// end, and then takes the median of the measured times. A request that arrives outside of a silence
-// takes one of the measured times. The slice measured is in ascending order.
+// waits returns a lower bound for the share of requests that would take longer than x seconds if
+// they arrived at random.
+//
+// A request in a silence waits until the silence ends, and then takes the median of the measured
+// times. Any other request takes one of the measured times. measured is in ascending order, in
+// seconds.
 func (st standstill) waits(measured []float64, x float64) float64 {
 	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
 	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))
@@ -141,8 +142,8 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 	return share
 }
 
-// quantile returns the time that at most the given share of requests would exceed if they arrived
-// at random instants; see the function waits.
+// quantile returns a time in seconds. If requests arrived at random, at most the given share of
+// them would take longer; see waits.
 func (st standstill) quantile(measured []float64, share float64) float64 {
 	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
 	for range 50 {
@@ -155,8 +156,8 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 	return high
 }
 
-// stoodStill adds a note if the server stood still. It says how long requests would have waited if
-// they had arrived at any moment. The note goes to the verdict on the load, and to thresholds that
+// stoodStill adds a note if the server stood still. The note says what the TTFT would be for
+// requests that arrive at any time. It goes to the verdict on the load, and to thresholds that
 // pass.
 func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// stream returns an answer whose chunks arrive at the given times, in milliseconds.
+// stream returns an answer whose chunks arrive at the given times, in ms.
 func stream(at ...int) *metric.Sample {
 	ms := func(i int) time.Duration { return time.Duration(i) * time.Millisecond }
 	x := &metric.Sample{Phase: metric.Measured, Sent: ms(at[0] - 10), First: ms(at[0]), Last: ms(at[len(at)-1]), End: ms(at[len(at)-1])}
@@ -21,7 +21,7 @@ func stream(at ...int) *metric.Sample {
 	return x
 }
 
-// ticks returns the times of chunks that arrive every step, from the time from to the time to.
+// ticks returns the times of chunks that arrive at every multiple of step between from and to.
 func ticks(step, from, to int) []int {
 	var out []int
 	for at := from; at <= to; at += step {
@@ -61,16 +61,16 @@ func TestSilences(t *testing.T) {
 	}
 }
 
-// The server is observed for ten seconds and stands still for one of them. A request that arrives
-// in the other nine seconds waits 0.1 s.
+// The server sends nothing during one of ten observed seconds. Requests that arrive in the other
+// nine seconds wait 0.1 s.
 func TestWaits(t *testing.T) {
 	st := standstill{spans: []span{{2 * time.Second, 3 * time.Second}}, longest: time.Second, share: 0.1, seconds: 10}
 	measured := []float64{0.1, 0.1, 0.1, 0.1}
 	for _, c := range []struct{ x, share float64 }{
-		{0.05, 1},  // every request takes longer, whenever it arrives
-		{0.1, 0.1}, // only requests that arrive in the silence
+		{0.05, 1},  // every request, whenever it arrives
+		{0.1, 0.1}, // only requests during the silence
 		{0.2, 0.09},
-		{0.6, 0.05}, // requests that arrive in the first half of the silence
+		{0.6, 0.05}, // only requests in the first half of the silence
 		{1.1, 0}, {2, 0},
 	} {
 		if got := st.waits(measured, c.x); math.Abs(got-c.share) > 1e-9 {
@@ -82,12 +82,12 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestFreezeIsSeen: a server stands still for one second in every ten. The requests of a closed
-// loop hardly show that. So the verdict says how long requests would wait if they arrived at any
-// time.
+// TestFreezeIsSeen: a server sends nothing for one second in every ten. The samples of a closed
+// loop hardly show that, because its requests wait too. So the verdict says how long requests would
+// wait that arrive at any time.
 func TestFreezeIsSeen(t *testing.T) {
 	// Four requests are in flight. An answer has a TTFT of 0.1 s and 40 gaps of 10 ms. The server
-	// stands still in the last second of every ten.
+	// stands still for the last second of every ten.
 	freeze := func(at time.Duration) time.Duration {
 		if r := at % (10 * time.Second); r >= 9*time.Second {
 			return at + 10*time.Second - r

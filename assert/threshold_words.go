@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notes adds a note on how many independent requests the measured requests are worth. The parameter
-// e is the share that a percentile allows; 0 for other statistics.
+// notes adds a note on how many independent requests the measured requests are worth. e is the
+// share of requests that may miss the limit of a percentile; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
 	moments, together := s.together(o, e)
 	words, crowded := s.crowded(v.Effective)
@@ -55,14 +55,15 @@ func (s *subject) crowded(effective float64) (words string, ok bool) {
 		s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(effective))), true
 }
 
-// moveTogether says how little a window shows in which requests are fast or slow together.
+// moveTogether says that requests in flight at the same time are fast or slow together. So the
+// window counts as only worth independent requests.
 func (s *subject) moveTogether(worth float64) string {
 	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests",
 		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, s.lifetimes(), 2), verdict.Count(s.n, "requests"), math.Floor(worth))
 }
 
-// noteMoments notes that the windows hold few independent moments, if they are what limits the
-// effective number of requests. It reports whether they are.
+// noteMoments adds a note to v if the number of independent moments limits its effective number of
+// requests. It reports whether it does.
 func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 	limits := v.Effective == countAs(moments)
 	if limits {
@@ -71,8 +72,8 @@ func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 	return limits
 }
 
-// tooShort notes with an undecided percentile that allows the share e how long a window it needs at
-// least.
+// tooShort adds a note to an undecided percentile: the shortest window that it needs. e is the
+// share of requests that may miss the limit of the percentile.
 func (s *subject) tooShort(v *Verdict, e float64) {
 	if v.Outcome == Inconclusive && v.More > 0 {
 		long := Window(lifetimesFor(e, s.alpha), s.seconds()/s.lifetimes())
@@ -80,7 +81,7 @@ func (s *subject) tooShort(v *Verdict, e float64) {
 	}
 }
 
-// perChunk is the mean number of tokens in a chunk of the level; 0 if unknown.
+// perChunk returns the mean number of tokens in a chunk of the level; 0 if unknown.
 func (s *subject) perChunk() float64 {
 	mean, _ := metric.Of(metric.MustLookup("tokens_per_chunk"), s.level.MeasuredSamples()).Mean()
 	return mean
@@ -115,8 +116,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond says on which side of the limit a bad value lies: "below" or "over". A value equal to the
-// limit is bad for "<" and ">".
+// beyond names the side of the limit on which values are bad: "below" or "over". A value equal to
+// the limit is bad for "<" and ">".
 func beyond(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"
@@ -124,7 +125,7 @@ func beyond(t *plan.Threshold) string {
 	return "over"
 }
 
-// bounds writes the interval in words.
+// bounds returns the interval of a value in words.
 func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
 	confidence := metric.Format(metric.Ratio, 1-s.alpha)
 	if !v.Low.OK || !v.High.OK {

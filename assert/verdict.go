@@ -41,17 +41,17 @@ const (
 
 // Verdicts is the result of a run.
 type Verdicts struct {
-	List    []Verdict // in the order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
-	Outcome Outcome   // outcome of the run, under the plan's policy; never Pending
+	List    []Verdict // by order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
+	Outcome Outcome   // outcome of the run, by the plan's policy; never Pending
 	Partial bool      // the user excluded cases (--only)
-	// Comparisons are in the order of the plan, and include changes that are not
-	// required.
+	// Comparisons are in the order of the plan. They include changes that are not required.
 	Comparisons []*compare.Comparison
-	// Why explains the outcome if nothing was judged and no verdict explains it; otherwise "".
+	// Why explains the outcome if nothing was judged and no verdict explains it; else "".
 	Why string
 }
 
-// ExitCode is the exit code of a run with the result v; interrupted takes precedence.
+// ExitCode returns the exit code for a run with the verdicts v. An interrupted run has its own
+// code.
 func (v Verdicts) ExitCode(interrupted bool) int {
 	if interrupted {
 		return ExitInterrupted
@@ -59,7 +59,7 @@ func (v Verdicts) ExitCode(interrupted bool) int {
 	return v.Outcome.ExitCode()
 }
 
-// ThresholdOf converts a threshold of the plan to the form that verdicts and reports use.
+// ThresholdOf returns a threshold of the plan in the form for verdicts and reports.
 func ThresholdOf(t *plan.Threshold) *verdict.Threshold {
 	return &verdict.Threshold{Metric: t.Metric, Stat: t.Stat, Op: string(t.Op), Limit: t.Limit, Text: t.Text}
 }

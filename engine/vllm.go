@@ -13,7 +13,7 @@ var vllm = Engine{
 		"vllm/config/model.py, vllm/v1/engine/core.py, gpu_model_runner.py, default_loader.py)",
 	Launch: Launch{
 		Program: []string{"vllm", "serve"}, Port: 8000, SharedMemory: "16g",
-		// Without this variable vLLM has no page /reset_prefix_cache.
+		// vLLM has the page /reset_prefix_cache only with this variable.
 		Env: map[string]string{"VLLM_SERVER_DEV_MODE": "1"},
 	},
 	Flags: Flags{
@@ -81,8 +81,8 @@ var vllm = Engine{
 		{Series: "vllm:cache_config_info", Label: "enable_prefix_caching", Key: "prefix_caching"},
 	},
 	Guess: Guess{Words: []string{"vllm"}},
-	// If the prefix cache has the prompt, vLLM reports no log-probabilities
-	// (vllm-project/vllm#42245). With a new cache_salt the cache never has the prompt.
+	// vLLM reports no log-probabilities for a prompt from the prefix cache
+	// (vllm-project/vllm#42245). A new cache_salt prevents a cache hit.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].prompt_logprobs",
 		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "prompt_logprobs": 0, "cache_salt": ""},

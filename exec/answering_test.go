@@ -16,12 +16,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reader is a fake server that scores answers. All tokens have the same log-probability, and
-// scoring takes a hundred milliseconds. The function fail decides which calls fail.
+// reader is a fake server that scores answers, each in 100 ms. All tokens have the same
+// log-probability. The function fail decides which calls fail.
 type reader struct {
 	clock clock.Clock
 	costs float64
-	read  []string // for each score: the prompt and the answer
+	read  []string // "prompt: answer" for each call of Score
 	fail  func(n int) error
 }
 
@@ -50,15 +50,16 @@ func TestAnswering(t *testing.T) {
 		pairs   int
 		scored  int // number of the candidate's answers that were scored
 		again   int
-		weighed int // number of the candidate's answers whose values of both servers were compared
+		weighed int // number of the candidate's answers that both servers scored
 		why     string
 	}{
-		// The first case has 53 prompts in 5 rounds of 11, 11, 11, 10 and 10. Before the
-		// last round, which begins at prompt 43, the control answers the prompts 0, 2, 5,
-		// 10, 13, 18, 23, 26, 31, 34, 36 and 39 a second time. In 6 rounds the last round
-		// has 8 prompts and begins at 45, so prompt 44 is repeated too. The candidate
-		// scores its own answers to these prompts, and to 47 and 52. If the candidate has
-		// the last leg, the control starts once more.
+		// The first case has 53 prompts in 5 rounds of 11, 11, 11, 10 and 10. The last round begins
+		// at prompt 43. Before it the control answers twelve earlier prompts a second time: 0, 2,
+		// 5, 10, 13, 18, 23, 26, 31, 34, 36 and 39.
+		//
+		// In 6 rounds the last round has 8 prompts and begins at 45, so prompt 44 is repeated too.
+		// The candidate scores its own answers to the repeated prompts, and to 47 and 52. If the
+		// candidate has the last leg, the control starts once more.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
@@ -123,8 +124,8 @@ func TestAnswering(t *testing.T) {
 			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
 				t.Errorf("planned: %d prompts, %d again", prompts, again)
 			}
-			// Both sides answered each prompt once. The control answered some prompts a
-			// second time.
+			// Both servers answered each prompt once. The control answered some prompts a second
+			// time.
 			var asked [2][]string
 			for i, name := range []string{"a", "b"} {
 				for _, p := range d.prompts[name] {
@@ -148,8 +149,8 @@ func TestAnswering(t *testing.T) {
 	}
 }
 
-// TestAnsweringCutShort: prompts without an answer are missing, and reports give
-// their number.
+// TestAnsweringCutShort: a prompt without an answer counts as missing, and reports say how many are
+// missing.
 func TestAnsweringCutShort(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
@@ -176,8 +177,8 @@ func TestAnsweringCutShort(t *testing.T) {
 	}
 }
 
-// TestAnsweringUnread: a comparison ends after its first leg if the control should score
-// answers and cannot.
+// TestAnsweringUnread: if the control should score answers and cannot, the comparison ends after
+// its first leg.
 func TestAnsweringUnread(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
@@ -198,8 +199,8 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
-// TestAnsweringWithholds: if a workload records only hashes, the text of its pairs of answers is
-// not recorded either. How far the two answers of a pair agree is recorded.
+// TestAnsweringWithholds: if a workload records only hashes of answers, paired answers have no text
+// in the record either. The record only says how far both answers of a pair agree.
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")
@@ -214,7 +215,7 @@ func TestAnsweringWithholds(t *testing.T) {
 	}
 }
 
-// TestAnsweringSheds: prompts of rounds without time in the budget do not count as
+// TestAnsweringSheds: if the budget leaves no time for a round, its prompts do not count as
 // missing.
 func TestAnsweringSheds(t *testing.T) {
 	run := func(budget time.Duration) *metric.Run {
@@ -227,7 +228,7 @@ func TestAnsweringSheds(t *testing.T) {
 	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
 		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
 	}
-	// A round has ten prompts. The control answers no prompt of the last round a second time.
+	// The control answers no prompt of the last round a second time.
 	again := 0
 	for _, p := range got.Answers.Pairs {
 		if p.Again != nil {

@@ -11,49 +11,48 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// When the load is over, a sample of a level's answers is checked against what the server
-// reported. MLPerf has similar compliance tests: TEST01 compares logged outputs with those of
-// the accuracy run, and TEST04 detects caches by sending one sample repeatedly.
+// After the load, tokgate checks some of a level's answers against what the server reported. MLPerf
+// has similar tests. TEST01 compares logged outputs with the outputs of the accuracy run. TEST04
+// detects caches by sending one sample repeatedly.
 const (
 	keptAnswers = 12       // of a level
-	keptBytes   = 32 << 10 // bytes of text kept of an answer; a longer text is not counted
+	keptBytes   = 32 << 10 // largest text to keep of an answer, in bytes; a longer text is not counted
 	recountTime = 10 * time.Second
 
-	// lookedAtBytes bounds the part of a natural answer that is kept until the answer ends.
-	// Then the kept part is examined.
+	// lookedAtBytes is the largest part of a natural answer that tokgate keeps to examine it, in
+	// bytes.
 	lookedAtBytes = 256 << 10
 
-	// storedBytes bounds the text of all answers in answers.jsonl. Later answers are
+	// storedBytes is the largest size of all texts in answers.jsonl. Answers after that are
 	// recorded as hashes.
 	storedBytes = 64 << 20
 
-	againTokens = 48 // tokens of an answer to the repeated prompt, unless the plan asks for fewer
+	againTokens = 48 // largest number of tokens of an answer to the repeated prompt
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
-	// Answers are compared if they have at least this many tokens and different words: tiny
+	// Answers are compared only if they have at least this many tokens, and different words. Tiny
 	// models repeat the same few words in every answer.
 	comparedTokens = 32
 	comparedWords  = 8
 )
 
-// keptAnswer is an answer whose text was kept.
+// keptAnswer is an answer with its text.
 type keptAnswer struct {
 	round, order, claimed int
-	row                   int // row of the data set; 0 if there is none
+	row                   int // number of the row in the data set; 0 if there is none
 	text                  string
 	whole                 bool // the text is complete
 }
 
-// kept holds the answers of a level that are kept while its server runs.
+// kept holds the answers of a level, for as long as the level's server runs.
 type kept struct {
 	texts         []keptAnswer
 	counted       int // number of texts that the tokenizer has counted
 	before, found metric.Answers
 }
 
-// keptOf returns the kept answers of a level. If the server was started earlier, they begin with
-// what was found then.
+// keptOf returns the kept answers of a level, with the results from earlier starts of its server.
 func keptOf(l *metric.Level) *kept {
 	if l.Answers == nil {
 		return &kept{}
@@ -61,8 +60,8 @@ func keptOf(l *metric.Level) *kept {
 	return &kept{before: *l.Answers, found: *l.Answers}
 }
 
-// keepsOf returns how many bytes of an answer's text are kept until the answer ends; 0 if no
-// text is kept.
+// keepsOf returns how many bytes of an answer's text to keep until the answer ends; 0 keeps no
+// text.
 func (rd *round) keepsOf(f *flight) int {
 	switch {
 	case f.turn.Phase != metric.Measured:
@@ -75,8 +74,8 @@ func (rd *round) keepsOf(f *flight) int {
 	return 0
 }
 
-// heard examines an answer that has ended, and drops its text unless it is recorded.
-// Secrets are removed first, so that `judge` sees the same text.
+// heard examines a finished answer, and drops its text unless the plan records it. Secrets are
+// removed from the text first, so `judge` does not see them either.
 func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
@@ -90,7 +89,7 @@ func (rd *round) heard(f *flight) {
 	}
 }
 
-// stored returns what is recorded of an answer; nil if nothing is.
+// stored returns what the run records of an answer; nil if it records nothing.
 func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	store := r.Plan.Stores(w)
 	if store == plan.StoreNone {
@@ -106,8 +105,8 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	return &s
 }
 
-// askedBy returns the requirements on the answer to a request. They are the same for the whole
-// level, unless the request's row of the data set has fields of its own.
+// askedBy returns the required form of the answer to a request. It is the same for the whole level,
+// unless the request's row of the data set has fields of its own.
 func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return a.asked
@@ -119,15 +118,15 @@ func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	return ask
 }
 
-// unheld is the note that the answers cannot be checked against what the plan requires.
+// unheld returns a note that answers cannot be compared with what the plan requires.
 func unheld(err error) string {
 	return "the answers are not compared with what was asked for: " + err.Error()
 }
 
-// saidBy prepares an answer for examination, without secrets.
+// saidBy returns an answer for examination, with its secrets removed.
 func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers.Said {
 	clean := func(text string) string {
-		if said.Cut { // the cut may be within a secret
+		if said.Cut { // the text may end within a secret
 			text = text[:len(text)-secrets.Pending(text)]
 		}
 		return secrets.Text(text)
@@ -140,8 +139,8 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 	return out
 }
 
-// keeps reports whether the text of a request's answer is kept, to count its tokens again. The
-// choice depends on the salt, so a server cannot know it.
+// keeps reports whether to keep the text of an answer, to count its tokens again later. The choice
+// depends on the salt of the run, so a server cannot know it.
 func (rd *round) keeps(f *flight) bool {
 	kept := f.lot.kept
 	if rd.target.Tokens == nil || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {
@@ -151,7 +150,7 @@ func (rd *round) keeps(f *flight) bool {
 	return (rd.out.Index*f.lot.due+f.nth)%step == int(rd.run.Salt%uint64(step))
 }
 
-// keep stores the text of a completed answer.
+// keep stores the text of a completed answer, to count its tokens later.
 func (rd *round) keep(f *flight, said client.Said) {
 	text := said.String()
 	if len(text) > keptBytes {

@@ -8,11 +8,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight reports whether to leave out the next round of the level. It is left out if the
-// time left would not suffice for metric.LeastRounds rounds of everything still to come, at
-// the pace so far, and for a few probes of every search. A short budget drops extensions
-// first, then resolution of searches (only those few probes are reserved), then rounds, and
-// never a workload.
+// tight reports whether to leave out the next round of the level, to save time. It does so if too
+// little time would be left for the rest of the plan at the present pace. The rest is
+// metric.LeastRounds rounds of everything that is still to run, and a few probes of every search.
+//
+// A short budget drops extensions of levels first, then precision of searches, then rounds. It
+// never drops a workload.
 func (r *runner) tight(l *metric.Level) bool {
 	done := len(l.Rounds)
 	if l.Shed > 0 {
@@ -29,15 +30,15 @@ func (r *runner) tight(l *metric.Level) bool {
 		pace*metric.LeastRounds*time.Duration(r.remaining) +
 		level*leastProbes*time.Duration(len(r.searches)) +
 		r.launchTook*time.Duration(r.launches)
-	// Keep a twentieth in reserve, because the end of the budget cuts off all that is running.
+	// Keep a twentieth of the budget in reserve: at its end, everything that still runs is cut off.
 	left := r.deadline - now
 	return need > left-left/20
 }
 
-// leastProbes is the number of levels for which each search gets time.
+// leastProbes is the number of probes for which each capacity search gets time.
 const leastProbes = 4
 
-// ran records how long a fixed level took.
+// ran records how long a level of the plan took.
 func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.took[l] = took
 	r.levelBegan = 0
@@ -45,9 +46,9 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.fixedLevels++
 }
 
-// spare returns how much of the run's budget remains after the fixed levels that have not run
-// yet. It assumes that each of them takes the mean time of the levels so far. It is negative if
-// the budget is too short.
+// spare returns how much of the run's budget remains after the levels of the plan that are still to
+// run. It assumes that each of them takes the mean time of the levels so far. A negative time means
+// that the budget is too short.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels
@@ -61,8 +62,8 @@ func (r *runner) spare() time.Duration {
 	return left
 }
 
-// promised is the total budget of the searches still to come that have their own
-// budgets.
+// promised returns the total budget of the searches that are still to come. A search without its
+// own budget adds nothing.
 func (r *runner) promised() time.Duration {
 	var sum time.Duration
 	for _, s := range r.searches {
@@ -71,16 +72,16 @@ func (r *runner) promised() time.Duration {
 	return sum
 }
 
-// searchBudget returns the time for a search: the search's own budget, but at most its share of
-// the run's budget that the remaining fixed levels leave. 0 means that the time is not bounded.
-// false means that no time is left.
+// searchBudget returns the time for a search; 0 means no limit. It is the search's own budget. But
+// it is at most the search's share of what the remaining levels leave of the run's budget. It
+// returns false if no time is left.
 func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	if r.deadline == 0 {
 		return c.Budget, true
 	}
 	share := r.spare() / time.Duration(max(1, len(r.searches)))
-	// Keep a twentieth in reserve. The search should end before the run's budget does, because
-	// the end of the budget cuts off all that is running.
+	// Keep a twentieth in reserve. The search should end before the run's budget does: at the end
+	// of the budget everything that still runs is cut off.
 	share -= share / 20
 	if share <= 0 {
 		return 0, false
@@ -91,8 +92,8 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	return share, true
 }
 
-// expected estimates how long the level will take, from the workload's requests so far. It is 0
-// if the workload had no requests yet.
+// expected returns how long the level should take, by the requests of its workload so far. It is 0
+// if there were none.
 func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
@@ -112,8 +113,8 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	return sum
 }
 
-// requests estimates the number of measured requests in rounds. due holds the smallest number of
-// requests of each round.
+// requests estimates how many measured requests the rounds will have in total. due holds the
+// smallest number of requests for each round.
 func (r *runner) requests(c Case, due []int) int {
 	sum := 0
 	for _, n := range due {
@@ -126,8 +127,8 @@ func (r *runner) requests(c Case, due []int) int {
 	return sum
 }
 
-// closedRound describes a round of n measured requests in a closed loop. d is the duration of a
-// request; 0 if it is not known.
+// closedRound describes a round of n measured requests in a closed loop. d is the mean duration of
+// a request; 0 if it is not known.
 func closedRound(c Case, n int, d time.Duration) load.Closed {
 	cl := load.Closed{
 		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
@@ -141,8 +142,8 @@ func closedRound(c Case, n int, d time.Duration) load.Closed {
 	return cl
 }
 
-// Warmups is the number of warm-up requests of a case, over all its rounds. It is 0 if the
-// warm-up is a duration.
+// Warmups returns the number of warm-up requests of a case in all its rounds together. It is 0 if
+// the warm-up is set as a duration.
 func Warmups(c Case) int {
 	rounds := max(c.Level.Rounds, 1)
 	switch c.Load.Kind {
@@ -150,7 +151,7 @@ func Warmups(c Case) int {
 		return rounds * closedRound(c, 0, 0).Warmup
 	case metric.Burst:
 		if c.Load.Warmup == plan.WarmupAuto {
-			return c.Level.N // bursts are warmed up once, before the first one
+			return c.Level.N // a level of bursts has one warm-up, before its first burst
 		}
 		return rounds * c.Load.Warmup
 	}

@@ -26,8 +26,8 @@ func (o *observer) CapacityDone(c *metric.Capacity) error {
 	return o.say("capacity %s %s %s", c.Server, c.Workload, c.Line)
 }
 
-// searching makes a plan with a capacity search from 1 up to a level. Before the search the plan
-// has the fixed levels of loads.
+// searching makes a plan with a capacity search over the levels 1 to upTo. The plan measures the
+// levels of loads before the search.
 func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	p := planOf(1, loads...)
 	c := &plan.Capacity{
@@ -39,14 +39,15 @@ func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	return p, c
 }
 
-// crowded is a server whose time to first token is 100 ms for each request in flight.
+// crowded simulates a server whose time to first token is 100 ms times the number of requests in
+// flight.
 func crowded(b **bench) func(int, *client.Request) reply {
 	return func(int, *client.Request) reply {
 		return reply{ttft: time.Duration((*b).inFlight) * 100 * ms}
 	}
 }
 
-// byMean judges a level by its mean time to first token, without uncertainty.
+// byMean judges a level by its mean time to first token. It ignores the uncertainty of the mean.
 func byMean(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		var sum float64
@@ -66,7 +67,7 @@ func byMean(limit time.Duration) exec.Judge {
 	}
 }
 
-// outcomes writes the probes of a search in short: "ladder 8 pass".
+// outcomes returns each probe of a search as text, such as "ladder 8 pass".
 func outcomes(c *metric.Capacity) (out []string) {
 	for _, p := range c.Probes {
 		s := fmt.Sprintf("%s %d %s", p.Purpose, p.N, p.Outcome)
@@ -91,8 +92,8 @@ func TestCapacity(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := run.Capacities[0]
-		// With 19 requests in flight a request waits 1.9 s, and with 20 it waits 2.0 s. At
-		// the ends of rounds it waits a little less.
+		// 19 requests in flight have a time to first token of 1.9 s, and 20 have 2.0 s. Near the
+		// end of a round it is a little less.
 		want := []string{
 			"ladder 8 pass", "ladder 16 pass", "ladder 32 fail", "bisect 24 fail", "bisect 20 fail", "bisect 18 pass", "bisect 19 pass",
 			"check 12 pass", "confirm 19 pass set 1",
@@ -109,8 +110,7 @@ func TestCapacity(t *testing.T) {
 		if resets != len(want)-1 || !slices.Equal(got.Notes, []string{"the server's caches were not reset between probes: 404 Not Found"}) {
 			t.Errorf("%d resets, notes %q; want one between any two probes, and one note", resets, got.Notes)
 		}
-		// Every probe has a level of its own and is judged only by the rounds of that
-		// level.
+		// Each probe is a level of its own. Only the rounds of that level count in its verdict.
 		names := []string{}
 		for _, l := range run.Levels {
 			names = append(names, l.Name)
@@ -147,8 +147,8 @@ func TestCapacityOverBursts(t *testing.T) {
 	c.Over, c.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
-	// The requests of a burst of n wait 100 ms, 200 ms … n·100 ms. Their mean is 50·(n+1) ms,
-	// which is 1 s at n = 19.
+	// The n requests of a burst wait 100 ms, 200 ms … n·100 ms. Their mean of 50·(n+1) ms reaches 1
+	// s at n = 19.
 	b.Judge = byMean(s)
 	run, err := exec.Run(t.Context(), b.Config)
 	if err != nil {
@@ -170,15 +170,15 @@ func TestCapacityOverBursts(t *testing.T) {
 	}
 }
 
-// TestCapacityKnowsFixedLevels: fixed levels count as probes of a search. They are not measured
-// again. A search may add samples to them.
+// TestCapacityKnowsFixedLevels: a search takes measured levels of the plan as its probes. It does
+// not measure them again, but may extend them.
 func TestCapacityKnowsFixedLevels(t *testing.T) {
 	p, c := searching(64, closedLoad(16, 160, 1, 2, 3, 4, 5), closedLoad(32, 320, 1, 2, 3, 4, 5))
 	c.Confirm = false
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
 	judge := byMean(1750 * ms)
-	// Level 16 is undecided until it has 200 requests.
+	// Level 16 has no verdict until it has 200 requests.
 	var seen []string
 	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		seen = append(seen, fmt.Sprintf("%d: %d of %d at %d", l.N, look.Requests, l.Due(), look.Planned))
@@ -203,10 +203,11 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// Level 16 would have looks at 100, 200 and 400 requests. It has 160 known requests, which
-	// get a look of their own. The looks at 200 and 400 remain, so three looks share the error.
-	// Level 32 would have looks at 160, 320 and 640. It has 320 known requests, so one look
-	// remains, and two share the error.
+	// Level 16 would be judged at 100, 200 and 400 requests. It already has 160 requests, so it is
+	// judged at 160, 200 and 400: three looks share the error.
+	//
+	// Level 32 would be judged at 160, 320 and 640. It already has 320, so it is judged at 320 and
+	// 640: two looks share the error.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -216,7 +217,7 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	}
 }
 
-// TestCapacityExtends: extending a level keeps its samples.
+// TestCapacityExtends: a level that is extended keeps its samples.
 func TestCapacityExtends(t *testing.T) {
 	p, c := searching(16)
 	c.From, c.Confirm = 4, false
@@ -270,8 +271,7 @@ func TestCapacityExtends(t *testing.T) {
 	}
 }
 
-// TestLongCapacityIsNotMonotone: the server passes at 16, fails at 24 and passes at
-// 32.
+// TestLongCapacityIsNotMonotone: the server passes at level 16, fails at 24 and passes at 32.
 func TestLongCapacityIsNotMonotone(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		p, cp := searching(40, closedLoad(16, 100, 1, 2, 3, 4, 5), closedLoad(24, 120, 1, 2, 3, 4, 5), closedLoad(32, 160, 1, 2, 3, 4, 5))
@@ -284,8 +284,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// 32 slots start one after another. Meanwhile fewer requests are in flight, at
-		// levels where the server is slow. These requests must not be measured.
+		// While 32 slots start one after another, fewer requests are in flight. At such loads the
+		// server is slow. These requests must not be measured.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -359,7 +359,7 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 	}{
 		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
-		// There are two probes at each of the levels 8, 4, 2 and 1.
+		// The search tries levels 8, 4, 2 and 1, with two probes each.
 		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8},
 	} {
 		p, _ := searching(16)
@@ -394,7 +394,7 @@ func TestCapacityBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := run.Capacities[0]
-			// Without the budget the search would take about four minutes.
+			// Without a budget the search takes about four minutes.
 			if run.End > 152*s || run.Stopped != "" {
 				t.Errorf("%s: it ended at %v, stopped %q", tt.name, run.End, run.Stopped)
 			}
@@ -405,8 +405,8 @@ func TestCapacityBudget(t *testing.T) {
 	}
 }
 
-// TestCapacityProbeOutlivesTheBudget: the first probe takes longer than the budget, because its
-// duration is not known beforehand.
+// TestCapacityProbeOutlivesTheBudget: the first probe takes longer than the budget. The search
+// cannot know the duration of the probe beforehand.
 func TestCapacityProbeOutlivesTheBudget(t *testing.T) {
 	p, cp := searching(64)
 	cp.Budget = 20 * s
@@ -519,8 +519,8 @@ func TestCapacityIsLeftOut(t *testing.T) {
 	}
 }
 
-// byMeanWithin judges a level by its mean time to first token. The bounds of the mean with n
-// requests are 1/√n away from it, in logarithms.
+// byMeanWithin judges a level by its mean time to first token. With n requests, the logarithm of
+// the mean has bounds at ±1/√n.
 func byMeanWithin(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		j := byMean(limit)(w, l, look)
@@ -533,11 +533,12 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 	}
 }
 
-// The latency is about the same at all levels near the limit. Then one level gets as many
-// requests as decide it, up to max_requests.
+// All levels near the limit have about the same latency. The search then spends many requests on
+// one level, until it has a verdict or max_requests is reached.
 func TestLongCapacityDeep(t *testing.T) {
-	// With 8 to 20 requests in flight, a request waits 0.97 s. ln 0.97 is −0.0305, so 1,078
-	// requests certify it. Without a deep probe a level would end after 4·100 requests.
+	// With 8 to 20 requests in flight, a request waits 0.97 s, and the limit is 1 s. The margin is
+	// ln 0.97 = −0.03046, so 1/0.03046² = 1,078 requests certify a level. Other probes end at 4·100
+	// requests.
 	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {
 		p, capacity := searching(32)
 		capacity.MaxRequests = most
@@ -571,9 +572,8 @@ func TestLongCapacityDeep(t *testing.T) {
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
-		// The first look of the search has 100 requests. A deep probe has sixteen times as
-		// many, with a look at half of them. Its second look includes the samples of the
-		// first.
+		// The search judges a level first at 100 requests. A deep probe has 1600 requests, and
+		// looks at 800 and 1600. The second look includes the samples of the first.
 		for _, x := range got.Probes {
 			if x.Purpose != "deep" && x.Purpose != "confirm" {
 				continue
@@ -589,14 +589,14 @@ func TestLongCapacityDeep(t *testing.T) {
 	if slices.ContainsFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Requests > 400 || x.Purpose == "deep" }) {
 		t.Errorf("max_requests = 400: %+v", got.Probes)
 	}
-	// (ln 0.97 · 2/3)⁻² = 2425.
+	// The margin is ln 0.97. To certify two thirds of it takes (ln 0.97 · 2/3)⁻² = 2425 requests.
 	want := []string{"from 8 to 20 ttft mean stays within 4 % of its limit: about 2,400 requests at 20 would decide (max_requests)"}
 	if got.Pass != 7 || got.Fail != 21 || !slices.Equal(got.Notes, want) {
 		t.Errorf("[%d, %d], notes %q, want %q", got.Pass, got.Fail, got.Notes, want)
 	}
 }
 
-// A deep probe of bursts consists of whole bursts.
+// A deep probe spends many requests on one level. For bursts, it sends whole bursts.
 func TestCapacityDeepBursts(t *testing.T) {
 	p, capacity := searching(24)
 	capacity.Over, capacity.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}
@@ -606,7 +606,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 		if b.inFlight > 20 {
 			return reply{ttft: 2 * time.Second}
 		}
-		return reply{ttft: 960 * ms} // ln 0.96 = −0.0408, so 600 requests certify it
+		return reply{ttft: 960 * ms} // ln 0.96 = −0.0408, so 1/0.0408² = 600 requests certify a level
 	})
 	b.Judge = byMeanWithin(time.Second)
 	run, err := exec.Run(t.Context(), b.Config)
@@ -615,7 +615,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 	}
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Purpose == "deep" })
-	// 75 bursts of 20 are 1500.
+	// 75 bursts of 20 requests are 1500 requests.
 	if i < 0 || got.Probes[i].N != 20 || got.Probes[i].Requests != 1500 || got.Probes[i].Outcome != "pass" || !got.Confirmed || got.Pass != 20 {
 		t.Errorf("visits %q, line %q", outcomes(got), got.Line)
 	}

@@ -7,14 +7,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// chats holds the conversations of a window that starts conversations at a rate.
+// chats holds the running conversations of a window whose load is a rate of conversations.
 type chats struct {
 	thinking map[*talk]func() bool // stops the timer of the next turn
 	ordered  map[seat]int          // requests so far
 }
 
-// starts sends the next item of the schedule: a request, or the first turn of a
-// conversation.
+// starts sends the next item of the schedule: a request, or the first turn of a conversation.
 func (w *window) starts(turn load.Turn, at time.Duration) {
 	switch {
 	case w.replay != nil:
@@ -27,8 +26,8 @@ func (w *window) starts(turn load.Turn, at time.Duration) {
 	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
 }
 
-// goOn handles the end of a turn, and reports whether the conversation continues. If it does,
-// the next turn is due when the user has finished thinking.
+// goOn handles the end of a turn. It reports whether the conversation continues. The next turn is
+// then due when the user has finished thinking.
 func (w *window) goOn(f *flight) bool {
 	t, phase := f.talk, f.turn.Phase
 	at := f.sample.End + w.thinks(t)
@@ -52,8 +51,8 @@ func (w *window) goOn(f *flight) bool {
 	return true
 }
 
-// leave ends the conversations whose users are thinking. It counts the remaining turns of
-// measured conversations.
+// leave ends conversations whose users are thinking. It counts the turns that measured
+// conversations then lack.
 func (w *window) leave() {
 	for _, stop := range w.thinking {
 		stop()
@@ -71,8 +70,8 @@ func (w *window) leave() {
 	}
 }
 
-// dueIn is the number of measured requests in a part of the window: all turns of the
-// conversations that begin in it.
+// dueIn returns the number of measured requests in a part of the window: all turns of the
+// conversations that begin in that part.
 func (w *window) dueIn(part int) int {
 	if !w.Workload.Prompt.Turns.Several() {
 		return w.parts[part]
@@ -88,7 +87,7 @@ func (w *window) dueIn(part int) int {
 	return due
 }
 
-// talking is the time that a user spends thinking in a mean conversation.
+// talking returns the time that a user spends thinking in a conversation, on average.
 func (w *window) talking() time.Duration {
 	if !w.Workload.Prompt.Turns.Several() {
 		return 0
@@ -96,7 +95,8 @@ func (w *window) talking() time.Duration {
 	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
 }
 
-// numbered returns the number of a turn among the requests of its part of the window and phase.
+// numbered returns the number of a turn's request, counted within its part of the window and its
+// phase.
 func (w *window) numbered(s *metric.Sample) int {
 	if w.ordered == nil {
 		w.ordered = map[seat]int{}

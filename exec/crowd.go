@@ -7,11 +7,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// crowd is the round of a number of users. A user has one conversation after another, and thinks
-// before every message. A crowd is one window: first the users join one after another, then the
-// window warms up, then it measures. Equal parts of the window become the rounds of the level.
-// Requests that are due in the window are measured. After the window users continue, without
-// being judged, until the last measured request has ended.
+// crowd is one window of a load of users. Each user has one conversation after another, and thinks
+// before every message.
+//
+// First the users join one after another, then the window warms up, then it measures. Requests that
+// are due while it measures are the measured requests. The users continue, unmeasured, until the
+// last measured request has ended. Equal parts of the window are the rounds of the level.
 type crowd struct {
 	*round
 	parts  int
@@ -19,16 +20,16 @@ type crowd struct {
 	to     time.Duration
 	begun  map[metric.Phase]int // conversations
 	orders map[seat]int         // requests
-	// health of the generator in the parts that are over
+	// health of the load generator in each finished part of the window
 	health  []metric.Health
 	pending int // measured requests in flight
 	over    bool
 	warm    struct{ completed, failed int }
-	stops   map[int]func() bool // stops the next event of each user, by user
+	stops   map[int]func() bool // stops the user's next event; the key is the user
 	edges   []func() bool
 }
 
-// seat counts requests: those of one phase in one part of the window are numbered from 0.
+// seat identifies a sequence of requests: the requests of one phase in one part of the window.
 type seat struct {
 	part  int
 	phase metric.Phase
@@ -38,7 +39,7 @@ func newCrowd(rd *round, parts int) *crowd {
 	return &crowd{round: rd, parts: parts, begun: map[metric.Phase]int{}, orders: map[seat]int{}, stops: map[int]func() bool{}}
 }
 
-// people runs the window of a number of users.
+// people runs the window of a load of users.
 func (rd *round) people(health *func() metric.Health) {
 	c := rd.window.(*crowd)
 	rd.prepare(metric.Warmup, 0, rd.level.N)
@@ -72,7 +73,7 @@ func (rd *round) people(health *func() metric.Health) {
 	c.counts()
 }
 
-// edge begins a part of the window and ends the part before it.
+// edge ends part i−1 of the window, if i > 0, and begins part i.
 func (c *crowd) edge(i int, health *func() metric.Health) {
 	if i > 0 {
 		c.health = append(c.health, (*health)())
@@ -84,7 +85,7 @@ func (c *crowd) edge(i int, health *func() metric.Health) {
 	c.over = i == c.parts
 }
 
-// phase is the phase of a request that is due at the given time.
+// phase returns the phase of a request that is due at the time at.
 func (c *crowd) phase(at time.Duration) metric.Phase {
 	switch {
 	case at < c.from:
@@ -95,12 +96,12 @@ func (c *crowd) phase(at time.Duration) metric.Phase {
 	return metric.Filler
 }
 
-// part is the part of the window at a moment.
+// part returns the part of the window at the time at, counted from 0.
 func (c *crowd) part(at time.Duration) int {
 	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
 }
 
-// next begins a conversation of a user.
+// next begins the user's next conversation.
 func (c *crowd) next(user int, at time.Duration) {
 	if c.halted() {
 		return
@@ -116,7 +117,7 @@ func (c *crowd) next(user int, at time.Duration) {
 	})
 }
 
-// turnOf sends the current turn of a conversation.
+// turnOf sends the request of a conversation's current turn.
 func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	if phase == metric.Measured {
 		c.pending++
@@ -124,7 +125,7 @@ func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	c.say(t, phase, at)
 }
 
-// took handles the end of a request. Its user thinks, and then continues the conversation or
+// took handles the end of a user's request. The user thinks, and then continues the conversation or
 // begins a new one.
 func (c *crowd) took(f *flight) {
 	s, t := f.sample, f.talk
@@ -161,7 +162,7 @@ func (c *crowd) took(f *flight) {
 	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
 }
 
-// counts sets the number of measured requests from the samples and the requests in flight.
+// counts sets the number of measured requests: requests with samples, and requests in flight.
 func (c *crowd) counts() {
 	due := 0
 	for _, s := range c.out.Samples {
@@ -175,14 +176,14 @@ func (c *crowd) counts() {
 		}
 	}
 	if !c.over {
-		due++ // the part was cut short, so one more request was due
+		due++ // the part was cut short: one more request was due
 	}
 	of := [2]string{c.level.Server, c.level.Workload}
 	c.sent[of] += c.begun[metric.Measured] - c.out.Due
 	c.out.Due = due
 }
 
-// place sets a sample's part of the window and its number within that part.
+// place sets in which part of the window a sample lies, and its number within that part.
 func (c *crowd) place(s *metric.Sample) {
 	s.FromDue = true
 	part := 0
@@ -200,17 +201,17 @@ func (c *crowd) place(s *metric.Sample) {
 // unfinished implements listening.
 func (c *crowd) unfinished(*metric.Sample) {}
 
-// span is the measured time, as far as it has come.
+// span returns the part of the measured window that is over by now.
 func (c *crowd) span() load.Window {
 	now := c.Clock.Now()
 	return load.Window{Start: min(c.from, now), End: min(c.to, now), Busy: 1}
 }
 
-// rounds divides the finished window into the rounds of its level.
+// rounds divides the finished window into the rounds of the level.
 func (c *crowd) rounds() []*metric.Round {
 	whole := c.out
 	if len(c.health) == 0 {
-		return []*metric.Round{whole} // no part of the window has ended
+		return []*metric.Round{whole} // no part of the window has ended yet
 	}
 	var out []*metric.Round
 	for i := range len(c.health) {

@@ -11,11 +11,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// mostInvalid is the number of consecutive invalid probes that ends a search.
+// mostInvalid is the number of invalid probes in a row after which a search ends.
 const mostInvalid = 2
 
-// units is how much of a level was measured, in the unit of the search. The unit is a request.
-// For users it is a part of a window, because their number of requests is not known beforehand.
+// units returns how much of a level was measured: its number of requests. For a load of users it is
+// the number of complete rounds, because the requests of users are not known beforehand.
 func (h *hunt) units(s *series) int {
 	if h.capacity.Over != metric.Users {
 		return s.measured()
@@ -29,7 +29,7 @@ func (h *hunt) units(s *series) int {
 	return n
 }
 
-// judged asks the judge about a level. The field last of h says how many requests are judged.
+// judged returns the judge's verdict on a level. h.last says how many requests are judged.
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
@@ -43,8 +43,7 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	switch {
 	case j.Outcome == search.Saturated:
 	case j.Invalid != "" || j.Outcome == search.Pending:
-		// An invalid probe says nothing about the server, and more requests would not make
-		// it valid.
+		// An invalid probe says nothing about the server. More requests would not make it valid.
 		r.Outcome, r.Needs = search.Inconclusive, -1
 		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
 	case j.Outcome == search.Fail:
@@ -56,9 +55,9 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return r
 }
 
-// admission returns the number of requests that the server admits at once. ok is true only if
-// some requests were turned away (429 or 503), no request failed for another reason, and fewer
-// than n admitted requests were in flight at any time.
+// admission returns how many requests the server admits at a time. ok is true only if it refused
+// some requests with 429 or 503, and no request failed for another reason. The number must also be
+// smaller than the number of requests in flight at the level.
 func admission(l *metric.Level) (admitted int, ok bool) {
 	type edge struct {
 		at    time.Duration
@@ -89,7 +88,7 @@ func admission(l *metric.Level) (admitted int, ok bool) {
 	return admitted, turned > 0 && admitted > 0 && admitted < l.N
 }
 
-// probe makes one measurement. An error means that the server is lost.
+// probe measures a level once. An error means that the server is gone.
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
@@ -141,8 +140,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	return result, lost
 }
 
-// samples returns the level whose samples a probe extends, and creates the level if it is new.
-// If the level cannot run, its field Skipped is set.
+// samples returns the level whose samples a probe extends. It creates the level if it is new, and
+// sets the field Skipped if the level cannot run.
 func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	key := sampleSet{p.N, p.Set}
 	if s := h.levels[key]; s != nil {
@@ -170,7 +169,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-// cutShort sets the result of a probe whose last round was cut short.
+// cutShort decides the result of a probe whose last round was cut short.
 func (h *hunt) cutShort(s *series, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
 		return // the run ended before the round began
@@ -180,17 +179,17 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	switch {
 	case !h.check() || why == spentBudget:
 	case strings.HasPrefix(why, nothingCompletes):
-		// Enough requests failed and none completed.
+		// So many requests failed that the level fails, although none completed.
 		r.Outcome, r.Binding = search.Fail, "success"
 	default:
 		r.Needs, h.invalidity = -1, why
 	}
 }
 
-// spentBudget is the value of the field Stopped of a round that ran out of the search's budget.
+// spentBudget is the value of Round.Stopped if the budget of the search ended the round.
 const spentBudget = "the budget of the search was spent"
 
-// reset clears the server's caches if that is possible.
+// reset clears the server's caches, if the server allows it.
 func (h *hunt) reset() {
 	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {
 		return

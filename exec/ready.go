@@ -13,12 +13,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// maxReady bounds the total size, in bytes, of prompts made beforehand. Further prompts are made
-// when they are due.
+// maxReady is the largest total size, in bytes, of prompts that are made in advance. Other prompts
+// are made when they are due.
 const maxReady = 64 << 20
 
-// prepare makes n prompts of a phase beforehand, so that making them delays no
-// request.
+// prepare makes n prompts of a phase in advance, so that no request has to wait for its prompt.
 func (rd *round) prepare(phase metric.Phase, from, n int) {
 	if rd.ready == nil {
 		rd.ready = map[turnID]client.Prompt{}
@@ -33,8 +32,8 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 	}
 }
 
-// wants reports whether a prompt must still be made. That is so if its request exists and the
-// prompt is not ready.
+// wants reports whether a prompt must still be made: its request exists, but the prompt is not
+// ready.
 func (rd *round) wants(phase metric.Phase, order int) bool {
 	_, ok := rd.ready[turnID{phase, order}]
 	if rd.replay != nil && rd.replay.Index(phase, order) < 0 {
@@ -43,8 +42,8 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
-// written adds the bytes of the encoded request to a prompt, if the transport can encode
-// requests beforehand. It leaves out conversations: their prompts contain earlier answers.
+// written adds the encoded request to a prompt, if the transport can encode requests in advance. It
+// leaves out conversations, because their prompts contain earlier answers.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.of(phase, order)
@@ -55,7 +54,8 @@ func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.
 	return transport.Prepare(&request)
 }
 
-// output is the length of the answer to a request, by its number in the lot.
+// output returns the number of output tokens for request nth of a phase, counted within its
+// workload.
 func (l *lot) output(phase metric.Phase, nth int) int {
 	if phase == metric.Measured && nth < len(l.measured) {
 		return l.measured[nth]
@@ -63,8 +63,8 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 	return l.lengths.At(phase, nth)
 }
 
-// with returns the lot's request with a prompt. The answer has the given length unless
-// the prompt sets one.
+// with returns a request of this workload with the prompt p. Its answer has output tokens, unless
+// the prompt sets a number.
 func (l *lot) with(p client.Prompt, output int) client.Request {
 	r := l.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
@@ -74,7 +74,7 @@ func (l *lot) with(p client.Prompt, output int) client.Request {
 // connecting is the time limit for opening connections in advance.
 const connecting = 5 * time.Second
 
-// connect opens connections for n requests that are due at once.
+// connect opens n connections for requests that will all be sent at once.
 func (rd *round) connect(n int) {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	if !ok || n == 0 || !rd.check() || rd.halted() {
@@ -88,15 +88,14 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// mostExpected bounds the connections that are opened for requests that come one after
-// the other.
+// mostExpected is the largest number of connections that are opened in advance for a rate.
 const mostExpected = 256
 
-// expected is the number of connections that requests at a rate need at once. By Little's law
-// (Operations Research 9, 1961) this is the rate times the duration of a request, the parameter
-// each. A duration that is unknown (0) or longer than client.IdleTimeout counts as
-// client.IdleTimeout, because a connection that waits longer is closed. The result is at most
-// mostExpected.
+// expected returns how many connections the requests of a rate need at once. By Little's law
+// (Operations Research 9, 1961), that is the rate times the duration of a request.
+//
+// each is that duration. It counts as client.IdleTimeout if it is 0, which means unknown, or
+// longer: a connection that waits longer is closed. The result is at most mostExpected.
 func expected(rate float64, each time.Duration) int {
 	if each == 0 || each > client.IdleTimeout {
 		each = client.IdleTimeout
@@ -104,8 +103,8 @@ func expected(rate float64, each time.Duration) int {
 	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
 }
 
-// ahead makes one prompt beforehand when the loop has nothing more urgent to do. The prompt will
-// be needed when every slot has sent one more request of the phase.
+// ahead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it is
+// the prompt of the Nth request after turn.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {
@@ -114,7 +113,7 @@ func (rd *round) ahead(turn load.Turn) {
 	})
 }
 
-// prompt makes one prompt, or cuts the round if that fails.
+// prompt returns one prompt. If the prompt cannot be made, it cuts the round short.
 func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	id := turnID{phase, order}
 	if p, ok := rd.ready[id]; ok {

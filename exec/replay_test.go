@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// replayed plays a stretch of rows at a speed.
+// replayed replays a stretch of rows at the given speed, and returns the level.
 func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.Stretch, speed float64, context int) *metric.Level {
 	t.Helper()
 	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "mooncake", Block: 512, Rows: rows}).Replay(s)
@@ -38,10 +38,9 @@ func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.St
 	return run.Levels[0]
 }
 
-// The trace has requests at random times, 200 a second for 10 s. The replay takes the stretch
-// from 2 s to 8 s: its requests are due when they were recorded, and have their recorded
-// lengths. The second before the stretch is the warm-up. Requests after the stretch are not
-// judged.
+// The trace has 200 requests a second at random times, for 10 s. The replay takes the stretch from
+// 2 s to 8 s. Its requests are sent at their recorded times, with their recorded lengths. The
+// second before the stretch is the warm-up. Requests after the stretch do not count.
 func TestReplay(t *testing.T) {
 	for _, speed := range []float64{1, 2.5} {
 		onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -86,9 +85,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The trace has a session of four turns. The first answer is complete at 50 ms. The second turn
-// follows after 100 ms for its tool. The third turn starts at its recorded time. The fourth turn
-// was recorded before the third was answered; in the replay it waits for that answer.
+// The trace has a session of four turns, whose first answer takes 50 ms. The second turn follows
+// 100 ms later, because its tool takes that long. The third turn starts at its recorded time. The
+// fourth was recorded before the answer to the third, but the replay waits for that answer.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond
@@ -98,7 +97,7 @@ func TestReplaySessions(t *testing.T) {
 		l := replayed(t, c, []traffic.Recorded{
 			row(1, 0, -1, -1), row(2, 70*ms, 0, 100*ms), row(3, 300*ms, 1, -1), row(4, 310*ms, 2, -1), row(5, 320*ms, -1, -1),
 		}, traffic.Stretch{}, 1, 0)
-		// An answer takes 50 ms: 20 ms, and 1 ms for each of 30 further tokens.
+		// An answer of 31 tokens takes 50 ms: 20 ms for the first, 1 ms for each further token.
 		want := map[int]time.Duration{10: 0, 20: 50*ms + 100*ms, 30: 300 * ms, 40: 350 * ms, 50: 320 * ms}
 		got := map[int]time.Duration{}
 		for _, r := range l.Rounds {
@@ -112,7 +111,7 @@ func TestReplaySessions(t *testing.T) {
 	})
 }
 
-// Two of three requests do not fit a context of 100 tokens: they are cut, and counted.
+// Two of three requests exceed a context of 100 tokens. They are cut to fit, and counted.
 func TestReplayCut(t *testing.T) {
 	rows := []traffic.Recorded{
 		{Line: 1, Input: 90, Output: 10, Parent: -1, Wait: -1},
@@ -134,8 +133,8 @@ func TestReplayCut(t *testing.T) {
 	}
 }
 
-// In a comparison of four rounds each leg replays a quarter of the stretch. Over all legs a
-// server gets each request of the stretch once. The times between requests are as recorded.
+// In a comparison of four rounds, each leg replays a quarter of the recorded stretch. So each
+// server gets every request of the stretch once, at the recorded intervals.
 func TestReplayCompared(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 60 {

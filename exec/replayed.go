@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// replayed returns the replay of a window. round is the first round of the window, and due is
-// its number of measured requests. The replay has the whole stretch of the recording; for a leg
-// of a comparison it has a part of the stretch.
+// replayed returns the replay of a window. It has the whole stretch of the recording, or the leg's
+// part of it in a comparison. round is the first round of the window, and due its number of
+// measured requests.
 func (s *series) replayed(round, due int) *replay {
 	open, rows := s.Load.Open, s.Load.Open.Trace
 	from, skip := rows.From, 0
@@ -41,8 +41,8 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
-// replays runs windows of a replay. due holds the number of measured requests in each part. No
-// window has more requests than the stretch of the recording.
+// replays runs the windows of a replay. due holds the number of measured requests in each part. One
+// window has at most as many requests as the recorded stretch.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0
@@ -72,7 +72,8 @@ func (w *window) plays(turn load.Turn, at time.Duration) {
 	}
 }
 
-// answers handles the end of a request. Rows of the trace that waited for its answer become due.
+// answers handles the end of the request f. Rows of the trace that had to wait for its answer
+// become due.
 func (w *window) answers(f *flight) {
 	r := w.replay
 	parent := r.Index(f.turn.Phase, f.turn.Order)

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The load makes two passes of two stages: 2 req/s for 10 s, and then 4 req/s for 5 s. A stage
-// is a level of two rounds. Its window begins where the window of the stage before it ends.
+// The load makes two passes of two stages: 2 req/s for 10 s, and then 4 req/s for 5 s. A stage is a
+// level with one round for each pass. Its window begins when the window of the stage before ends.
 func TestStages(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		stage := func(name string, rate float64, requests int) plan.Level {
@@ -48,8 +48,8 @@ func TestStages(t *testing.T) {
 				t.Errorf("pass %d: the spike begins %v after the calm", k, spike.Rounds[k].WindowStart-calm.Rounds[k].WindowEnd)
 			}
 		}
-		// phases holds, for each stage, the phases of the requests of the first pass that
-		// are not measured.
+		// phases holds, for each stage, the phases of its requests that are not measured, in the
+		// first pass.
 		var phases [2][]metric.Phase
 		for i, l := range run.Levels {
 			for _, s := range l.Rounds[0].Samples {

@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Warm is the phase of prompts that only bring shared prefixes into the server's cache. Such a
-// prompt has the number of its prefix group as its order. It gives no sample.
+// Warm is the phase of prompts that only fill the server's cache with shared prefixes. The field
+// Order of such a prompt is the number of its prefix group. The prompt gives no sample.
 const Warm metric.Phase = "warm"
 
-// warmAtOnce is the number of warming prompts in flight.
+// warmAtOnce is the number of warm-up prompts for shared prefixes in flight.
 const warmAtOnce = 8
 
-// warm sends the shared prefixes of the level's prompts to the server. It does so once after
-// each start of the server, before the first round.
+// warm fills the server's cache with the shared prefixes of the level's prompts. It does so once
+// after each start of the server, before the first round.
 func (s *series) warm() {
 	if s.warmed {
 		return
@@ -35,7 +35,7 @@ func (s *series) warmBy(a *asking) {
 	for group := range a.workload.Prompt.Shared.Groups {
 		p, err := a.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
 		if err != nil || !s.check() {
-			break // the round will report the problem
+			break // the round will meet the same problem and report it
 		}
 		request := a.request
 		request.Prompt, request.Output, request.Natural = p, 1, false

@@ -6,33 +6,32 @@ import (
 )
 
 // Fingerprint maps facts about a measured server to their values, such as "version" to "0.19.1". A
-// key that could not be observed is missing and printed as unknown. If the plan expects such a key,
-// its value is Unknown.
+// fact that the server does not report is missing, and reports show it as unknown. If the plan
+// expects such a fact, its value is Unknown.
 type Fingerprint map[string]string
 
-// Unknown is the value of an expected key that could not be observed.
+// Unknown is the value of a key that the plan expects but the server does not report.
 const Unknown = "unknown"
 
 // Fact is one key of a Fingerprint.
 type Fact struct {
 	Key, Doc string
-	// Varies means that two starts of the same server may differ in this key. A
-	// difference then does not mean another server.
+	// Varies means that this key may differ between two starts of the same server.
 	Varies bool
-	// Follows lists the declarations in the plan ("flags", "image") that can change this key. If a
-	// comparison allows one of them to differ, this key may differ too.
+	// Follows lists the settings of a plan, such as "flags" and "image", that can change this key.
+	// If a comparison allows a difference in such a setting, this key may differ too.
 	Follows []string
-	// Detail means that this key is left out where all facts are shown in one line.
+	// Detail means that one-line summaries of a fingerprint leave out this key.
 	Detail bool
 }
 
-// These declarations in the plan can change most of the facts.
+// These settings of a plan can change most keys of a fingerprint.
 var (
 	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
 	byModel = []string{"model", "command", "flags", "args"}
 )
 
-// Facts lists the known keys, in the order in which they are shown.
+// Facts lists the keys of a fingerprint, in the order in which reports show them.
 var Facts = []Fact{
 	{Key: "engine", Doc: "the engine, if the server's answers identify it"},
 	{Key: "gateway", Doc: "the gateway before the server, if its answers' headers name it"},
@@ -71,8 +70,8 @@ var Facts = []Fact{
 	{Key: "load_time", Doc: "time from the server's start to its first completion", Varies: true},
 }
 
-// Keys returns the keys of the fingerprint in the order in which they are shown: first the keys in
-// Facts, then the other keys by name.
+// Keys returns the keys of the fingerprint in the order of reports: first the keys in Facts, then
+// all other keys by name.
 func (f Fingerprint) Keys() []string {
 	place := func(key string) int {
 		i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })
@@ -86,15 +85,14 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether the values a and b of a key show that two servers are different. Unknown
-// values show nothing. Some keys vary between two starts of one server, and their values show
-// nothing either.
+// Differs reports whether two servers differ, given their values a and b of one key. It is false if
+// a value is unknown, or if the key may vary between two starts of the same server.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown
 }
 
-// FactOf returns the description of a key; ok is false if the key is not known.
+// FactOf returns the Fact about a key of a fingerprint; ok is false if the key is not known.
 func FactOf(key string) (fact Fact, ok bool) {
 	i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })
 	if i < 0 {

@@ -16,7 +16,7 @@ func TestFormat(t *testing.T) {
 		{Seconds, 8, "8 s"},
 		{Seconds, 0.00912, "9.12 ms"},
 		{Seconds, 0.0199999, "20 ms"},
-		// If rounding makes a value 1 in some unit, the value is written in that unit.
+		// A value that rounds to 1 in a unit is written in that unit.
 		{Seconds, 1, "1 s"}, {Seconds, 0.9996, "1 s"}, {Seconds, 0.9994, "999 ms"},
 		{Seconds, 0.001, "1 ms"}, {Seconds, 0.0009996, "1 ms"}, {Seconds, 0.0009994, "999 µs"},
 		{Seconds, 0.000001, "1 µs"}, {Seconds, 0.00000012, "120 ns"},

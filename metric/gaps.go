@@ -2,21 +2,21 @@ package metric
 
 import "slices"
 
-// A request has about a hundred gaps. In whole microseconds many of them are equal, so counting
-// equal gaps is much faster than sorting.
+// A request has about a hundred gaps. Many are equal in whole microseconds, so counting them is
+// much faster than sorting.
 
-// manyGaps is the number of gaps above which sorting by counting is faster than comparing.
+// manyGaps is the number of gaps from which counting them is faster than sorting them.
 const manyGaps = 1 << 12
 
-// tally counts how often each gap occurs, in microseconds. Gaps too long for the table are kept one
-// by one.
+// tally counts how often each gap occurs, in microseconds. Gaps too long for its table are kept in
+// a list.
 type tally struct {
 	least uint32
 	count []uint32
 	long  []uint32
 }
 
-// tallyOf returns a tally for n gaps whose lengths lie between least and most.
+// tallyOf returns an empty tally for n gaps from least to most microseconds.
 func tallyOf(n int, least, most uint32) tally {
 	return tally{least: least, count: make([]uint32, min(int(most-least)+1, 2*n))}
 }
@@ -31,8 +31,7 @@ func (t *tally) add(us uint32, times int) {
 	}
 }
 
-// seconds returns the counted gaps in seconds, in the form of the fields Values and Until of a
-// distribution.
+// seconds returns the counted gaps in seconds, as the fields Values and Until of a distribution.
 func (t *tally) seconds() (values []float64, until []int) {
 	different, n := len(t.long), 0
 	for _, times := range t.count {

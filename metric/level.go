@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Window is the time over which level-wide rates are measured. Latencies cover every measured
-// request, whichever window is chosen.
+// Window names the time over which level-wide rates are measured. Latencies always cover every
+// measured request.
 type Window string
 
 const (
 	// Steady is the time in which every slot was busy, without ramp and drain. All requests count
-	// in it, including fillers. "" means Steady too.
+	// in it, also fillers. "" means Steady too.
 	Steady Window = "steady"
-	// All is the time from the first measured request to the end of the last measured request. Only
+	// All is the time from the start of the first measured request to the end of the last. Only
 	// measured requests count in it, as in published reports.
 	All Window = "all"
 )
 
-// Stretch is a part of one round's window, (From, To].
+// Stretch is a part of the window of one round: the time after From, up to and including To.
 type Stretch struct {
 	Round    *Round
 	From, To time.Duration
 	Measured bool // only measured requests count
-	// Among holds the rounds whose requests count; nil means only the field Round. A window of an
-	// open loop has several rounds, and a request can reach from one round into the next.
+	// Among holds the rounds whose requests count; nil means only the field Round. In an open loop
+	// a request may begin in one round of a window and end in the next.
 	Among []*Round
 }
 
@@ -37,11 +37,11 @@ func (s Stretch) among() []*Round {
 	return s.Among
 }
 
-// Seconds is the stretch's length.
+// Seconds returns the length of the stretch in seconds.
 func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
 
-// Stretches divides the round's window into parts of equal length. It returns nil if the round has
-// no window.
+// Stretches divides the window of the round into equal parts. It returns nil if the round has no
+// window.
 func (r *Round) Stretches(w Window, parts int) []Stretch {
 	start, end := r.WindowStart, r.WindowEnd
 	if w == All {
@@ -58,7 +58,7 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	return out
 }
 
-// Windows returns the windows of all rounds; a round without a window is left out.
+// Windows returns the windows of all rounds. It skips a round without a window.
 func (l *Level) Windows(w Window) []Stretch {
 	var out []Stretch
 	for _, r := range l.Rounds {
@@ -67,8 +67,8 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
-// Stretches divides a round of the level into the given number of parts. For an open loop, both
-// values of w mean the time in which measured requests were due.
+// Stretches divides a round of the level into equal parts. In an open loop, the parts cover the
+// time in which measured requests were due, for both values of w.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	if !l.Kind.Windowed() {
 		return r.Stretches(w, parts)
@@ -80,12 +80,12 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is how long before the start of the last slot a request must start to count as on the
-// ramp. It is above zero because slots that start together do not start at exactly the same time.
+// rampStep is by how much a request must start before the last slot to count as sent on the ramp.
+// Slots that should start together do not start at exactly the same time.
 const rampStep = 10 * time.Millisecond
 
-// OnRamp returns how many measured requests of a closed loop were sent before every slot had
-// started. It is 0 if the plan fills the ramp with warm-up requests.
+// OnRamp returns how many measured requests of a closed loop were sent before all slots had
+// started. If warm-up requests fill that time, it is 0.
 func (l *Level) OnRamp() int {
 	if l.Kind != ClosedLoop {
 		return 0
@@ -101,17 +101,18 @@ func (l *Level) OnRamp() int {
 	return n
 }
 
-// RateOver is the value of a level-wide rate over stretches of time: the number of events in them /
-// their total length. All requests count, including fillers and those begun before the window,
-// because they occupy the server like the measured ones. In a stretch with Measured set, only
-// measured requests count. The output of a failed request does not count.
+// RateOver returns a level-wide rate over stretches of time: the number of events in them, divided
+// by their total length. The names and their events are:
 //
-//	throughput        output tokens: of each request its usage, spread over its
-//	                  chunks (FirstTokens on the first, the rest evenly), by
-//	                  the time at which each chunk came
-//	input_throughput  input tokens of requests whose first token came
-//	request_rate      requests that completed
-//	goodput           of them, those for which good is true; no value when good is nil
+//	throughput        output tokens, at the times at which their chunks came
+//	                  (FirstTokens with the first chunk, the rest evenly)
+//	input_throughput  input tokens of requests, when the first output token came
+//	request_rate      completed requests
+//	goodput           completed requests for which good is true; no value if good is nil
+//
+// All requests count, because all occupy the server: fillers, and requests from before the window.
+// In a stretch with Measured set only measured requests count. The output of a failed request does
+// not count.
 func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	var amount, seconds float64
 	for _, st := range stretches {
@@ -145,7 +146,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	return Some(amount / seconds)
 }
 
-// adds returns what one request adds to a rate; ok is false if the name is not the name of a rate.
+// adds returns how much the request s adds to the rate name. ok is false if there is no such rate.
 func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
@@ -165,13 +166,12 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	return v, true
 }
 
-// counts reports whether the output of the request counts. It counts if the request completed or if
-// the run itself cancelled the request.
+// counts reports whether the output of the request counts in rates. It does if the request
+// completed, or if the run itself cancelled it.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
-// tokensPerChunk returns the mean number of tokens in a chunk over the round's completed requests;
-// 1 if unknown. It replaces the usage of requests that were cut off before the server reported
-// usage.
+// tokensPerChunk returns the mean number of tokens in a chunk, over the completed requests of the
+// round; 1 if unknown. It serves for requests that ended before the server reported usage.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
@@ -185,7 +185,7 @@ func (r *Round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// emitted is the number of the request's output tokens whose chunks arrived in (from, to].
+// emitted returns how many output tokens of the request were in chunks that arrived in (from, to].
 func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(_, at time.Duration) float64 {
 		if at > from && at <= to {
@@ -195,10 +195,11 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// made returns how many of the request's output tokens the server made after the time from and up
-// to the time to. The tokens of a chunk are spread evenly over the time since the chunk before.
-// Requests that run together stream in steps, and in a short time a count of arrivals would be
-// wrong by up to one step.
+// made returns how many output tokens of the request the server made after the time from and up to
+// the time to. It spreads the tokens of a chunk evenly over the time since the chunk before.
+//
+// Concurrent requests stream in steps. To count arrivals in a short time would be wrong by up to
+// one step.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
 		if at <= before {
@@ -208,9 +209,9 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output adds up the output tokens of the request after the time from and up to the time to. The
-// function within returns the share of a chunk that counts; it gets the arrival of the chunk before
-// and of the chunk itself.
+// output returns the output tokens of the request after the time from and up to the time to. within
+// returns the share of a chunk that counts. Its arguments are the arrivals of the chunk before and
+// of the chunk itself.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
@@ -235,7 +236,7 @@ func (s *Sample) output(from, to time.Duration, perChunk float64, within func(be
 		return total
 	}
 	if len(s.Gaps) != s.Chunks-1 {
-		// The single gaps were not recorded, so spread the tokens evenly from First to Last.
+		// The record has no single gaps, so spread the tokens evenly from First to Last.
 		whole := (s.Last - s.First).Seconds()
 		if whole <= 0 {
 			return sum
@@ -251,7 +252,7 @@ func (s *Sample) output(from, to time.Duration, perChunk float64, within func(be
 	return sum + rest*inside/float64(len(s.Gaps))
 }
 
-// Completed is how many of the level's measured requests completed.
+// Completed returns the number of completed measured requests of the level.
 func (l *Level) Completed() int { return l.count((*Sample).Completed) }
 
 func (l *Level) count(keep func(*Sample) bool) int {
@@ -266,8 +267,8 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Answerable is the number of measured requests that were due and that the run itself did not
-// cancel. In a round that was cut short, only requests that completed or failed count.
+// Answerable returns the number of measured requests that were due, without requests that the run
+// itself cancelled. If a round was cut short, only its completed and failed requests count.
 func (l *Level) Answerable() int {
 	n := 0
 	for _, r := range l.Rounds {
@@ -284,8 +285,8 @@ func (l *Level) Answerable() int {
 	return n
 }
 
-// Success is the share of the requests due that completed. Requests that the run itself cancelled
-// do not count.
+// Success returns the share of completed requests among the requests that were due. Requests that
+// the run itself cancelled do not count.
 func (l *Level) Success() Value {
 	due := l.Answerable()
 	if due == 0 {
@@ -294,8 +295,9 @@ func (l *Level) Success() Value {
 	return Some(float64(l.Completed()) / float64(due))
 }
 
-// GoodputShare is the share of the requests due that are good; requests that the run cancelled are
-// left out, as in Success. A good request completed, and good returns true for it.
+// GoodputShare returns the share of good requests among the requests that were due. A good request
+// completed, and good returns true for it. Requests that the run cancelled do not count, as in
+// Success.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload does not say which requests are good (it has no `good` block)")
@@ -308,8 +310,9 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	return Some(float64(n) / float64(due))
 }
 
-// ScalingEfficiency returns throughput(N) / (N × throughput(1)). The parameter one is the level at
-// concurrency 1 of the same workload on the same server; nil if the plan has no such level.
+// ScalingEfficiency returns the throughput at concurrency N, divided by N times the throughput at
+// concurrency 1. The parameter one is the level at concurrency 1 of the same workload and server;
+// nil if the plan has none.
 func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("the level at concurrency 1 was not run")
@@ -327,9 +330,8 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	return Some(many.V / (float64(l.N) * single.V))
 }
 
-// FirstTokenSpeed is input tokens / ttft, both summed over completed requests. Only a level with
-// one request in flight has this value, because otherwise ttft includes the wait for other
-// requests.
+// FirstTokenSpeed returns the input tokens divided by ttft, both as sums over completed requests.
+// It has a value only at concurrency 1: otherwise ttft includes the wait for other requests.
 func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
 		return None("the server reports no prefill time, and ttft shows it only at concurrency 1")
@@ -346,8 +348,8 @@ func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	return Some(tokens / seconds)
 }
 
-// CacheHitRate returns cached / prompt tokens, over the completed samples whose usage reports
-// cached tokens.
+// CacheHitRate returns the share of prompt tokens that came from the cache. It covers the completed
+// samples whose usage reports cached tokens.
 func CacheHitRate(samples []*Sample) Value {
 	cached, input := 0, 0
 	for _, s := range samples {
@@ -361,13 +363,13 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// Synchrony measures how far the slots of the round start in phase. It is 0 if their starts are
-// spread evenly or at random over the cycle, and 1 if they start together.
+// Synchrony measures how far the slots of the round send their requests in phase. It is 0 if their
+// starts are spread evenly or at random, and 1 if all slots start together.
 //
-// T is the mean time between two starts of one slot. Each of the N slots has a k-th start, at a
-// time t, which becomes the angle 2π·t/T. R_k is the length of the mean vector of these N angles,
-// and R² is the mean of R_k² over k. For random angles R² is 1/N on average, so ρ² = (N·R² − 1)/(N
-// − 1) is unbiased (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
+// T is the mean time between two starts of the same slot. The start of a slot at time t is an angle
+// 2π·t/T. R_k is the length of the mean vector of the k-th starts of all N slots. R² is the mean of
+// R_k² over k. Random angles give R² = 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is unbiased
+// (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
 func (r *Round) Synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")
@@ -410,7 +412,7 @@ func (r *Round) Synchrony(slots int) Value {
 	return Some(math.Sqrt(min(max(rho, 0), 1)))
 }
 
-// Synchrony returns the mean of the rounds' Synchrony.
+// Synchrony returns the mean Synchrony of the level's rounds.
 func (l *Level) Synchrony() Value {
 	if l.Kind != ClosedLoop || l.Of != "" {
 		return None("it has no slots")
@@ -429,10 +431,11 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value returns the value of a level-wide metric. Rates are taken over the window w. The argument
-// good decides which requests are good; goodput has no value without it. The argument one is the
-// level at concurrency 1; scaling_efficiency has no value without it. success is a share, and
-// goodput is a rate per second. Cost returns the metrics of prices.
+// Value returns the value of a level-wide metric. A rate is the mean over the window w. success is
+// a share, and goodput is a rate per second. The method Cost returns the metrics of prices.
+//
+// good reports whether a request is good; goodput has no value if it is nil. one is the level at
+// concurrency 1; scaling_efficiency has no value if it is nil.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)

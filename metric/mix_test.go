@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mixture is a level of two rounds in which every third request belongs to the part "long". The
-// second round lacks a request.
+// mixture returns a level of two rounds, in which every third request belongs to the part "long".
+// One request of the second round is missing.
 func mixture() *Level {
 	l := &Level{Server: "sim", Workload: "production", Name: "4", Kind: ClosedLoop, N: 4,
 		Parts: []*Level{{Server: "sim", Workload: "production/chat", Name: "4", Of: "production", Share: 2. / 3}, {Server: "sim", Workload: "production/long", Name: "4", Of: "production", Share: 1. / 3}}}
@@ -32,8 +32,8 @@ func mixture() *Level {
 	return l
 }
 
-// Divide numbers the requests of each part from 0. If the record of a round lacks a request, it may
-// have belonged to any part.
+// Divide numbers the requests of each part from 0. A request that is missing in the record of a
+// round may belong to any part.
 func TestDivide(t *testing.T) {
 	l := mixture()
 	l.Divide()

@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Asked describes the requests that the workload sends to s under l. If a recording has another
-// description, the plan cannot judge it.
+// Asked describes the requests that the workload sends to s under l. The plan can judge a recording
+// only if it has the same description.
 func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
-	if w.Mix != nil { // the parts describe the requests
+	if w.Mix != nil { // each part describes its own requests
 		return &metric.Asked{Engine: s.Engine, Mix: w.blend(), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String()}
 	}
 	return &metric.Asked{
@@ -32,8 +32,8 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 	}
 }
 
-// Seed returns the first seed of the workload. It seeds everything that is drawn once
-// for all rounds.
+// Seed returns the first seed of the workload. Everything that is random but the same in all rounds
+// depends on it.
 func (w *Workload) Seed() int64 {
 	for _, l := range w.Loads {
 		if len(l.Seeds) > 0 {
@@ -46,7 +46,7 @@ func (w *Workload) Seed() int64 {
 	return 1
 }
 
-// hash identifies the request's own settings; "" if it has none.
+// hash returns a digest of the settings in the request block; "" if the plan sets none.
 func (r Request) hash() string {
 	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 {
 		return ""
@@ -60,7 +60,7 @@ func (r Request) hash() string {
 		}
 		extra[name] = raw
 	}
-	// JSON writes the keys of maps in order, and strings and numbers always marshal.
+	// Marshal cannot fail: strings and numbers always have a JSON form. It sorts the keys of maps.
 	raw, _ := json.Marshal([]any{r.Model, r.Temperature, r.Stop, extra})
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])

@@ -2,14 +2,14 @@ package plan
 
 import "github.com/hashicorp/hcl/v2"
 
-// HistoryIgnore is the History.Ignore of a plan that sets none.
+// HistoryIgnore is the default of History.Ignore, as a share.
 const HistoryIgnore = 0.01
 
-// History sets where the nights of a plan are kept and how tonight is compared with
-// them.
+// History says where the results of a plan's nightly runs are kept, and how a new night is compared
+// with them.
 type History struct {
-	Folder   string   `plan:"folder"` // absolute, or relative to the working directory
-	Ignore   float64  // smaller changes are not reported: 0.01 is one percent; 0 reports all
+	Folder   string   `plan:"folder"` // absolute path, or relative to the working directory
+	Ignore   float64  // smaller changes are not reported: 0.01 means one percent; 0 reports all
 	Severity Severity `plan:"severity"` // severity of a night that is worse than earlier nights
 	Range    hcl.Range
 }

@@ -15,27 +15,27 @@ type Arrivals string
 const (
 	Constant Arrivals = "constant" // evenly
 	Poisson  Arrivals = "poisson"  // requests arrive independently of each other
-	Gamma    Arrivals = "gamma"    // more bursty or more even than Poisson, by Open.Burstiness
+	Gamma    Arrivals = "gamma"    // Open.Burstiness decides whether more bursty or more even than Poisson
 )
 
-// Open holds the settings of a load block with a rate or a trace.
+// Open holds the settings of a load block that sends requests at a rate or by a trace.
 type Open struct {
 	Arrivals Arrivals `plan:"arrivals"`
-	// Burstiness is the shape of gamma distributed gaps; 0 if Arrivals is not Gamma. At 1 the
-	// gaps are those of Poisson arrivals. Below 1 requests come in bursts, and above 1 they
-	// come more evenly.
+	// Burstiness is the shape parameter of the gamma distributed time between requests; 0 if
+	// Arrivals is not Gamma. 1 means Poisson arrivals. Requests come in bursts if it is below 1,
+	// and more evenly if it is above 1.
 	Burstiness  float64 `plan:"burstiness"`
-	MaxInFlight int     `plan:"max_in_flight"` // requests in flight at which a level is given up
-	// Warmup is the time before the window. OpenWarmupAuto lasts until the backlog no longer
-	// grows; in a replay it sends TraceWarmup of the recording before the stretch.
+	MaxInFlight int     `plan:"max_in_flight"` // most requests in flight; with more the level is ended
+	// Warmup is the duration of the load before the window. OpenWarmupAuto lasts until the backlog
+	// stops growing; in a replay it lasts TraceWarmup.
 	Warmup time.Duration
-	Trace  *traffic.Replay // the replayed traffic; nil for a rate
+	Trace  *traffic.Replay // replayed traffic; nil for a rate
 }
 
-// OpenWarmupAuto is "auto" as the warm-up of a rate.
+// OpenWarmupAuto means that the plan sets the warm-up of a rate to "auto".
 const OpenWarmupAuto = time.Duration(-1)
 
-// Shape is the shape parameter of the gaps: 1 for Poisson, +Inf for constant gaps.
+// Shape returns the shape parameter of the time between requests: 1 for Poisson, +Inf for constant.
 func (o *Open) Shape() float64 {
 	switch o.Arrivals {
 	case Constant:
@@ -46,7 +46,7 @@ func (o *Open) Shape() float64 {
 	return 1
 }
 
-// String names the distribution of the gaps: "poisson", "gamma 0.5"; "" for nil.
+// String returns the distribution of the time between requests: "poisson", "gamma 0.5"; "" for nil.
 func (o *Open) String() string {
 	switch {
 	case o == nil:
@@ -59,18 +59,18 @@ func (o *Open) String() string {
 	return string(o.Arrivals)
 }
 
-// RateStep is the unit of a capacity over rates, in requests per second.
+// RateStep is the unit of a capacity that is a rate, in requests per second.
 const RateStep = 0.001
 
-// TraceWarmup is the default warm-up of a replay: the part of the recording before the stretch
-// that is sent first. The time counts at the speed of the replay.
+// TraceWarmup is the default duration of the warm-up of a replay. The warm-up sends the recorded
+// requests that come just before the measured stretch, at the speed of the replay.
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.
 const SpeedupStep = 0.01
 
-// TraceName is the name of the level that replays traffic speedup times as fast as it was
-// recorded.
+// TraceName returns the name of the level that replays a trace at the given multiple of its
+// recorded speed.
 func TraceName(speedup float64) string {
 	if speedup == 1 {
 		return "trace"
@@ -78,49 +78,48 @@ func TraceName(speedup float64) string {
 	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
 }
 
-// DefaultEstimating is the default number of requests of an estimating probe of a
-// rate.
+// DefaultEstimating is the default number of requests of a probe that only estimates, for a rate.
 const DefaultEstimating = 300
 
-// RateName is the name of the level with that rate, in requests per second. It does
-// not depend on the spelling: "240 req/min" is "4 req/s".
+// RateName returns the name of a level with the given rate, in requests per second. Equal rates
+// have the same name: "240 req/min" becomes "4 req/s".
 func RateName(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 6, 64) + " req/s"
 }
 
-// The server's largest rate for a workload is measured before the first level of a
-// rate: SaturationSlots requests are kept in flight for the time Saturation.
+// These constants are for the measurement of a server's largest rate, before the first level with a
+// rate. It keeps SaturationSlots requests in flight for the time Saturation.
 const (
 	SaturationSlots = 256
 	Saturation      = time.Minute
 )
 
-// StagePasses is how often the stages of a load are repeated if the plan names no
-// seeds: an interval over rounds needs five.
+// StagePasses is how often the stages of a load are repeated if the plan sets no seeds. It is five,
+// because an interval over rounds needs five rounds.
 const StagePasses = 5
 
-// DefaultGrowth is the default bound on the growth of a rate's backlog, as a share of
-// the arriving requests.
+// DefaultGrowth is the default limit for the growth of a backlog, as a share of the arriving
+// requests.
 const DefaultGrowth = 0.02
 
-// DefaultOpenSeconds is the default length of a level of a rate, in seconds. At 10 req/s this is
-// enough to certify that the backlog does not grow, up to 0.95 of the largest rate.
+// DefaultOpenSeconds is the default length of a level of a rate, in seconds. At 10 req/s it
+// suffices to certify rates up to 0.95 of the largest sustainable rate.
 const DefaultOpenSeconds = 300
 
-// WindowRounds is the number of parts into which verdicts divide the window of a
-// rate.
+// WindowRounds is the number of rounds into which the window of a rate is divided.
 const WindowRounds = 10
 
-// Over sets the requests and rounds of a level that lasts for length.
+// Over sets the requests and rounds of a level with a rate that lasts for length.
 func (l *Level) Over(length time.Duration) {
 	l.Requests = max(1, int(math.Round(l.Rate*length.Seconds())))
 	l.Part()
 }
 
-// Part divides the window of a rate into its rounds.
+// Part divides the window of a rate into rounds: WindowRounds, or one per request if there are
+// fewer requests.
 func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
 
-// Lasts is the mean length of a rate's window; 0 for other levels.
+// Lasts returns the mean length of the window of a rate; 0 for other levels.
 func (l Level) Lasts() time.Duration {
 	if l.Rate <= 0 {
 		return 0

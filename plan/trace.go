@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Replays is the first trace that w replays; nil: none.
+// Replays returns the first trace that w replays, or nil if it replays none.
 func (w *Workload) Replays() *traffic.Replay {
 	for _, l := range w.Loads {
 		if l.Open != nil && l.Open.Trace != nil {
@@ -21,8 +21,8 @@ func (w *Workload) Replays() *traffic.Replay {
 	return nil
 }
 
-// TooLong describes the first request of w's traces that does not fit a context and
-// must not be cut; "" if all fit. context 0 means unknown.
+// TooLong describes the first request of w's traces that exceeds the context and must not be cut.
+// It returns "" if there is none. context is in tokens; 0 means unknown.
 func (w *Workload) TooLong(context int) string {
 	for _, l := range w.Loads {
 		if l.Open == nil || l.Open.Trace == nil {
@@ -36,8 +36,8 @@ func (w *Workload) TooLong(context int) string {
 	return ""
 }
 
-// TraceTitle describes the replayed stretch: "conversation.jsonl (mooncake), 10m to
-// 20m, 1200 requests".
+// TraceTitle describes the replayed stretch of a trace, such as "conversation.jsonl (mooncake), 10m
+// to 20m, 1200 requests".
 func TraceTitle(r *traffic.Replay) string {
 	s := fmt.Sprintf("%s (%s)", filepath.Base(r.Path), r.Format)
 	if r.From > 0 || r.To > 0 {

@@ -11,16 +11,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// packing writes requests in few bytes, or reads them back. One walk over the fields serves for
-// both directions, so that they cannot differ. The bytes stay inside the process or in its
+// packing writes requests in few bytes, or reads them back. The same code handles a field in both
+// directions, so writing and reading cannot differ. The bytes never leave the process or its
 // temporary file.
 type packing struct {
-	raw     []byte // bytes written so far, or still to be read
+	raw     []byte // bytes that were written so far, or are still to be read
 	reading bool
-	err     error // reason why the bytes cannot be read
+	err     error // reason why the bytes could not be read
 	words   *words
-	usage   *metric.Usage // memory for the usage of the next request that is read
-	room    metric.Gaps   // memory for gaps, to which they are appended
+	usage   *metric.Usage // memory for the usage of the request to be read next
+	room    metric.Gaps   // buffer to which the gaps of requests are appended
 }
 
 // words stores each string once and gives it a number.
@@ -39,7 +39,7 @@ func (w *words) number(word string) int {
 	return n
 }
 
-// sample packs or unpacks a request, without the text of its answer.
+// sample packs or unpacks a request. It skips the text of the answer.
 func (p *packing) sample(s *metric.Sample) {
 	p.word(&s.Server)
 	p.word(&s.Workload)
@@ -70,8 +70,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs or unpacks one bit: whether the pointer at to is set. When it unpacks a set bit, it
-// points to room, or to new memory if room is nil.
+// has packs or unpacks one bit, which says whether the pointer at to is set. If it unpacks a set
+// bit, the pointer gets room, or new memory if room is nil.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {
@@ -150,7 +150,7 @@ func (p *packing) text(s *string) {
 	}
 }
 
-// answer packs rare fields as JSON.
+// answer packs an answer as JSON, because few requests have one.
 func (p *packing) answer(a *metric.Answer) {
 	text := ""
 	if !p.reading {
@@ -164,8 +164,8 @@ func (p *packing) answer(a *metric.Answer) {
 	}
 }
 
-// gaps packs a list of gaps. Each gap takes two bytes if every gap fits in two bytes; otherwise
-// each takes four.
+// gaps packs a list of gaps. A gap takes two bytes if every gap in the list fits in two, or else
+// four.
 func (p *packing) gaps(g *metric.Gaps) {
 	n := len(*g)
 	p.int(&n)

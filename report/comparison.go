@@ -10,42 +10,42 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Comparison is a comparison of a candidate with a control, on the same prompts.
+// Comparison compares a candidate with a control, on the same prompts.
 type Comparison struct {
 	Name      string `json:"name"`
-	Control   string `json:"control"`   // address of the server, or folder of a stored control
+	Control   string `json:"control"`   // address of the control's server, or folder of a stored control
 	Candidate string `json:"candidate"` // address
 	// Paired means that rounds of both servers took turns, and that each round is compared with its
-	// partner. If it is false, the control was recorded at a different time, and a drift between
-	// the two times is possible.
+	// partner. If it is false, the control was recorded at another time, and a drift between the
+	// two times is possible.
 	Paired  bool   `json:"paired"`
-	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if not paired
-	// SideBySide means that both servers of a round ran at the same time. From round to round they
+	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if Paired is false
+	// SideBySide means that both servers of a round ran at the same time. After each round they
 	// swapped their GPUs.
 	SideBySide bool    `json:"side_by_side,omitempty"`
 	Rounds     int     `json:"rounds"`  // judged rounds of each side
-	Units      int     `json:"units"`   // independent observations among the rounds
-	Outcome    Outcome `json:"outcome"` // outcome of the changes that the plan requires
-	// Skipped is the reason why nothing was compared; "" if something was.
+	Units      int     `json:"units"`   // number of independent observations among the rounds
+	Outcome    Outcome `json:"outcome"` // outcome over the changes that the plan requires
+	// Skipped is the reason why the comparison was not made; "" if it was.
 	Skipped string `json:"skipped,omitempty"`
-	// Line is the result in one line for people: "mtp: yes for decode and chat; no
-	// for long_prefill".
+	// Line is the result in one line, such as "mtp: yes for decode and chat; no for long_prefill".
 	Line string `json:"line"`
 	// Differences lists the differences between the two servers, observed or declared, in the order
 	// of their keys.
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // all measured changes, required or not
-	// Answers holds the prompts on which the candidate is worst compared with the control, with
-	// both answers. Absent if there are none, or if their text was not recorded.
+	// Answers holds the prompts on which the candidate's answer is worst, compared with the
+	// control's. Each has both answers. Absent if there are none, or if their text was not
+	// recorded.
 	Answers []Answer `json:"answers,omitempty"`
 	Notes   []string `json:"notes"`
 }
 
-// Difference is one fact in which the servers of a comparison differ.
+// Difference is a fact in which the two servers of a comparison differ.
 type Difference struct {
 	Key       string `json:"key"`       // "version", "flags.max-model-len"
-	Control   string `json:"control"`   // "": not set, or unknown
+	Control   string `json:"control"`   // "" if not set or unknown
 	Candidate string `json:"candidate"` // likewise
 	Allowed   bool   `json:"allowed"`   // named in changed
 }
@@ -54,13 +54,13 @@ type Difference struct {
 type Decision struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"`
-	// Answer is "yes" (something is better and nothing is worse), "no" (something is worse and
-	// nothing is better), "mixed", "no difference" (none was found), or "unknown".
+	// Answer is "yes" (something is better, nothing is worse), "no" (something is worse, nothing is
+	// better), "mixed" (both), "no difference" (nothing is certain), or "unknown".
 	Answer string `json:"answer"`
 	Why    string `json:"why"` // one line for people
 }
 
-// Change is how one statistic of one metric differs between the control and the candidate.
+// Change says how a statistic of a metric differs between the control and the candidate.
 type Change struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // "capacity" for the capacity
@@ -68,30 +68,30 @@ type Change struct {
 	Stat     string `json:"stat"` // "" for a level-wide metric
 	Unit     string `json:"unit"`
 	Better   string `json:"better"` // "lower" or "higher"
-	// Control and Candidate are means over the rounds: arithmetic means if Points is set, or else
-	// geometric means. They are null if there is no value.
+	// Control and Candidate are means over the rounds; null if there is no value. The means are
+	// arithmetic if Points is set, or else geometric.
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
-	// Change is candidate / control − 1. If Points is set, it is candidate − control. Low and High
-	// are one-sided bounds of the change, with the probability Confidence.
+	// Change is candidate / control − 1, or candidate − control if Points is set. Low and High are
+	// one-sided bounds of the change, each with the confidence Confidence.
 	Points     bool   `json:"points"`
 	Change     Number `json:"change"`
 	Low        Number `json:"low"`
 	High       Number `json:"high"`
 	Confidence Number `json:"confidence"`
-	// Limit is the largest change that the plan tolerates. If Improve is set, it is the smallest
-	// improvement that the plan requires. null if the plan has no limit.
+	// Limit is the largest change that the plan tolerates, or the smallest improvement that it
+	// requires if Improve is set. null if the plan sets no limit.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
-	// Certifiable is the smallest tolerated change with which these data would have passed.
+	// Certifiable is the smallest tolerance with which these data would have passed.
 	Certifiable Number  `json:"certifiable"`
-	Outcome     Outcome `json:"outcome"` // "skipped" without a limit, or if not applicable
+	Outcome     Outcome `json:"outcome"` // "skipped" if there is no limit, or if the limit does not apply
 	Severity    string  `json:"severity"`
 	// Direction is "better", "worse", or "" if the interval includes zero.
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
-	Pairs     []Pair `json:"pairs"` // by round; with a stored control, each side apart
+	Pairs     []Pair `json:"pairs"` // one for each round; with a stored control, one for each side of a round
 }
 
 // Pair is one round of a comparison.
@@ -101,7 +101,8 @@ type Pair struct {
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	Change    Number `json:"change"`
-	// Note explains why a round is far from all other rounds; "" if it is not.
+	// Note explains why the change in the round is far from the change in all other rounds; else
+	// "".
 	Note string `json:"note,omitempty"`
 }
 
@@ -152,7 +153,7 @@ func (c *Comparison) Title() string {
 	return fmt.Sprintf("compare %s: %s against %s · %s", c.Name, c.Candidate, c.Control, how)
 }
 
-// Text writes a difference in one line.
+// Text returns a difference in one line.
 func (d *Difference) Text() string {
 	said := "allowed"
 	if !d.Allowed {
@@ -167,7 +168,7 @@ func (d *Decision) row() []string { return []string{d.Workload, d.Level, d.Answe
 
 var changeHead = []string{"Workload", "Level", "Metric", "Control", "Candidate", "Change", "Bounds", "Limit", "Verdict"}
 
-// row writes the change as a row of a table.
+// row returns the change as a row of a table.
 func (c *Change) row() []string {
 	show := func(n Number) string {
 		if !n.OK {
@@ -191,8 +192,8 @@ func (c *Change) row() []string {
 	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
 }
 
-// Verdict describes the change in a word. If the change has a limit, the word is the outcome.
-// Otherwise it is the direction of the change, or "" if no direction is certain.
+// Verdict returns the change in a word: its outcome if it has a limit, or else its direction. ""
+// means that the direction is not certain.
 func (c *Change) Verdict() string {
 	switch {
 	case c.Outcome == Skipped && c.Why != "":

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// nothing is the document of a run that ended before anything was measured.
+// nothing returns the document of a run that ended before anything was measured.
 func nothing() *Document {
 	run := &metric.Run{ID: "r", Tool: "dev", Plan: "p.hcl", Started: time.Unix(0, 0), Stopped: "interrupted"}
 	return New(run, nil, assert.Verdicts{Outcome: assert.Error}, Meta{ExitCode: assert.ExitInterrupted})
@@ -66,7 +66,7 @@ func TestNumberJSON(t *testing.T) {
 		{some(math.Inf(-1)), `"-Inf"`},
 		{some(math.NaN()), "null"},
 		{Number{V: math.NaN(), OK: true}, "null"},
-		{Number{V: 3}, "null"}, // a statistic that is not in the schema is null
+		{Number{V: 3}, "null"}, // OK is false, so the number is null
 	}
 	for _, tt := range tests {
 		got, err := json.Marshal(tt.n)
@@ -86,9 +86,9 @@ func TestNumberJSON(t *testing.T) {
 	}
 }
 
-// These are the load facts of the fixture's level 30, computed by hand. Each of 2 rounds has 60
-// requests. Requests 0, 10, … 50 fail with a status, and requests 0, 15, 30 and 45 with a time-out.
-// The time-out replaces the status of requests 0 and 30, so 4 + 4 requests fail.
+// The expected values of level 30 were computed by hand. Each of 2 rounds has 60 requests. Requests
+// 0, 10, … 50 fail with a status. Requests 0, 15, 30 and 45 fail with a timeout. A timeout replaces
+// the status, so 4 requests of a round have a status and 4 a timeout.
 func TestLoadFacts(t *testing.T) {
 	c := document().Cases[1]
 	if c.Due != 120 || c.Completed != 104 || c.Failed != 16 {
@@ -100,11 +100,11 @@ func TestLoadFacts(t *testing.T) {
 	if got, want := c.OutputTokens, 104*21; got != want {
 		t.Errorf("output tokens = %d, want %d", got, want)
 	}
-	// Each of the two rounds has a window from 2 s to 48 s, so 2 × 46 s = 92 s.
+	// Both rounds have a window from 2 s to 48 s: together 2 × 46 s = 92 s.
 	if c.Window != 92 {
 		t.Errorf("window = %v, want 92", c.Window)
 	}
-	// The first round starts at 0 s, and the second ends at 60 s + 50 s.
+	// The first round starts at 0 s, and the second ends at 60 s + 50 s = 110 s.
 	if c.At != 0 || c.Duration != 110 {
 		t.Errorf("at, duration = %v, %v, want 0, 110", c.At, c.Duration)
 	}
@@ -122,8 +122,8 @@ func TestLoadFacts(t *testing.T) {
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	}
-	// 16 of 120 requests failed, which is 13 %. Failed requests rank last, so the p75 is a
-	// completed request and the p90 is a failed one.
+	// 16 of 120 requests failed: 13 %. They rank last, so the p90 is a failed request, and the p75
+	// is not.
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
 		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
 	}
@@ -132,8 +132,7 @@ func TestLoadFacts(t *testing.T) {
 	}
 }
 
-// A metric that no request has is a missing value with the reason, not a row of
-// infinities or zeros.
+// A metric that no request has is missing, with a reason. It is not a row of zeros or infinities.
 func TestNoValue(t *testing.T) {
 	s := document().Cases[0].Summary("ttfa")
 	if s.Mean.OK || s.Min.OK || s.Max.OK || s.Percentiles.P50.OK || s.Why != "no answer came" {
@@ -169,8 +168,8 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	p := &plan.Plan{Secrets: []string{"", "abc", "token", "token-long"}}
 	b := builder{redact: redactor(p, "")}
-	// The first secret is the beginning of the second one, and the second one is removed as a
-	// whole. The secret "abc" is kept: it has fewer than four bytes, so replacing it would damage
+	// The first secret is the beginning of the second. The second is still removed as a whole. The
+	// secret "abc" is not removed: it is shorter than four bytes, so replacing it would damage
 	// words.
 	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
 		t.Errorf("clean = %q, want %q", got, want)
@@ -188,7 +187,7 @@ func TestPlanName(t *testing.T) {
 	}
 }
 
-// Any file is either a document that every output can show, or an error.
+// Any file is either an error, or a document that every output can show.
 func FuzzReadDocument(f *testing.F) {
 	var b bytes.Buffer
 	if err := passing().Write(&b); err != nil {
@@ -214,8 +213,8 @@ func FuzzReadDocument(f *testing.F) {
 	})
 }
 
-// BenchmarkNew1MSamples makes a document with 200 levels. A level has 5000 requests with 20 gaps
-// each. All levels share their samples, so that the memory of the samples is not measured.
+// BenchmarkNew1MSamples makes a document with 200 levels of 5000 requests, with 20 gaps each. All
+// levels share the same samples, so the benchmark does not measure the memory of samples.
 func BenchmarkNew1MSamples(b *testing.B) {
 	round := &metric.Round{Due: 5000, Complete: true, End: time.Hour, WindowEnd: time.Hour}
 	for i := range 5000 {
@@ -242,8 +241,7 @@ func BenchmarkNew1MSamples(b *testing.B) {
 	}
 }
 
-// A document that was changed after it was written is refused. The place of the change does not
-// matter.
+// A document that was changed after it was written is an error, wherever the change is.
 func TestChangedDocument(t *testing.T) {
 	var b bytes.Buffer
 	if err := document().Write(&b); err != nil {

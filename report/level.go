@@ -53,8 +53,7 @@ func (b *builder) level(l *metric.Level) Case {
 	return c
 }
 
-// rounds adds the rounds of the level to the case c, and sets the start and the duration of the
-// case.
+// rounds adds the level's rounds to the case c, and sets the start and duration of c.
 func (b *builder) rounds(c *Case, l *metric.Level) {
 	var start, end time.Duration
 	for i, r := range l.Rounds {
@@ -70,8 +69,8 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// Add up the rounds. The time from the first round to the last round would include the
-		// rounds of the second server.
+		// Add up the rounds. The time from the first to the last round also includes rounds of the
+		// second server.
 		c.Duration = 0
 		for _, r := range c.Rounds {
 			c.Duration += r.Duration
@@ -93,7 +92,7 @@ func (b *builder) round(l *metric.Level, r *metric.Round) Round {
 	return out
 }
 
-// requests counts the measured requests by how they ended.
+// requests counts the measured requests of a case: completed, failed in each way, and canceled.
 func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	failures := map[metric.FailureKind]map[string]int{}
 	for _, s := range samples {
@@ -119,7 +118,7 @@ func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	c.Failures = append(c.Failures, countFailures(failures)...)
 }
 
-// seriesOf returns the series of a metric over all rounds of a level, as one series.
+// seriesOf joins the series of a metric in all rounds of a level to one series.
 func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	joined := metric.Series{}
 	for _, r := range l.Rounds {
@@ -167,8 +166,8 @@ func countFailures(kinds map[metric.FailureKind]map[string]int) []Failure {
 	return out
 }
 
-// curved lists the metrics whose whole distribution is in the document. curvePoints is the number
-// of points of a distribution.
+// curved lists the metrics whose full distribution is in the document. Each distribution has
+// curvePoints points.
 var curved = []string{"ttft", "speed", "itl", "e2e"}
 
 const curvePoints = 41
@@ -205,8 +204,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values, d.Until = why, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// If no request has the metric, leave the percentiles out. A column of infinite values
-		// would look like a measurement.
+		// If no request has a value, there are no percentiles. Infinite values would look like
+		// measurements.
 		if len(d.Values) == 0 {
 			return Number{}
 		}
@@ -231,8 +230,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	return s
 }
 
-// counted returns the summary of a histogram. The mean is exact. The percentiles are estimated
-// within their buckets.
+// counted adds the mean and the percentiles of a histogram to a summary. The mean is exact. A
+// percentile is estimated within its bucket.
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {
@@ -247,7 +246,7 @@ func counted(s Summary, h metric.Histogram, why string) Summary {
 	return s
 }
 
-// each yields each percentile in (0, 100) with a pointer to its value.
+// each yields the number of each percentile, in (0, 100), and a pointer to its value.
 func (p *Percentiles) each() func(yield func(float64, *Number) bool) {
 	return func(yield func(float64, *Number) bool) {
 		for i, n := range []*Number{&p.P1, &p.P5, &p.P10, &p.P25, &p.P50, &p.P75, &p.P90, &p.P95, &p.P99, &p.P999} {
@@ -272,7 +271,7 @@ func scope(s metric.Scope) string {
 	return "request"
 }
 
-// stageOf writes the rate of a stage; "" for other levels.
+// stageOf returns the rate of a stage as text; "" if the level is no stage.
 func stageOf(l *metric.Level) string {
 	switch s := l.Stage; {
 	case s == nil:

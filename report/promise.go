@@ -14,39 +14,37 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Workload is what the plan declares of one workload: its requests and its
-// thresholds.
+// Workload is what the plan says about one workload: its requests and its thresholds.
 type Workload struct {
 	Address     string `json:"address"`
-	Title       string `json:"title,omitempty"` // for people; "": the address
+	Title       string `json:"title,omitempty"` // title in reports; "": the address
 	Description string `json:"description,omitempty"`
-	// Users is the number of people that one request in flight stands for, as a range: the lowest
-	// and the highest number. Absent if unknown.
+	// Users is the smallest and the largest number of people that one request in flight stands for.
+	// Absent if unknown.
 	Users   []float64 `json:"users_per_request,omitempty"`
-	Servers []string  `json:"servers"`      // addresses, in order of the plan
-	Input   int       `json:"input_tokens"` // of each prompt; 0 if the data set decides
-	// Mix lists the parts of a mix with their shares, such as "chat 70%". Absent if the workload is
-	// not a mix.
+	Servers []string  `json:"servers"`      // addresses of servers, in order of the plan
+	Input   int       `json:"input_tokens"` // tokens of each prompt; 0 if the data set decides
+	// Mix lists the parts of a mix with their shares, such as "chat 70%". Absent if there is no
+	// mix.
 	Mix     []string `json:"mix,omitempty"`
-	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "" if generated and unique
-	Output  int      `json:"output_tokens"`     // mean tokens; for natural answers, the maximum
-	Jitter  Number   `json:"jitter"`            // answers have Output·(1±Jitter) tokens; in [0, 1)
+	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "": generated, all different
+	Output  int      `json:"output_tokens"`     // mean number; for natural answers, the largest
+	Jitter  Number   `json:"jitter"`            // lengths vary by this share, up and down; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
-	Bounds  []Bound  `json:"bounds"`            // in order of the plan
+	Bounds  []Bound  `json:"bounds"`            // thresholds, in order of the plan
 }
 
-// Bound is one threshold of a workload. It names the levels at which the threshold applies.
+// Bound is one threshold of a workload, with the levels at which it applies.
 type Bound struct {
 	Threshold Threshold `json:"threshold"`
 	At        []string  `json:"at"`       // names of levels
-	Capacity  bool      `json:"capacity"` // it also bounds the capacity
+	Capacity  bool      `json:"capacity"` // the threshold also limits the capacity
 	Severity  string    `json:"severity"` // "error" or "warn"
 	File      string    `json:"file,omitempty"`
 	Line      int       `json:"line,omitempty"` // 1-based; 0: unknown
 }
 
-// Source is one file of the plan. Its text is not written by tokgate; the plan's secrets are
-// removed from it.
+// Source is one file of the plan, as its author wrote it, but without the plan's secrets.
 type Source struct {
 	File string `json:"file"`
 	Text string `json:"text"`
@@ -89,8 +87,8 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	return out
 }
 
-// apart distinguishes workloads with the same title, such as workloads of one preset with different
-// loads. It adds the name of the workload's block to the title.
+// apart makes the titles of workloads different, by adding the name of the workload's block.
+// Workloads of one preset with different loads have the same title.
 func apart(list []Workload) {
 	n := map[string]int{}
 	for i := range list {
@@ -115,9 +113,8 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 	return out
 }
 
-// sources returns the files of the plan: the main file first, then the other files by name. A file
-// that is too large for the remaining space is left out completely, because half a plan would
-// mislead.
+// sources returns the files of the plan: the main file first, then all other files by name. A file
+// that is too large for the remaining space is omitted, because half of it would mislead.
 func (b *builder) sources() []Source {
 	if b.declared == nil {
 		return nil
@@ -140,12 +137,12 @@ func (b *builder) sources() []Source {
 	return out
 }
 
-// Lines returns the lines of the source, made safe to show.
+// Lines returns the lines of the source, in a form that is safe to show.
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block makes the text safe and keeps the spaces with which authors align it. It may leave
-		// a line break, which becomes a space.
+		// Block makes the text safe and keeps the spaces that align it. It may keep a line break,
+		// which becomes a space here.
 		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines

@@ -1,11 +1,11 @@
 package report
 
-// Strength is what the gate would notice. tokgate planted regressions in the recorded run and
-// judged the run again.
+// Strength reports which regressions the gate would notice. tokgate planted regressions in the
+// recorded run, and judged the run again each time.
 type Strength struct {
 	// Says is the worst result in one sentence, or the reason why no regression was planted.
 	Says    string    `json:"says"`
-	Basis   string    `json:"basis,omitempty"` // how the numbers were obtained; "" if none
+	Basis   string    `json:"basis,omitempty"` // how the numbers were obtained; "" if there are no numbers
 	Planted []Planted `json:"planted"`
 }
 
@@ -17,10 +17,10 @@ type Planted struct {
 	Failed     int    `json:"failed"`
 }
 
-// StrengthTitle heads the section in every output.
+// StrengthTitle is the title of the section about planted regressions, in every output.
 const StrengthTitle = "What this gate would notice"
 
-// Word is the gate's most frequent result: "fails", "is undecided", "passes".
+// Word returns the gate's most frequent result: "fails", "is undecided" or "passes".
 func (p Planted) Word() string {
 	switch {
 	case p.Failed > p.Passed+p.Undecided:

@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// TerminalSummary writes the document in brief: one line for each comparison and each workload,
-// then what failed. The outcome is the last line. A CI system cannot take any line for a command.
+// TerminalSummary writes a short form of the document: one line for each comparison and each
+// workload, then the failures. The last line is the outcome. No line can be mistaken for a command
+// by a CI system.
 func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(cmp.Or(width, 80), minWidth), color: color}
 	t.header()
@@ -43,10 +44,10 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	return t.w.Flush()
 }
 
-// mostRepeated bounds how many failed checks are repeated at the end.
+// mostRepeated is the largest number of failed checks that are repeated at the end.
 const mostRepeated = 12
 
-// repeat writes one line for each reason why a check failed or has no result.
+// repeat writes one line for each reason why checks failed or have no result.
 func (t *terminal) repeat() {
 	var list []*Verdict
 	for i := range t.doc.Verdicts {
@@ -77,14 +78,13 @@ func (t *terminal) repeat() {
 	}
 }
 
-// because groups checks that failed, or could not be measured, for the same reason.
+// because groups failed checks, and checks without a measurement, that have the same reason.
 type because struct {
 	first  *Verdict
 	others int
 }
 
-// causes groups the verdicts for the summary. Verdicts with the status "error" share an entry if
-// they have the same reason.
+// causes groups the verdicts for the summary. Errors with the same reason form one group.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

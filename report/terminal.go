@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	minWidth = 40 // narrower terminals wrap lines themselves
+	minWidth = 40 // narrower terminals wrap the lines themselves
 	logLines = 15 // of a server's log
 	// mostBrief is the largest number of verdicts, or of probes of a search, that get one line
-	// each. The files list all of them.
+	// each. The reports in files list all of them.
 	mostBrief = 200
 	mostCases = 500
 )
 
-// Terminal writes the document for a terminal or a CI log of the given width in cells
-// (0: 80). It has the servers, then for each workload and server a table of its
-// levels, its capacity with the probes, and the verdicts, then asserts, and the
-// outcome as the last line. Colour adds nothing to the words. Passed checks are
-// brief: bounds and notes without consequence are left to the other outputs.
+// Terminal writes the document for a terminal or a CI log. width is in cells; 0 means 80. Colour
+// adds nothing to the words. Passed checks are short: the other outputs have their bounds and all
+// notes.
 //
-// No line can be taken for a command by a CI system, whatever foreign text it
-// contains.
+// The servers come first. Then each workload on each server has a table of its levels, its capacity
+// with the probes, and its verdicts. The asserts follow. The last line is the outcome.
+//
+// A CI system cannot mistake any line for a command, whatever text the document contains.
 func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	if width == 0 {
 		width = 80
@@ -54,11 +54,11 @@ type terminal struct {
 	width int
 	color bool
 	brief int             // one-line verdicts so far
-	noted map[string]bool // notes of passed verdicts that are already written
+	noted map[string]bool // notes of passed verdicts that were written before
 	err   error
 }
 
-// paint is an SGR colour; the zero paint changes nothing.
+// paint is a colour of the terminal, as an SGR code. The zero paint changes nothing.
 type paint string
 
 const (
@@ -80,23 +80,23 @@ func (t *terminal) paint(p paint, s string) string {
 	return "\x1b[" + string(p) + "m" + s + "\x1b[0m"
 }
 
-// line writes one line. All output goes through line, so that text.Inert makes everything safe.
+// line writes one line. All output goes through it, so that text.Inert makes every line safe.
 func (t *terminal) line(s string) {
 	if t.err == nil {
 		_, t.err = t.w.WriteString(strings.TrimRight(text.Inert(s), " ") + "\n")
 	}
 }
 
-// para writes foreign text after a lead, wrapped, with further lines aligned to the
-// text.
+// para writes a text that may come from outside tokgate. The text follows lead, and its wrapped
+// lines are aligned.
 func (t *terminal) para(lead string, p paint, s string) {
 	indent := text.Width(lead)
 	for i, l := range text.Wrap(text.Line(s), max(t.width-indent, 20)) {
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
 		}
-		// Make workflow commands harmless before the text is coloured. A colour code at the start
-		// of the line would hide them from text.Inert.
+		// Make workflow commands harmless before colour is added. A colour code at the start of the
+		// line would hide the command from text.Inert.
 		t.line(lead + t.paint(p, text.Inert(l)))
 	}
 }
@@ -191,7 +191,7 @@ func (t *terminal) workloads() {
 	}
 }
 
-// failures writes how many requests of a case failed, and the most frequent reason.
+// failures writes how many requests of a case failed in each way, with the most frequent message.
 func (t *terminal) failures(c *Case) {
 	for _, f := range c.Failures {
 		message := ""
@@ -202,7 +202,7 @@ func (t *terminal) failures(c *Case) {
 	}
 }
 
-// capacity writes the result of a capacity search, its probes and its notes.
+// capacity writes a capacity search: the result, the probes and the notes.
 func (t *terminal) capacity(c *Capacity) {
 	t.para("  ", bold, c.Answer())
 	rows := [][]string{probeHead}
@@ -253,11 +253,11 @@ var marks = map[Status]struct {
 	StatusPass:         {"pass", green},
 }
 
-// verdictIndent is where the text of a verdict begins.
+// verdictIndent is the indentation of a verdict's text.
 const verdictIndent = "          "
 
-// verdicts writes the verdicts for which the function of returns true. A passed or skipped verdict
-// gets one line. A verdict with any other status is written with all details.
+// verdicts writes the verdicts for which of returns true. A passed or skipped verdict takes one
+// line. Any other verdict is written with all details.
 func (t *terminal) verdicts(of func(*Verdict) bool) {
 	left := 0
 	var list []*Verdict
@@ -274,7 +274,7 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 			list = list[1:]
 			continue
 		}
-		// Skipped verdicts with the same reason share an entry.
+		// Skipped verdicts with the same reason become one entry.
 		for v.Outcome == Skipped && n < len(list) && list[n].Outcome == Skipped && list[n].Message == v.Message {
 			n++
 		}
@@ -292,8 +292,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside returns a copy of a verdict without what the lines above it already state. For a verdict
-// on a capacity these lines are the result of the search and its notes.
+// beside returns a copy of a verdict without the facts that the lines above it already state. For a
+// capacity, these lines are the result of the search.
 func (t *terminal) beside(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {
@@ -308,12 +308,12 @@ func (t *terminal) beside(v *Verdict) *Verdict {
 	return &short
 }
 
-// mark writes the beginning of a verdict's entry.
+// mark returns the first word of a verdict's entry, such as FAIL.
 func (t *terminal) mark(st Status) string {
 	return "  " + t.paint(marks[st].paint, text.Pad(marks[st].word, 8, false))
 }
 
-// verdict writes a verdict with all details.
+// verdict writes all details of a verdict.
 func (t *terminal) verdict(v *Verdict, st Status) {
 	t.line(t.mark(st) + t.paint(bold, text.Cut(text.Line(v.Name), t.width-len(verdictIndent))))
 	if message := v.Explain(); message != "" {
@@ -331,16 +331,15 @@ func (t *terminal) verdict(v *Verdict, st Status) {
 	}
 }
 
-// passed writes a passed verdict in one line, with value, bounds, limit and number of requests. If
-// the line is too long, it leaves out the bounds, and then the number of requests.
+// passed writes a passed verdict in one line: value, bounds, limit and number of requests. If the
+// line is too long, it omits the bounds first, and then the number of requests.
 func (t *terminal) passed(v *Verdict) {
 	room := t.width - len(verdictIndent)
 	name := text.Line(v.Name)
 	fits := func(message string) bool { return text.Width(name)+2+text.Width(message) <= room }
 	message := text.Line(v.Explain())
 	if v.Threshold != nil {
-		// The name of the verdict already contains the metric and the statistic, so the message
-		// omits them.
+		// The name of the verdict already contains the metric and the statistic. So drop them here.
 		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
 	}
 	for _, short := range inShort(v) {
@@ -365,8 +364,8 @@ func (t *terminal) passed(v *Verdict) {
 	}
 }
 
-// inShort returns a threshold's value, limit and headroom in two forms: with and without the number
-// of requests. It returns nil if the verdict has no value or limit.
+// inShort returns a threshold's value, limit and headroom as text. The first text includes the
+// number of requests, the second does not. It returns nil if the verdict has no value or limit.
 func inShort(v *Verdict) []string {
 	th := v.Threshold
 	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
@@ -383,8 +382,8 @@ func inShort(v *Verdict) []string {
 	return []string{short + count}
 }
 
-// warning reports whether a note on a passed threshold may change how readers judge the result. All
-// other notes only explain it.
+// warning reports whether a note on a passed threshold may change the reader's judgement. Other
+// notes only explain the result.
 func warning(note string) bool {
 	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
@@ -394,7 +393,7 @@ func warning(note string) bool {
 	return false
 }
 
-// skipped writes all verdicts that were skipped for one reason, as one entry.
+// skipped writes the verdicts of list as one entry. All were skipped for the same reason.
 func (t *terminal) skipped(list []*Verdict) {
 	var names []string
 	for _, v := range list {
@@ -413,7 +412,7 @@ func (t *terminal) skipped(list []*Verdict) {
 		t.line(lead + text.Inert(l))
 	}
 	if message != "" {
-		// Write only the beginning of the message, because the problem has an entry of its own.
+		// The problem has its own entry, so only the beginning of the message is written here.
 		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
 	}
 }
@@ -458,8 +457,7 @@ func (t *terminal) asserts() {
 	}
 }
 
-// mostFound bounds how many contradicting figures are shown; the other outputs have
-// more.
+// mostFound is the largest number of contradictions that the terminal shows.
 const mostFound = 5
 
 func (t *terminal) consistency() {
@@ -476,8 +474,8 @@ func (t *terminal) consistency() {
 	}
 }
 
-// strength writes what the gate would notice. The terminal shows only a summary; all other reports
-// list the planted regressions.
+// strength writes which regressions the gate would notice, as a summary. The other reports list all
+// planted regressions.
 func (t *terminal) strength() {
 	if s := t.doc.Strength; s != nil {
 		t.line("")
@@ -489,7 +487,7 @@ func (t *terminal) strength() {
 	}
 }
 
-// last writes the last line of the output, with the outcome and the exit code.
+// last writes the last line: the outcome and the exit code.
 func (t *terminal) last() {
 	p := map[Outcome]paint{Pass: greenB, Inconclusive: yellB, Fail: redB, Error: redB}[t.doc.Outcome]
 	if t.doc.ExitCode != 0 && p == greenB {

@@ -20,7 +20,8 @@ func (b *builder) cover(p *plan.Plan) *Cover {
 	return &Cover{Title: b.clean(c.Title), Subtitle: b.clean(c.Subtitle), Organization: b.clean(c.Organization), Logo: base64.StdEncoding.EncodeToString(c.Logo), Notes: b.cleanAll(c.Notes)}
 }
 
-// levelWords returns the plan's title and description of a level; "" without one.
+// levelWords returns the title and the description that the plan gives to a level; "" if it gives
+// none.
 func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	w := b.workloadAt(l.Workload)
 	if w == nil || l.Probe != nil {
@@ -39,8 +40,8 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	return "", ""
 }
 
-// LevelTitle returns the name of a level for people, such as "Lunch hour (39)". If the level has no
-// title, this is its plain name.
+// LevelTitle returns the title of a level, such as "Lunch hour (39)". If the level has no title,
+// this is its plain name.
 func (d *Document) LevelTitle(workload, level string) string {
 	for i := range d.Cases {
 		if c := &d.Cases[i]; c.Workload == workload && c.Level == level && c.Title != "" {
@@ -50,8 +51,8 @@ func (d *Document) LevelTitle(workload, level string) string {
 	return level
 }
 
-// TitleOf returns the name of a workload or a server for people. This is the title or, without a
-// title, the address in words, such as "use_case chat" for use_case["chat"].
+// TitleOf returns the title of a workload or a server. If it has no title, this is its address in
+// words, such as "use_case chat" for use_case["chat"].
 func (d *Document) TitleOf(address string) string {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.Address == address && w.Title != "" {
@@ -70,7 +71,7 @@ func (d *Document) TitleOf(address string) string {
 	return address
 }
 
-// Workload returns the plan's declaration of a workload; nil if not known.
+// Workload returns the declaration of a workload in the plan; nil if there is none.
 func (d *Document) Workload(address string) *Workload {
 	for i := range d.Workloads {
 		if d.Workloads[i].Address == address {
@@ -80,15 +81,15 @@ func (d *Document) Workload(address string) *Workload {
 	return nil
 }
 
-// searched reports whether the threshold is one of those that bound the capacity search.
+// searched reports whether the capacity search uses the threshold.
 func (w *Workload) searched(t *Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
 		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat
 	})
 }
 
-// People returns the number of users that correspond to n requests in flight, such as "about 156 to
-// 195 users". It returns "" if the plan does not say how users behave.
+// People estimates the number of users who have n requests in flight, such as "about 156 to 195
+// users". It returns "" if the plan does not say how users behave.
 func (w *Workload) People(n int) string {
 	if w == nil || len(w.Users) != 2 || n <= 0 {
 		return ""
@@ -100,8 +101,8 @@ func (w *Workload) People(n int) string {
 	return fmt.Sprintf("about %.0f to %.0f users", low, high)
 }
 
-// join adds a note to each level that failed although a higher load is reported as the capacity.
-// The note explains why both can be true.
+// join adds a note to each level that failed below the reported capacity. The note explains why
+// both can be true.
 func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
@@ -111,8 +112,8 @@ func (d *Document) join() {
 	}
 }
 
-// Above returns the capacity that is higher than a level which failed one of the search's
-// thresholds; nil if there is none.
+// Above returns the certified capacity if it is higher than the level at which the threshold of v
+// failed. It returns nil otherwise, or if the search does not use that threshold.
 func (d *Document) Above(v *Verdict) *Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil
@@ -130,8 +131,8 @@ func (d *Document) Above(v *Verdict) *Capacity {
 	return nil
 }
 
-// Joining returns a note for a level that failed although a higher load is reported as the
-// capacity. The note explains why both can be true.
+// Joining returns a note for a level that failed below the reported capacity. The note explains why
+// both can be true.
 func Joining(v *Verdict, c *Capacity) string {
 	for _, p := range c.Probes {
 		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {

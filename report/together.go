@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names returns a name for each document, so that several documents can be shown together. The name
-// is the last part of the document's folder, or the run if there is no folder. If two names are the
-// same, the later one gets a number. A name is one line without control characters.
+// Names returns a different name for each document. It is the last part of the document's folder,
+// or the run's id if there is no folder. A name that repeats an earlier one gets a number. A name
+// is one line without control characters.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}
@@ -34,12 +34,11 @@ func Names(docs []*Document) []string {
 // beside is a table of one metric. It has a row for each load and a column for each document.
 type beside struct {
 	title string
-	rows  [][]string // the first is the head
+	rows  [][]string // the first row is the head
 }
 
-// sideBySide groups the loads of several documents. Two loads belong together if their workload and
-// level are the same. If a document has several servers, the server must be the same too. If every
-// document has one server, the servers' names may differ.
+// sideBySide groups the cases of several documents by workload and level. If a document has several
+// servers, only cases of the same server form a group.
 func sideBySide(docs []*Document) []beside {
 	type key struct{ server, workload, level string }
 	var order []key
@@ -91,7 +90,7 @@ func sideBySide(docs []*Document) []beside {
 	return out
 }
 
-// outcomes returns the rows of a table: the head, then the name, outcome and result of each
+// outcomes returns the rows of a table: a head, and then the name, outcome and result of each
 // document.
 func outcomes(docs []*Document) [][]string {
 	rows := [][]string{{"Run", "Outcome", "Result"}}
@@ -101,8 +100,8 @@ func outcomes(docs []*Document) [][]string {
 	return rows
 }
 
-// TerminalTogether writes several documents for a terminal: the outcome of each document, and a
-// table that shows equal loads side by side. It judges nothing.
+// TerminalTogether writes several documents for a terminal: the outcome of each, and a table that
+// shows equal loads side by side. It gives no verdict of its own.
 func TerminalTogether(w io.Writer, docs []*Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: docs[0], width: max(cmp.Or(width, 80), minWidth), color: color}
 	table := func(rows [][]string, words ...int) {
@@ -137,8 +136,7 @@ func TerminalTogether(w io.Writer, docs []*Document, width int, color bool) erro
 	return t.w.Flush()
 }
 
-// MarkdownTogether writes several documents next to each other, with at most
-// MarkdownBytes.
+// MarkdownTogether writes several documents side by side, in at most MarkdownBytes bytes.
 func MarkdownTogether(w io.Writer, docs []*Document) error {
 	m := markdown{doc: docs[0], size: MarkdownBytes}
 	var b strings.Builder

@@ -2,17 +2,17 @@ package sim
 
 import "math"
 
-// cost is the model for the time of a step, in ms. Its constants are computed once from a profile.
+// cost computes the time of a step in ms. Its constants come from a profile.
 type cost struct {
-	base, perSeq, perToken, longest float64 // cost of decoding; perToken and longest are for each context token
+	base, perSeq, perToken, longest float64 // ms of a decode step; perToken and longest per token of context
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
-	expert                          []float64 // cost of the experts, by the number of decoding sequences
+	expert                          []float64 // cost of the experts, by the number of sequences
 }
 
-// newCost computes the cost constants of the profile p, and multiplies every time by factor. The
-// factor slows down the server for its whole life after a slow start.
+// newCost computes the cost of the profile p. It multiplies every time by factor, which slows the
+// server down for its whole life.
 func newCost(p *Profile, factor float64) cost {
 	return cost{
 		base:     p.Decode.BaseMS * factor,
@@ -28,13 +28,14 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode returns the time of a step that decodes n sequences and prefills nothing. n is at least 1.
+// decode returns the time of a step that decodes n sequences and prefills none, in ms. n is at
+// least 1.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }
 
-// experts is the cost of the further experts that n sequences use, compared with one sequence. It
-// stops growing once all experts are used.
+// experts returns the additional cost of the experts for n sequences, compared with one sequence.
+// It stops growing when all experts are in use.
 func (c *cost) experts(n int) float64 {
 	if c.moe == 0 {
 		return 0
@@ -46,7 +47,8 @@ func (c *cost) experts(n int) float64 {
 	return c.expert[n]
 }
 
-// prefill is the time to prefill n tokens of a prompt after the first done tokens of the prompt.
+// prefill returns the time to prefill n tokens of a prompt, in ms. The first done tokens are
+// already prefilled.
 func (c *cost) prefill(done, n int) float64 {
 	from, to := float64(done), float64(done+n)
 	return c.linear*float64(n) + c.square*(to*to-from*from)

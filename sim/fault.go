@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// Fault is one kind of error of a server or a network.
+// Fault is one kind of misbehaviour of a server or a network.
 type Fault struct {
 	Name string
-	Doc  string // description in one line; it says what tokens, delay and text of a rule mean
+	Doc  string // one line; it also says what the tokens, delay and text of a rule mean
 
 	apply func(fx *effect, r *Rule)
 }
 
-// Faults lists all scripted faults, in the order of the documentation. If the rules of two faults
-// apply to a request, the request has both faults.
+// Faults lists all scripted faults, in the order of the documentation. A request may have several
+// faults, if several rules apply to it.
 func Faults() []Fault { return append([]Fault(nil), faults...) }
 
-// effect is the combination of a request's faults. The zero value is an answer
-// without faults.
+// effect combines the faults of a request. The zero value means an answer without faults.
 type effect struct {
 	// before the answer
 	status   int
@@ -26,21 +25,21 @@ type effect struct {
 	redirect bool
 	hang     bool
 	die      bool
-	strict   bool // unknown request fields are refused
-	truncate int  // the prompt is cut to this many tokens; 0: the prompt is not cut
+	strict   bool // requests with unknown fields are refused
+	truncate int  // largest number of prompt tokens; a longer prompt is cut; 0: no limit
 
 	// the connection
 	close      bool // says Connection: close
-	closeAfter bool // closes the connection after the answer, without announcing it
+	closeAfter bool // closes the connection after the answer, without a header that says so
 	bytewise   bool
 	gzip       bool
 
-	// the stream as a whole
+	// faults of the stream as a whole
 	notSSE      bool
 	empty       bool
 	lateHeaders bool
 	earlyRole   bool
-	late        time.Duration // time by which the request reaches the engine late
+	late        time.Duration // time by which the request comes late to the engine
 	crlf        bool
 	bom         bool
 	noSpace     bool
@@ -49,9 +48,9 @@ type effect struct {
 	// its chunks
 	perChunk   int
 	key        string // instead of "content"
-	keyTokens  int    // number of tokens that have that key
+	keyTokens  int    // number of tokens that are sent under key
 	toolCall   bool
-	padding    int // padding bytes in the first chunk that has tokens
+	padding    int // bytes of padding in the first chunk with tokens
 	text       string
 	model      string
 	emptyDelta bool
@@ -60,28 +59,28 @@ type effect struct {
 	errorEvent  bool
 	errorLegacy bool
 	cut         bool // the connection breaks
-	noFinish    bool // the stream ends without finish_reason, and without the events after it
+	noFinish    bool // the stream ends without finish_reason and without later events
 	hold        bool // nothing more comes
 	trickle     time.Duration
-	after       int // number of tokens before the error
-	stopAfter   int // number of tokens after which the answer ends early; 0: the answer does not end early
+	after       int // number of tokens that are sent before the error
+	stopAfter   int // number of tokens after which the answer ends early; 0: it does not
 	canned      bool
-	other       bool // the server sends the answer to another prompt
+	other       bool // the server sends the answer to a different prompt
 
-	// what a natural answer says
+	// faults of natural answers
 	circle      bool
 	garble      bool
-	broken      bool // the text has a broken character
+	broken      bool // the text has an invalid character
 	blank       bool
 	endless     bool
 	halfContext bool
-	swapOne     int // one in swapOne tokens is replaced by another token; 0: no token is replaced
+	swapOne     int // one token in swapOne is replaced by another token; 0: none is
 	replay      bool
 	noDone      bool
 
 	// its usage
 	noUsage       bool
-	overcount     int // tokens that the usage reports for each token sent; 0 means one
+	overcount     int // tokens in the usage for each token that was sent; 0 means one
 	usageNull     bool
 	usageZero     bool
 	usageInFinish bool
@@ -93,9 +92,9 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible returns the number of tokens that may be sent by now. made is the number of tokens that
-// the engine has made, and sent is the number of tokens that were sent before. breaks reports
-// whether the stream breaks after these tokens.
+// visible returns how many tokens may have been sent in total by now. made is the number of tokens
+// that the engine has made, and sent the number that were sent before. breaks reports whether the
+// stream breaks after these tokens.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:
@@ -106,8 +105,8 @@ func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	return made, fx.breaks() && (made >= fx.after || last)
 }
 
-// hostile is text that breaks a naive reader. It has invalid UTF-8, a NUL, a colour code, a
-// terminal title, lines that CI systems read as commands, and markup.
+// hostile is a text that breaks careless readers. It has invalid UTF-8, a NUL, a colour code, a
+// terminal title, commands for CI systems, and markup.
 const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"
 
 var faults = []Fault{
@@ -196,7 +195,7 @@ func statusFault(status int) func(*effect, *Rule) {
 	}
 }
 
-// or returns v. If v is zero, it returns other.
+// or returns v, or other if v is zero.
 func or[T comparable](v, other T) T {
 	var zero T
 	if v == zero {

@@ -26,11 +26,12 @@ var (
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
-// published is the content of a file with published figures, in testdata/published.
+// published is the content of a file in testdata/published, with the published figures of one
+// report.
 type published struct {
-	// Speed says how a report averages the speeds of many streams, which the reports themselves
-	// leave open. "of mean time" divides the tokens by the mean time. Any other value is the mean
-	// of the speeds.
+	// Speed says how a report averages the speeds of many streams. "of mean time" divides the
+	// tokens by the mean time. Any other value means the mean of the speeds. The reports themselves
+	// do not say.
 	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
@@ -38,7 +39,7 @@ type published struct {
 	}
 }
 
-// figure is one published value. The fitted profile should reproduce the value.
+// figure is one published value, which the fitted profile should reproduce.
 type figure struct {
 	load   load
 	metric string
@@ -47,28 +48,28 @@ type figure struct {
 	weight float64
 }
 
-// load is one level of a workload. It is a burst if burst is set, and otherwise a closed loop.
+// load is one level of a workload: a burst if burst is set, else a closed loop.
 type load struct {
 	input, output, n int
 	rounds           int // requests of each slot
 	burst            bool
 }
 
-// outcome holds the results of a load as the client sees them. The values are means, in seconds or
-// in tokens per second.
+// outcome holds the results of a load as the client sees them: means by metric, in seconds or in
+// tokens per second.
 type outcome map[string]float64
 
-// conditions are settings of a measurement that the reports do not state. They are fitted together
-// with the profile. The plans state them as assumptions.
+// conditions are settings of a measurement that the published reports do not state. They are fitted
+// together with the profile. Our plans state them as assumptions.
 type conditions struct {
-	Stagger time.Duration // time between the starts of one slot and the next slot
+	Stagger time.Duration // time between the start of one slot and the start of the next
 	Pause   time.Duration // time between an answer and the next request of the same slot
-	Rounds  int           // measured requests for each slot, if the report does not state the number
-	Seeds   int           // number of seeds for the mean, if the engine draws at random
+	Rounds  int           // measured requests for each slot, if the report states no number
+	Seeds   int           // number of seeds to average over, if the engine uses random numbers
 }
 
-// searched returns the conditions for the first search, with fewer seeds if all seeds would take
-// too long. The second search begins at the best result and uses all seeds.
+// searched returns the conditions for the first search. They have fewer seeds if a search with all
+// seeds would take too long. The second search begins at the best result and uses all seeds.
 func (f *fitting) searched() conditions {
 	c := f.conditions
 	if f.few > 0 {
@@ -77,12 +78,11 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// enough is the number of requests that makes a mean stable. The draws hardly change a mean over
-// many requests, so a large load needs fewer seeds.
+// enough is the number of requests that makes a mean stable. With more requests per seed, fewer
+// seeds suffice.
 const enough = 2400
 
-// of returns the mean outcome over several seeds. If the engine draws nothing at random, one seed
-// is enough.
+// of returns the mean outcome over several seeds, or over one if the engine uses no random numbers.
 func (c conditions) of(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
@@ -96,8 +96,8 @@ func (c conditions) of(p *Profile, l load) outcome {
 	return mean
 }
 
-// run sends load to a fresh engine, as a plan does after its warm-up. The first n·rounds requests
-// are measured. Further requests keep up the load until all measured requests have ended.
+// run sends the load l to a new engine, as a plan does after its warm-up. The first n·rounds
+// requests are measured. Further requests keep up the load until all measured requests have ended.
 func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	e := NewEngine(p, seed)
 	due := l.n * l.rounds
@@ -115,7 +115,7 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 	var (
 		ended                     = 0
-		slots, chunks             []int // one element for each request, in the order of sending
+		slots, chunks             []int // one element per request, in the order of sending
 		ttft, e2e, queue, prefill float64
 		speeds, decode, tpot, itl float64
 		last                      time.Duration
@@ -173,14 +173,15 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 }
 
-// fitting is a fit of one profile: its free parameters and the conditions of the measurement.
+// fitting describes the fit of one profile: its free parameters, and the conditions of the
+// measurement.
 type fitting struct {
 	profile, report, server string
 	conditions              conditions
 	few                     int                  // number of seeds in the first search; 0 means all
 	free                    []string             // parameters, and "pause"
-	first                   map[string]float64   // start of the search, if not at the shipped profile
-	choose                  map[string][]float64 // possible values of a setting; each start of the search uses one value
+	first                   map[string]float64   // start of the search; nil: the shipped profile
+	choose                  map[string][]float64 // values of a setting to try, one in each start
 	median                  bool                 // the search adds the median error to the loss
 }
 
@@ -189,7 +190,7 @@ var fittings = []fitting{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 		conditions: conditions{4 * time.Millisecond, 2165 * time.Millisecond, 5, 12}, few: 3,
 		free: []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
-		// The starting values come from an earlier fit. They are rounded.
+		// The starting values come from an earlier fit, rounded.
 		first: map[string]float64{
 			"overhead": 15, "linear": 20, "square": 0.3, "chunk": 3, "base": 10.5, "seq": 0.4, "ktoken": 0.02, "longest": 0.04,
 			"moe": 2, "spread": 0.25, "kv": 1.9e6, "kvseq": 9000, "hold": 4, "pause": 2, "batch": 8192,
@@ -231,7 +232,7 @@ func spark(profile, server string) fitting {
 	return f
 }
 
-// parameter returns functions that read and set a free parameter by its name.
+// parameter returns functions that get and set the free parameter of the given name.
 func (f *fitting) parameter(p *Profile, c *conditions, name string) (get float64, set func(float64)) {
 	whole := func(at *int) (float64, func(float64)) {
 		return float64(*at), func(v float64) { *at = int(math.Round(v)) }
@@ -284,9 +285,9 @@ func round4(v float64) float64 {
 	return math.Round(v*k) / k
 }
 
-// figures reads those published values of one server that a profile should reproduce. An
-// interpolated value ("~") has a smaller weight. The throughput of the whole system also has a
-// smaller weight, because no report says over which time it was measured.
+// figures reads the published values of one server that a profile should reproduce. Interpolated
+// values ("~") have a smaller weight. So has the throughput of the whole system, because no report
+// says over which time it was measured.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
@@ -319,13 +320,12 @@ func (f *fitting) figures(t *testing.T) []figure {
 	return out
 }
 
-// fewest is the smallest number of requests that the fit uses if the report states no number. With
-// speculative decoding, fewer requests would give no stable figure, because the number of accepted
-// tokens is random.
+// fewest is the smallest number of requests in the fit if the report states no number. Speculative
+// decoding accepts a random number of tokens, so figures from fewer requests would not be stable.
 const fewest = 20
 
-// printed reads a printed value such as "~8.1 s", and converts it to base units. half is half of
-// the unit of the last digit.
+// printed converts a value as printed, such as "~8.1 s", to base units. half is half the unit of
+// the last digit: 0.05 s for "~8.1 s".
 func printed(s string) (value, half float64) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "~"), "+"), " ")
 	value, err := strconv.ParseFloat(number, 64)
@@ -340,7 +340,7 @@ func printed(s string) (value, half float64) {
 	return value, half
 }
 
-// load returns the load that a level of a plan sends.
+// load returns the load that a plan sends at one level of a workload.
 func (f *fitting) load(workload, level string) (load, bool) {
 	name, key, _ := strings.Cut(strings.TrimSuffix(workload, `"]`), `["`)
 	n, _ := strconv.Atoi(strings.TrimPrefix(level, "burst "))
@@ -370,7 +370,7 @@ func (f *fitting) load(workload, level string) (load, bool) {
 	return l, l.input > 0
 }
 
-// predict returns, for every published figure, the value that the profile gives.
+// predict returns the profile's value for each published figure.
 func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 {
 	seen := map[load]outcome{}
 	run := func(l load) outcome {
@@ -395,8 +395,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing estimates the burst size at which the mean TTFT reaches 3 s. near is the published burst
-// size. crossing interpolates linearly between two successive powers of two that are close to it.
+// crossing estimates the size of a burst at which the mean TTFT reaches 3 s. It interpolates
+// linearly between two powers of two close to near, which is the published size.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {
@@ -408,9 +408,9 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 	return float64(low) * (1 + (3-a)/(b-a))
 }
 
-// loss is the weighted root mean square of the errors, as logarithms of ratios. An error that
-// rounding of the printed value explains counts as zero. Above 1.5 % the loss of a figure grows
-// only linearly. So a figure that cannot be reproduced does not dominate the other figures.
+// loss returns the weighted root mean square of the errors between figures and got. An error is the
+// logarithm of their ratio; it is zero if rounding of the printed value explains it. The loss of an
+// error above 1.5 % grows only linearly, so a figure that cannot be reproduced does not dominate.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
 	for i, g := range figures {
@@ -429,8 +429,8 @@ func loss(figures []figure, got []float64) float64 {
 	return math.Sqrt(sum / weights)
 }
 
-// relative returns the relative errors without sign, the smallest first, as docs/reference.md shows
-// them.
+// relative returns the absolute values of the relative errors, in ascending order, as
+// docs/reference.md shows them.
 func relative(figures []figure, got []float64) []float64 {
 	var errs []float64
 	for i, g := range figures {
@@ -440,8 +440,7 @@ func relative(figures []figure, got []float64) []float64 {
 	return errs
 }
 
-// with returns a copy of the profile and of the conditions. The free parameters in the copy are
-// e^x.
+// with returns copies of the profile and of the conditions. Their free parameters are e^x.
 func (f *fitting) with(base *Profile, c conditions, free []string, x []float64) (*Profile, conditions) {
 	p := *base
 	if p.Speculation != nil {
@@ -482,7 +481,7 @@ func (f *fitting) fit(t *testing.T) {
 	type result struct {
 		profile    *Profile
 		conditions conditions
-		x          []float64 // logarithms of the free parameters
+		x          []float64 // free parameters, as logarithms
 		loss       float64
 	}
 	best := result{loss: math.Inf(1)}
@@ -522,8 +521,8 @@ func (f *fitting) fit(t *testing.T) {
 				v, _ := f.parameter(base, &c, name)
 				far := *fitFar
 				if v == 0 || name == "chunk" || name == "pause" {
-					// The profile says little about this parameter, so the search begins with
-					// larger steps.
+					// The profile says little about the value of this parameter, so the search
+					// takes larger steps.
 					far *= 3
 				}
 				if v == 0 {
@@ -573,8 +572,8 @@ func (f *fitting) fit(t *testing.T) {
 	}
 }
 
-// table prints what the profile gives for each published figure. It returns the errors, the
-// smallest first.
+// table prints each published figure beside the model's value. It returns the relative errors in
+// ascending order.
 func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure) []float64 {
 	got := f.predict(p, c, figures)
 	for i, g := range figures {
@@ -595,8 +594,8 @@ func median(sorted []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// The shipped profiles reproduce the published figures to which they were fitted, at low and at
-// high load. Half of the figures are within 5 %, and nine in ten are within 20 %.
+// The shipped profiles reproduce the published figures to which they were fitted. Half of the
+// figures are within 5 %, and nine in ten within 20 %.
 func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
 		t.Run(f.profile, func(t *testing.T) {
@@ -615,8 +614,8 @@ func TestLongProfilesHoldTheirReports(t *testing.T) {
 	}
 }
 
-// nelderMead minimises f. It begins with a simplex of the given size at x, and makes at most the
-// given number of steps.
+// nelderMead minimises f. It begins at x with a simplex of the given size. steps is the largest
+// number of steps.
 func nelderMead(f func([]float64) float64, x []float64, size float64, steps int) ([]float64, float64) {
 	type vertex struct {
 		x []float64

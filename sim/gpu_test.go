@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Heat halves the clock in the last three of every ten seconds.
+// In the last three of every ten seconds, heat halves the clock of the GPU.
 func TestGPUAt(t *testing.T) {
 	g := GPU{ClockMHz: 1980, ThrottledShare: 0.3, ForeignProcesses: 2}
 	for at, want := range map[time.Duration][2]float64{0: {1.98e9, 0}, 6900 * time.Millisecond: {1.98e9, 0}, 7 * time.Second: {9.9e8, 1}, 19 * time.Second: {9.9e8, 1}, 20 * time.Second: {1.98e9, 0}} {
@@ -37,8 +37,8 @@ func TestGPUAt(t *testing.T) {
 	}
 }
 
-// The window has ten seconds: four idle at 60 W, five decode at 300 W and one prefills at 500 W.
-// The energy is 4·60 + 5·300 + 1·500 = 2240 J, so the mean power is 224 W.
+// Of ten seconds, the GPU is idle for four at 60 W and decodes for five at 300 W. It prefills for
+// one at 500 W. The energy is 4·60 + 5·300 + 1·500 = 2240 J, so the mean power is 224 W.
 func TestPowerMeter(t *testing.T) {
 	read := Power{60, 300, 500}.Meter()
 	gauges, counters := map[string]float64{}, map[string]float64{}
@@ -51,8 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds starts just before the reading. All five seconds count at once, but
-	// the reported power does not exceed its maximum.
+	// A step of five seconds starts just before the reading. All of it counts at once, but the
+	// reported power stays at its maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

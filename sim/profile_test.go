@@ -34,13 +34,14 @@ func TestShippedProfiles(t *testing.T) {
 	}
 }
 
-// The description of the default profile and the examples in the README depend on the figures in
-// this test.
+// The figures in this test are also in the description of the default profile and in the README's
+// examples.
 func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
 	ttft, _ := closedLoop(p, 1, 1, 200, func() int { return 100 })
-	// expected TTFT: 12 + 5.5 + 0.2 + 200·0.05 ms, and 0.4 ns·200² = 0.016 ms: 27.7 ms in all
+	// The expected TTFT is 12 + 5.5 + 0.2 + 200·0.05 ms, and 0.4 ns · 200² = 0.016 ms: together
+	// 27.7 ms.
 	if got := ttft.Round(100 * time.Microsecond); got != 27700*time.Microsecond {
 		t.Errorf("TTFT of a 200-token prompt %v", got)
 	}
@@ -119,7 +120,7 @@ func TestProfileFiles(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
-		{"./folder.json", "folder.json is not a regular file"}, // a folder, a device or a pipe is not a regular file
+		{"./folder.json", "folder.json is not a regular file"}, // nor are a device and a pipe
 		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
 		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -141,8 +142,8 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// Every accepted profile runs in an engine, and stays the same if it is written and read
-		// again.
+		// An engine runs with every accepted profile. Writing and reading a profile does not change
+		// it.
 		e := NewEngine(p, 1)
 		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
 			t.Fatal(err)
@@ -158,7 +159,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v in %s", err, again)
 		}
-		// An empty list of faults and a missing list are the same script.
+		// A missing list of faults means the same as an empty list.
 		if len(p.Faults) == 0 {
 			p.Faults, q.Faults = nil, nil
 		}

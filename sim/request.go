@@ -14,11 +14,11 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// maxBody bounds the size of a request's body, in bytes. A million token ids fit twice.
+// maxBody is the largest size of a request's body, in bytes. It is twice what a million token ids
+// need.
 const maxBody = 64 << 20
 
-// body holds the fields of a completion request that the server reads. The server ignores all other
-// fields.
+// body holds the fields of a completion request that the server reads. It ignores all other fields.
 type body struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
@@ -37,12 +37,12 @@ type body struct {
 	} `json:"stream_options"`
 	ResponseFormat any `json:"response_format"`
 	Tools          any `json:"tools"`
-	// PromptLogprobs asks for the log-probability of each token of the prompt, as in vLLM.
+	// PromptLogprobs asks for the log-probability of each prompt token, as vLLM's field does.
 	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
-// openAI lists the fields of OpenAI's API that the type body lacks. A server that accepts only
-// OpenAI's fields needs the list. MinTokens and IgnoreEOS are not OpenAI's fields.
+// openAI lists the fields of OpenAI's API that body does not have. A strict server accepts only
+// OpenAI's fields. MinTokens and IgnoreEOS are not among them.
 var openAI = map[string]bool{
 	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
 	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
@@ -59,7 +59,7 @@ func init() {
 	}
 }
 
-// wireMessage is a message of a chat. content is a string, null, or a list of text parts.
+// wireMessage is one message of a chat. Its content is a string, null, or a list of text parts.
 type wireMessage struct {
 	Role    string      `json:"role"`
 	Content textContent `json:"content"`
@@ -103,8 +103,7 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error with its own status or parameter: a status other than 400, or the name of
-// the wrong parameter.
+// badRequest is an error with an HTTP status of its own, or with the name of the wrong parameter.
 type badRequest struct {
 	status  int
 	param   string
@@ -117,7 +116,7 @@ func refuse(param, format string, args ...any) error {
 	return &badRequest{http.StatusBadRequest, param, fmt.Sprintf(format, args...)}
 }
 
-// answerError sends the answer to a request that has an error.
+// answerError sends the error err as the answer to a request.
 func answerError(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	if errors.As(err, &bad) {
@@ -144,8 +143,8 @@ type order struct {
 	reply
 	chat   bool
 	input  int
-	tokens []int // tokens of the prompt; nil if the server has no prefix cache
-	scored []int // tokens of the prompt if the request asks for their log-probabilities; else nil
+	tokens []int // token ids of the prompt; nil if the server has no prefix cache
+	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
 // reply is the planned answer to a request.
@@ -153,13 +152,13 @@ type reply struct {
 	output int    // tokens
 	finish string // finish_reason
 	text   answer
-	length int // bytes of the text before a stop string; -1 if the text has no stop string
+	length int // bytes of text before the stop string; -1 if there is none
 
-	claimed int // false number of output tokens that the server reports; 0: the true number
+	claimed int // output tokens that the server reports instead of the true number; 0: none
 }
 
-// told returns the number of output tokens that the usage reports. sent is the number of tokens
-// that were sent so far. If claimed is set, the number is scaled.
+// told returns the number of output tokens that the usage reports after sent tokens. If claimed is
+// set, it is a false number in proportion to claimed.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -167,7 +166,7 @@ func (r *reply) told(sent int) int {
 	return sent * r.claimed / r.output
 }
 
-// read parses a request. It returns an error that says what is wrong with the request.
+// read parses a request. The error says what is wrong with the request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
 	o := &order{chat: chat}
 	src, err := readJSON(w, r, &o.body)
@@ -192,7 +191,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // without the prefix cache, which stores no log-probabilities
+		o.scored = ids // without the prefix cache: it stores no log-probabilities of prompts
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
@@ -204,8 +203,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
-// refused returns what is wrong with the fields of a request, except its prompt. It returns nil if
-// all are valid.
+// refused returns the first error in the fields of a request, or nil if there is none. It does not
+// check the prompt.
 func (o *order) refused(model string) error {
 	switch {
 	case o.Model != "" && o.Model != model:
@@ -222,7 +221,7 @@ func (o *order) refused(model string) error {
 	return nil
 }
 
-// promptIDs returns the token ids of the prompt.
+// promptIDs returns the token ids of the prompt, for a chat or for a completion.
 func (o *order) promptIDs(chat bool) ([]int, error) {
 	if chat {
 		return chatTokens(o.Messages, true)
@@ -230,7 +229,7 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants returns the wishes of a request about its answer. ids are the tokens of the prompt.
+// wants returns what a request requires of its answer. ids are the tokens of its prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
@@ -247,35 +246,35 @@ func (s *Server) wants(o *order, ids []int) wanted {
 	return want
 }
 
-// lastText returns the text of the last message of a chat, or the text of the prompt.
+// lastText returns the text of the last message of a chat, or the prompt of a completion.
 func (b *body) lastText() string {
 	var text string
 	if n := len(b.Messages); n > 0 {
 		return string(b.Messages[n-1].Content)
 	}
-	_ = json.Unmarshal(b.Prompt, &text) // the prompt may be token ids; it then has no text
+	_ = json.Unmarshal(b.Prompt, &text) // a prompt of token ids has no text
 	return text
 }
 
-// wanted holds what a request asks of its answer.
+// wanted holds what a request requires of its answer.
 type wanted struct {
 	chat      bool
 	input     int    // prompt tokens
-	max       int    // most tokens of the answer
-	param     string // the parameter that set the length; "" if no parameter did
+	max       int    // largest number of tokens in the answer
+	param     string // name of the parameter that set the length; "" if none did
 	min       int
 	ignoreEOS bool
 	stop      []string
-	ask       *answers.Ask // requirements on the form of the answer
+	ask       *answers.Ask // required form of the answer
 	text      string       // text of the prompt; "" if the prompt is token ids
-	greedy    bool         // temperature 0: the model's own answer, the same on every server
+	greedy    bool         // the answer at temperature 0, the same on every server
 	model     string
 	key       uint64 // hash of the prompt, the same on every server
 	draw      rng    // of this request
 }
 
-// reply decides what the server answers, and how long the answer is. hash is made from the prompt
-// and the server's seed.
+// reply decides the answer of the server and its length. hash depends on the prompt and the
+// server's seed.
 func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
@@ -287,7 +286,7 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	}
 	limit := room
 	if !want.chat {
-		limit = min(room, 16) // the default of the completions API
+		limit = min(room, 16) // default limit of the completions API
 	}
 	if want.param != "" {
 		switch {
@@ -328,8 +327,8 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	return r, nil
 }
 
-// natural lets the model end the answer by itself, after at most limit tokens. A fault may change
-// that. room is the number of tokens that still fit the context.
+// natural decides how long a natural answer is: the model ends it after at most limit tokens. A
+// fault may change that. room is the number of tokens that still fit into the context.
 func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	n := max(want.min, p.NaturalOutput.length(r.text.seed))
 	if fx.endless {
@@ -357,19 +356,18 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	}
 }
 
-// length draws the number of tokens of a natural answer. hash is made from the prompt and the seed
-// of the server, so a prompt always has an answer of the same length.
+// length returns a random number of tokens for a natural answer. hash depends on the prompt and the
+// server's seed, so a prompt always gets an answer of the same length.
 func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
-	// The method of Box and Muller makes a normal number from two uniform numbers. 1 − the first
-	// number is never 0, so its logarithm is finite.
+	// The method of Box and Muller makes a normally distributed number from two uniform ones in [0,
+	// 1). The logarithm is finite, because 1 − the first number is never 0.
 	z := math.Sqrt(-2*math.Log(1-hash.float())) * math.Cos(2*math.Pi*hash.float())
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }
 
-// applyStop ends the answer at the token that completes a stop string. If there are several, the
-// first one counts.
+// applyStop ends the answer at the token that completes the first stop string in its text.
 func (r *reply) applyStop(stops []string) {
 	text := string(r.text.append(nil, 0, r.output))
 	cut := -1
@@ -421,8 +419,8 @@ func chatTokens(messages []wireMessage, ask bool) ([]int, error) {
 	return tokenizeChat(nil, list, ask), nil
 }
 
-// promptTokens reads the prompt of the completions API. It is a text, token ids, or a list with one
-// text or one list of token ids.
+// promptTokens reads the prompt of the completions API. A prompt is a text, a list of token ids, or
+// a list that holds one such prompt.
 func promptTokens(raw json.RawMessage) ([]int, error) {
 	var text string
 	var ids []int

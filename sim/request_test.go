@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest sends arbitrary bodies to the endpoints that read a body. If the server accepts a
-// request, its prompt and answer fit the context.
+// FuzzRequest sends any body to the endpoints that read a body. The prompt and the answer of an
+// accepted request must fit the context.
 func FuzzRequest(f *testing.F) {
 	f.Add(chat5)
 	f.Add(text5)

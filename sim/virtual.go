@@ -10,96 +10,95 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// Virtual is the built-in server as a discrete-event simulation. Server works over HTTP and in real
-// time. Virtual does the same by calls that have the time as an argument. The engine, its limits
-// and its faults are the same. It has nothing that lies below the event stream: no connections,
-// redirects, compression or line endings.
+// Virtual is the built-in server without HTTP: its caller passes requests and the time to it. It
+// has the same engine, limits and faults as Server. Nothing below the event stream exists: no
+// connections, redirects, compression or line endings.
 //
-// Virtual has no clock and no goroutine. Call Send when a request arrives, and call Advance no
-// later than the time that the last Advance returned. Times are offsets on the caller's clock and
-// never decrease. It is not safe for concurrent use.
+// Virtual has no clock and no goroutine. Call Send when a request arrives. Call Advance no later
+// than the time that the last Advance returned. Times are offsets on the caller's clock and never
+// decrease. Virtual is not safe for concurrent use.
 type Virtual struct {
 	profile *Profile
 	seed    int64
 	model   string
-	like    string // name of the engine whose metric names and pages the server imitates
+	like    string // name of the engine that the server imitates in its metrics and pages
 	engine  *Engine
 	faults  *director
 	ready   time.Duration
 	dead    bool
 	metrics *metrics // nil: not kept
 
-	drawn rng     // number of requests at temperature 0 so far; it seeds their draws
-	calls []*Call // calls in flight; the index is the id of the job
+	drawn rng     // number of requests at temperature 0 so far; it seeds their random numbers
+	calls []*Call // calls in flight; the index is the id of the call's job
 	free  []uint64
-	left  []uint64 // ids that are free again after the next Advance
-	late  []*Call  // calls that the engine gets at a later time, in the order of their times
+	left  []uint64 // ids that may be used again after the next Advance
+	late  []*Call  // calls that the engine gets later, in the order of time
 	chunk Chunk
 	usage Usage
 	text  []byte
 }
 
-// Ask is a completion request whose answer is streamed, with usage in every chunk.
+// Ask is a request for a completion. The answer is streamed, with usage in every chunk.
 type Ask struct {
 	Model   string // "" means any model
 	Chat    bool
 	Input   int // prompt tokens, at least 1
-	Output  int // tokens of the answer; if Natural, the most tokens; 0: as many as fit
+	Output  int // tokens of the answer, or their largest number if Natural is set; 0: as many as fit
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
-	// Key stands for the text of the prompt. Key and the server's seed together determine the text
-	// and the length of a natural answer.
+	// Key stands for the text of the prompt. Key and the server's seed determine a natural answer:
+	// its text and its length.
 	Key uint64
-	// Parts are the stretches of the prompt, if other prompts have the same beginning. The
-	// stretches together have Input tokens. If Parts is nil, no other prompt has the same
-	// beginning, and the prefix cache does not store the prompt.
+	// Parts are the consecutive sections of a prompt whose beginning may equal that of other
+	// prompts. Together they have Input tokens. If Parts is nil, the beginning is unique, and the
+	// prefix cache does not store the prompt.
 	Parts []Part
 	// Spoken asks for the text of the answer in every chunk. Fields holds the other fields of the
-	// request's body. A natural answer follows the fields response_format and tools.
+	// request's body. A natural answer obeys the fields response_format and tools.
 	Spoken bool
 	Fields map[string]any
-	// Text is the text of the prompt if the server may be able to answer it as a question.
+	// Text is the text of the prompt, for a server that may answer it as a question; else "".
 	Text string
 }
 
-// Chunk is one event of an answer.
+// Chunk is one event in the stream of an answer.
 type Chunk struct {
 	Content   bool
 	Reasoning bool
 	ToolCall  bool
 	Text      []byte // text as JSON, if requested; valid only during the call
-	Tool      string // name of the tool; only in the first chunk of a tool call
+	Tool      string // name of the tool, in the first chunk of a tool call
 	Finish    string
-	Usage     *Usage // nil: the chunk has no usage
+	Usage     *Usage // nil if the chunk has no usage
 	Err       string // message of an error event
 	Done      bool   // the [DONE] mark
 }
 
-// Usage is a usage object.
+// Usage is the usage object of an answer, in tokens.
 type Usage struct{ Input, Output, Cached int }
 
-// Ending is how an answer ended.
+// Ending is the way in which an answer ended.
 type Ending int
 
 const (
-	Ended     Ending = iota // the stream ended normally; the answer may still be incomplete
-	Refused                 // the connection failed, or it broke before the answer began
+	Ended     Ending = iota // the stream ended as it should; the answer may still be incomplete
+	Refused                 // the connection failed, or broke before the answer began
 	Rejected                // the server answered with an error status
 	Broken                  // the connection broke while the stream was sent
-	NotStream               // the answer was not an event stream
+	NotStream               // the answer is no event stream
 )
 
-// Listener receives one answer, in order. It must not call the Virtual.
+// Listener receives the parts of one answer, in order. It must not call the Virtual.
 type Listener interface {
 	Headers(at time.Duration, status int)
-	// Chunk receives a chunk that is valid only during the call.
+	// Chunk receives the next chunk of the answer. The chunk is valid only during the call.
 	Chunk(at time.Duration, c *Chunk)
-	// End is called last. words describes an error.
+	// End is called last. words describes the error, if there is one.
 	End(at time.Duration, how Ending, words string)
 }
 
-// Call is one request in flight.
+// Call is a request in flight.
 type Call struct {
 	ask    Ask
 	fx     *effect
@@ -108,17 +107,17 @@ type Call struct {
 	reply  reply
 	input  int
 	cached int
-	due    time.Duration // time at which the request reaches the engine
+	due    time.Duration // time at which the engine gets the request
 	sent   int           // tokens shown
 	begun  bool          // the head of the answer was sent
 	roled  bool
-	silent bool // the server sends no further part of the answer, and never ends it
+	silent bool // the server sends nothing more of the answer, and never ends it
 	over   bool
 	told   told
 }
 
-// NewVirtual returns a server that begins to load at the time at. It ignores the options OnEmit,
-// OnServed, APIKey and Clock.
+// NewVirtual returns a server that begins to load its model at the time at. It ignores the options
+// OnEmit, OnServed, APIKey and Clock.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -148,8 +147,8 @@ func (v *Virtual) Alive() bool { return !v.dead }
 // before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
-// Metrics returns the page that Server has at /metrics. It returns an error if there is no such
-// page. Call KeepMetrics first.
+// Metrics returns the page that Server serves at /metrics. It returns an error if there is none.
+// Call KeepMetrics before the first request.
 func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	if v.dead {
 		return nil, errors.New("connection refused")
@@ -166,14 +165,14 @@ func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	return v.metrics.page(v.model, v.engine.State(now)), nil
 }
 
-// State returns the engine's state.
+// State returns the engine's state at the time now.
 func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 
-// Logprobs returns the model's log-probabilities of the tokens of an answer. Server reports them as
-// prompt_logprobs.
+// Logprobs returns the model's log-probabilities of the tokens in the answer said. Server reports
+// them as prompt_logprobs.
 func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	if len(said) == 0 {
 		return nil
@@ -185,8 +184,8 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 	return out
 }
 
-// Send delivers a request to the server. If the server answers at once, as with an error, the
-// listener hears of it before Send returns.
+// Send delivers a request to the server. An immediate answer, such as an error, reaches the
+// listener before Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
 	if v.dead {
@@ -223,7 +222,7 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	return c
 }
 
-// read parses a request. It returns an error that says what is wrong with the request.
+// read parses a request. The error says what is wrong with the request.
 func (v *Virtual) read(c *Call) error {
 	a, fx := &c.ask, c.fx
 	if fx.strict && !a.Natural {
@@ -260,7 +259,7 @@ func (v *Virtual) read(c *Call) error {
 	return err
 }
 
-// begin sends the head of the answer and passes the request to the engine.
+// begin sends the head of the answer, and passes the request on to the engine.
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
 	if !fx.lateHeaders && !fx.notSSE {
@@ -288,7 +287,7 @@ func (v *Virtual) begin(c *Call, at time.Duration) {
 	v.submit(c)
 }
 
-// enlist gives a request its id.
+// enlist gives the call of a request its id.
 func (v *Virtual) enlist(c *Call) {
 	if n := len(v.free); n > 0 {
 		c.id, v.free = v.free[n-1], v.free[:n-1]
@@ -299,7 +298,7 @@ func (v *Virtual) enlist(c *Call) {
 	v.calls[c.id] = c
 }
 
-// submit gives a request to the engine.
+// submit passes a request to the engine.
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
@@ -343,8 +342,7 @@ func (v *Virtual) release(c *Call) {
 }
 
 // Advance lets the server work until the time now. next is the next time at which the server has
-// something to do. If the server is idle until the next Send, busy is false and next has no
-// meaning.
+// work. If it has none before the next Send, busy is false.
 func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	v.free = append(v.free, v.left...)
 	v.left = v.left[:0]

@@ -54,8 +54,8 @@ workload "w" {
 	}
 }
 
-// A comparison that is left out requires nothing. If nothing else in the plan requires anything, a
-// diagnostic says so.
+// If the only requirement of a plan is a comparison that is left out, a diagnostic says that
+// nothing is required.
 func TestDiagnoseLeftOut(t *testing.T) {
 	const servers = `
 server "b" {

@@ -23,15 +23,14 @@ var update = flag.Bool("update", false, "write the examples of plans/traces")
 // tenMinutes is the duration of each example.
 const tenMinutes = 600.0
 
-// synthetic is a note in the first row of each example whose format allows it.
+// synthetic is a note in the first row of each example whose format has room for it.
 const synthetic = "made by tokgate's tests, not recorded: see README.md"
 
-// arrivals draws arrivals with gamma distributed gaps of that rate and shape; shape 1
-// is Poisson.
+// arrivals calls visit with the time of each request, at the given mean rate. The gaps between the
+// times are gamma distributed with the given shape; shape 1 is Poisson.
 func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	for t := 0.0; ; {
-		// A gamma distributed gap with a whole or half shape is a sum of squares of
-		// normals.
+		// For a shape of k/2, a gamma distributed gap is half the sum of k squared normal numbers.
 		gap := 0.0
 		for range int(2 * shape) {
 			z := r.NormFloat64()
@@ -44,18 +43,19 @@ func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	}
 }
 
-// logNormal draws a length in tokens, from 1 to most. The distribution is log-normal with the given
-// median; sigma is the standard deviation of the logarithm.
+// logNormal returns a random length in tokens, from 1 to most. The distribution is log-normal with
+// the given median; sigma is the standard deviation of the logarithm.
 func logNormal(r *rand.Rand, median, sigma float64, most int) int {
 	return min(max(int(median*math.Exp(sigma*r.NormFloat64())), 1), most)
 }
 
 func line(b *bytes.Buffer, row any) {
-	raw, _ := json.Marshal(row) // cannot fail, because a row has only text and numbers
+	raw, _ := json.Marshal(row) // cannot fail: a row has only text and numbers
 	b.Write(append(raw, '\n'))
 }
 
-// chains makes prompts that continue earlier prompts. A prompt is a list of block ids.
+// chains makes prompts that continue earlier prompts. A prompt is a list of block ids, for text
+// blocks of equal length.
 type chains struct {
 	block int
 	next  uint64
@@ -67,8 +67,7 @@ type chain struct {
 	tokens int
 }
 
-// add returns a new prompt. It begins with the blocks of the prompt from and continues with new
-// tokens, whose number is more.
+// add returns a new prompt. It begins with the blocks of from, and continues with more new tokens.
 func (c *chains) add(from chain, more int) chain {
 	out := chain{slices.Clone(from.ids[:from.tokens/c.block]), from.tokens + more}
 	for len(out.ids) < (out.tokens+c.block-1)/c.block {
@@ -78,8 +77,8 @@ func (c *chains) add(from chain, more int) chain {
 	return out
 }
 
-// mooncake returns a trace like Mooncake's. Some prompts continue a conversation, and some begin
-// with a common system prompt. Times are rounded down to multiples of 3 s.
+// mooncake makes a trace like Mooncake's. Some prompts continue a conversation, and some begin with
+// a common system prompt. Times are rounded down to multiples of 3 s.
 func mooncake(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -109,7 +108,7 @@ func mooncake(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// bailian: chats as trees, where each turn follows what was said before.
+// bailian makes a trace of chats in which several turns may follow the same earlier turn.
 func bailian(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -150,8 +149,8 @@ func bailian(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// azure returns a trace like Azure's. It contains only the lengths of requests, whose medians are
-// those of conversations.
+// azure makes a trace like Azure's, which has only the lengths of requests. The median lengths are
+// typical of conversations.
 func azure(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("TIMESTAMP,ContextTokens,GeneratedTokens\n")
 	begin := time.Date(2023, 11, 16, 18, 15, 0, 0, time.UTC)
@@ -162,7 +161,7 @@ func azure(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// burstGPT returns a trace like BurstGPT's, with bursts and sessions. One of 56 requests has no
+// burstGPT makes a trace like BurstGPT's, with bursts and sessions. One in 56 requests has no
 // answer.
 func burstGPT(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n")
@@ -183,7 +182,7 @@ func burstGPT(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// tracelab: coding agents that read, call tools, and continue.
+// tracelab makes a trace of coding agents that read, call tools, and continue.
 func tracelab(r *rand.Rand) []byte {
 	type event struct {
 		Type string `json:"event_type"`
@@ -238,7 +237,7 @@ func tracelab(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// aiperf: sessions whose turns wait, and single requests.
+// aiperf makes a trace of sessions that wait before their turns, and of single requests.
 func aiperf(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string `json:"synthetic,omitempty"`
@@ -262,7 +261,7 @@ func aiperf(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// samples returns the recording of a tokgate run with an open loop. It has only the fields that a
+// samples makes the recording of a tokgate run with an open loop. It has only the fields that a
 // replay reads.
 func samples(r *rand.Rand) []byte {
 	b := bytes.NewBufferString(`{"type":"header","schema":"tokgate.samples/1.3","synthetic":"` + synthetic + "\"}\n")
@@ -274,7 +273,7 @@ func samples(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// gateway: a log in a private format, read by columns.
+// gateway makes a log in a private format, whose columns tokgate is told to read.
 func gateway(r *rand.Rand) []byte {
 	b := bytes.NewBufferString("ts,route,user,prompt_tokens,completion_tokens\n")
 	begin := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
@@ -284,15 +283,15 @@ func gateway(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// The test generates the example files in plans/traces; -update writes them. An example is ten
-// minutes long and has less than 300 KB. tokgate detects its format.
+// The test generates the example traces in plans/traces; -update writes them. Each covers ten
+// minutes, has less than 300 KB, and has a format that tokgate detects.
 func TestExamples(t *testing.T) {
 	for i, tt := range []struct {
 		file, format string
 		make         func(*rand.Rand) []byte
 		sessions     bool
 		block        int
-		hits         [2]float64 // lowest and highest hit rate of prompts in a cache
+		hits         [2]float64 // lowest and highest allowed hit rate of a prefix cache
 	}{
 		{"mooncake-synthetic.jsonl", "mooncake", mooncake, false, 512, [2]float64{0.35, 0.45}},
 		{"bailian-synthetic.jsonl", "bailian", bailian, true, 16, [2]float64{0.4, 0.7}},

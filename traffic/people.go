@@ -10,14 +10,14 @@ import (
 // Turns is the distribution of the number of turns in a conversation. After each turn the
 // conversation continues with the same probability, up to Max turns. The zero Turns means one turn.
 type Turns struct {
-	Mean float64 // mean number of turns, from 1 to (Max + 1)/2; or Max, if all have Max turns
+	Mean float64 // mean number of turns: 1 to (Max + 1)/2, or Max if every conversation has Max turns
 	Max  int
 }
 
 // Several reports whether conversations have several turns.
 func (t Turns) Several() bool { return t.Max > 1 }
 
-// String returns "6", or "6 on average, 20 at most".
+// String returns the number of turns in words, such as "6" or "6 on average, 20 at most".
 func (t Turns) String() string {
 	if t.Mean >= float64(t.Max) {
 		return fmt.Sprint(t.Max)
@@ -25,7 +25,7 @@ func (t Turns) String() string {
 	return fmt.Sprintf("%v on average, %d at most", t.Mean, t.Max)
 }
 
-// Draw returns a random number of turns. u is a random number from [0, 1).
+// Draw returns a random number of turns. u must be a uniform random number in [0, 1).
 func (t Turns) Draw(u float64) int {
 	switch {
 	case t.Max <= 1:
@@ -37,17 +37,17 @@ func (t Turns) Draw(u float64) int {
 	if on == 1 {
 		return 1 + min(int(u*float64(t.Max)), t.Max-1)
 	}
-	// With continuation probability q and M = Max, the probability of more than n turns is (qⁿ −
-	// qᴹ) / (1 − qᴹ).
+	// q is the probability to continue, and M = Max. The probability of more than n turns is then
+	// (qⁿ − qᴹ) / (1 − qᴹ).
 	last := math.Pow(on, float64(t.Max))
 	n := math.Log(1-u*(1-last)) / math.Log(on)
 	return min(max(int(math.Ceil(n)), 1), t.Max)
 }
 
-// goesOn returns the probability that a conversation continues after a turn, so that the mean
-// number of turns is Mean. At 1, all numbers of turns up to Max are equally likely.
+// goesOn returns the probability that a conversation continues after a turn. It makes Mean the mean
+// number of turns. If it is 1, all numbers of turns up to Max are equally likely.
 func (t Turns) goesOn() float64 {
-	mean := func(q float64) float64 { // Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
+	mean := func(q float64) float64 { // mean number of turns, Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹, at the probability q
 		sum, weights, w := 0.0, 0.0, 1.0
 		for n := 1; n <= t.Max; n++ {
 			sum, weights, w = sum+float64(n)*w, weights+w, w*q
@@ -68,14 +68,15 @@ func (t Turns) goesOn() float64 {
 	return (low + high) / 2
 }
 
-// Think is the time for which a user thinks between an answer and the next message. It has a
-// log-normal distribution, or is constant if CV is 0.
+// Think is the distribution of the time that a user thinks between an answer and the next message.
+// It is log-normal, or constant if CV is 0.
 type Think struct {
 	Mean time.Duration
 	CV   float64 // coefficient of variation
 }
 
-// String returns "20s", or "20s, cv 1"; "" if there is no think time.
+// String returns the mean and the variation in words, such as "20s" or "20s, cv 1"; "" if users do
+// not think.
 func (t Think) String() string {
 	switch {
 	case t.Mean == 0:
@@ -86,13 +87,13 @@ func (t Think) String() string {
 	return fmt.Sprintf("%v, cv %v", t.Mean, t.CV)
 }
 
-// Draw draws a think time from r.
+// Draw returns a random think time.
 func (t Think) Draw(r *rand.Rand) time.Duration {
 	if t.CV == 0 {
 		return t.Mean
 	}
-	// For a log-normal distribution, ln has the variance ln(1 + CV²), and the mean is
-	// exp(μ + σ²/2).
+	// The logarithm of a log-normal time has the variance σ² = ln(1 + CV²). The mean is exp(μ +
+	// σ²/2).
 	variance := math.Log(1 + t.CV*t.CV)
 	return time.Duration(float64(t.Mean) * math.Exp(math.Sqrt(variance)*r.NormFloat64()-variance/2))
 }

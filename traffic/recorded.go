@@ -13,8 +13,8 @@ import (
 
 func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
 
-// readColumns reads a row that is a JSON object. The names of its values are in the columns of the
-// format.
+// readColumns reads a row that is a JSON object. The columns of the format give the names of its
+// fields.
 func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	var v [slots][]byte
 	names := p.format.names()
@@ -28,8 +28,8 @@ func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	return p.values(&v)
 }
 
-// readGrowing reads rows in which later rows of a session continue earlier ones. It reads the same
-// columns as readColumns.
+// readGrowing reads a row of a trace in which each row of a session continues the row before. It
+// reads the same columns as readColumns.
 func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	e, err := readColumns(p, raw)
 	if err == nil && e.session != "" && e.Text == nil {
@@ -38,7 +38,7 @@ func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	return e, err
 }
 
-// values makes an entry from a row's values, which are in the order of the format's columns.
+// values makes an entry from the values of a row, in the order of the format's columns.
 func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	for i := range v {
 		if string(v[i]) == "null" {
@@ -72,7 +72,7 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	return e, nil
 }
 
-// lengths reads the lengths of a row's prompt and answer, or the text of the prompt.
+// lengths reads the lengths of the prompt and the answer of a row, or the text of the prompt.
 func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	if v[slotText] != nil || v[slotMessages] != nil {
 		e.Text = &Row{}
@@ -114,7 +114,7 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	return nil
 }
 
-// pauses reads the pause before a row or after it, whichever the columns name.
+// pauses reads the pause before or after a row, according to the columns that the format names.
 func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	unit := c.Pauses
 	if unit == 0 {
@@ -141,12 +141,11 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	return nil
 }
 
-// mostSeconds bounds a time: the year 2096.
+// mostSeconds is the latest time in a trace, in seconds since 1970: the year 2096.
 const mostSeconds = 4_000_000_000
 
 // instant reads a point in time and returns it in nanoseconds. v is a number in the given unit (0
-// means seconds), or a date and time. The error is the end of a sentence that begins with "its
-// timestamp is".
+// means seconds), or a date and time. The error completes a sentence such as "its timestamp is …".
 func instant(v []byte, unit time.Duration) (int64, error) {
 	text := name(v)
 	if unit == 0 {
@@ -169,8 +168,7 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 	return 0, fmt.Errorf("%s, neither a number nor a date and time", short(v))
 }
 
-// tokens reads a number of tokens. The error is the end of a sentence that begins with "its
-// input_length is".
+// tokens reads a number of tokens. Its error completes a sentence such as "its input_length is …".
 func tokens(v []byte) (int, error) {
 	n, err := strconv.ParseFloat(name(v), 64)
 	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
@@ -179,7 +177,7 @@ func tokens(v []byte) (int, error) {
 	return int(n), nil
 }
 
-// name returns a JSON string without its quotes, and any other value unchanged.
+// name returns a JSON string without its quotes. It returns any other value unchanged.
 func name(v []byte) string {
 	if len(v) > 1 && v[0] == '"' {
 		var s string
@@ -190,9 +188,9 @@ func name(v []byte) string {
 	return string(v)
 }
 
-// hashes reads the ids of a prompt's blocks, which are 64-bit numbers. If there is an id for every
-// block, the last block may be partial. If only whole blocks have ids, the tokens after the last
-// whole block are unique to the row.
+// hashes reads the ids of the blocks of a prompt, as 64-bit numbers. If there is an id for every
+// block, the last block may be partial. If only whole blocks have ids, the remaining tokens are
+// unique to the row.
 func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	if len(v) == 0 {
 		return nil, nil
@@ -224,11 +222,10 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	return out, nil
 }
 
-// ofRounds lists names that only a round of a coding agent has.
+// ofRounds lists field names that occur only in rounds of a coding agent.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
-// round is a row of a trace of coding agents. It has a prompt, an answer, and the tool calls after
-// it.
+// round is a row of a trace of coding agents: a prompt, an answer, and the tool calls after it.
 type round struct {
 	Session string          `json:"session_id"`
 	Input   json.RawMessage `json:"input_tokens_total"`
@@ -244,8 +241,8 @@ type round struct {
 	} `json:"tools"`
 }
 
-// readRounds reads one row of a trace of coding agents. A row is one round: a prompt, an answer and
-// the tool calls after it.
+// readRounds reads one row of a trace of coding agents: a prompt, an answer, and the tool calls
+// after it.
 func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -272,13 +269,13 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 		return nil, err
 	}
 	if e.sent == 0 {
-		return &entry{timed: true}, nil // an empty row: it has no time
+		return &entry{timed: true}, nil // an empty row has no time
 	}
 	return e, nil
 }
 
-// times sets when a round was sent: at the arrival of the last input that the round
-// answers. It sets answered to the time of the model's last output.
+// times sets when the request of a round was sent: when the last of its inputs arrived. It also
+// sets answered: when the model's last output came.
 func (r *round) times(e *entry) error {
 	for _, x := range r.Events {
 		if x.At == "" {
@@ -295,7 +292,7 @@ func (r *round) times(e *entry) error {
 			e.answered = max(e.answered, at)
 		}
 	}
-	// The tools of a round run at the same time.
+	// The tools of one round run at the same time, so the longest counts.
 	for _, t := range r.Tools {
 		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
@@ -307,7 +304,7 @@ func (r *round) times(e *entry) error {
 	return nil
 }
 
-// readSample reads a line of samples.jsonl.
+// readSample reads one line of a samples.jsonl.
 func readSample(p *traceParser, raw []byte) (*entry, error) {
 	var l struct {
 		Type   string `json:"type"`

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// key returns the text of a row in the order in which a server reads it. In most chat templates the
-// tools come before the messages.
+// key returns the text of a row in the order in which most servers read it: tools before messages.
 func (r *Row) key() []byte {
 	if r.Messages == nil {
 		return append(bytes.Clone(r.Tools), r.Prompt...)
@@ -14,8 +13,8 @@ func (r *Row) key() []byte {
 	return slices.Concat(r.Tools, r.Messages)
 }
 
-// Shares returns, for each row, how much of it also begins a different row. This is a share of the
-// row's bytes, counted from the beginning; 1 if the whole row is repeated.
+// Shares returns how much of each row is also the beginning of a different row. It is a share of
+// the row's bytes, counted from the beginning; 1 means that the whole row is repeated.
 func (d *Dataset) Shares() []float64 {
 	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
 	for i := range d.Rows {
@@ -23,7 +22,7 @@ func (d *Dataset) Shares() []float64 {
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	shares := make([]float64, len(d.Rows))
-	// In sorted order, the neighbour of a row has the longest common beginning with it.
+	// In sorted order, a row and its neighbour have the longest common beginning.
 	for n := 1; n < len(order); n++ {
 		a, b := order[n-1], order[n]
 		same := 0

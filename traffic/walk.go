@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// The functions below read JSON without decoding it. The JSON must be valid. They are used because
-// most of a data set is passed on unchanged.
+// The functions below find values in JSON without decoding them, because most of a data set is
+// passed on unchanged. The JSON must be valid.
 
-// space returns the first index from i on that is not white space.
+// space returns the index of the first byte from i on that is not white space.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -17,7 +17,7 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// value returns the index after the end of the JSON value that begins at index i.
+// value returns the index after the JSON value that begins at index i.
 func value(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -38,7 +38,7 @@ func value(b []byte, i int) int {
 				return i + 1
 			}
 			if depth < 0 {
-				return i // the end of a number
+				return i
 			}
 		case ',', ' ', '\t', '\n', '\r', ':':
 			if depth == 0 {
@@ -63,7 +63,7 @@ func elements(b []byte, visit func(e []byte) error) error {
 	return nil
 }
 
-// members visits the members of an object, in order. A name may come twice.
+// members visits the members of an object, in order. It may visit the same name twice.
 func members(b []byte, visit func(name string, v []byte)) {
 	for i := space(b, 1); i < len(b) && b[i] != '}'; {
 		end := value(b, i)
@@ -83,8 +83,8 @@ func members(b []byte, visit func(name string, v []byte)) {
 	}
 }
 
-// checkMessages returns an error if the messages are not a chat: a list of objects with a role. The
-// content of a message is left to the server to check.
+// checkMessages returns an error if the messages are not a chat: a list of objects with a role.
+// Only the server checks their content.
 func checkMessages(raw []byte) error {
 	if raw[0] != '[' {
 		return errors.New("its messages are no list")

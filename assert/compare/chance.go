@@ -15,51 +15,52 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Assumptions about a server that was never measured. Both are standard deviations of logarithms.
-// usualRequests is that of the times of the requests. usualStarts is that of the mean time from one
-// start of the server to the next start.
+// These are assumptions about a server that was not measured yet, as standard deviations of
+// logarithms. usualRequests is the deviation between the times of requests. usualStarts is the
+// deviation between the mean times after different starts of the server.
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
-	// usualDisagreement is the share of a task's items on which two runs of the same server
-	// disagree. It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
+	// usualDisagreement is the share of a task's items on which two runs of the same server differ.
+	// It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
 	usualDisagreement = 0.035
 )
 
 // Chance is the chance that an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all changes pass. It is computed as if the changes were
-	// independent. In fact all changes depend on the same requests, so the true chance is somewhat
-	// higher.
+	// Passes is the chance that all changes pass, as if they were independent. They share their
+	// requests, so the true chance is somewhat higher.
 	Passes  float64
 	Changes []ChangeChance
 	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
 	Unknown []string
 }
 
-// ChangeChance is the chance of one required change at one level.
+// ChangeChance is the chance that one required change passes at one level.
 type ChangeChance struct {
 	Workload, Level string
 	Change          *plan.Change
 	Passes          float64
-	// Impossible is set if no values of these requests could certify the change.
+	// Impossible means that the planned requests cannot certify the change, whatever their values
+	// are.
 	Impossible bool
 	Severity   plan.Severity
 	Improve    bool
 }
 
-// Name names the change, its tolerance, the workload and the level: "ttft p95 +10% of chat at 8".
+// Name returns the change, its tolerance, the workload and the level, such as "ttft p95 +10% of
+// chat at 8".
 func (c ChangeChance) Name() string {
 	return fmt.Sprintf("%s %s of %s at %s", c.Change.Metric.Name, c.Change.Text, c.Workload, c.Level)
 }
 
-// Assumed states the assumptions about the server on which the chances depend.
+// Assumed states, in words, what the chances assume about the server.
 const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
 
-// Chances returns the chance of every comparison of the plan to pass, in order. The chance is the
-// power of a non-inferiority test with the planned rounds and requests. It assumes a server that
-// varies by usualRequests and usualStarts.
+// Chances returns, for every comparison of the plan in order, the probability that it passes if
+// nothing changed. This is the power of a non-inferiority test with the planned rounds and
+// requests. It assumes a server that varies by usualRequests and usualStarts.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -71,7 +72,7 @@ func Chances(p *plan.Plan) []Chance {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
 					if ch.Metric.Paired {
-						continue // the chance of a scored metric is not known
+						continue // the chance of a scored metric cannot be computed
 					}
 					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
@@ -102,10 +103,12 @@ func Chances(p *plan.Plan) []Chance {
 	return out
 }
 
-// chance returns the chance that an unchanged candidate passes one required change at one level.
+// chance returns the probability that an unchanged candidate passes one required change at one
+// level. impossible means that no candidate can pass. known is false if the probability cannot be
+// computed.
 func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
 	if level.Duration > 0 {
-		return 0, false, false // the level has a duration, so the number of requests is not known
+		return 0, false, false // with a duration, the number of requests is not known
 	}
 	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
 	n := float64(level.Requests) / float64(rounds)
@@ -113,7 +116,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		// An estimate passes if its value, the bound at 50 % confidence, is within the limit.
+		// An estimate passes if its value is within the limit. The value is its bound at 50 %
+		// confidence.
 		alpha, rounds = 0.5, max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
@@ -123,7 +127,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
 		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
-		// In the best case no request fails on either side.
+		// At best, no request fails on either server.
 		all := n * float64(rounds)
 		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
 		if !ok || -low >= limit {
@@ -144,15 +148,18 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Two rounds have four legs. Both legs of the second server use the same start.
+		// Two rounds have four legs, and both legs of the second server share a start. So two
+		// rounds count as one unit.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
-		// The two rounds of a pair have separate starts. Their mean is one independent observation.
+		// Both rounds of a pair have their own starts. Only the mean of the pair is an independent
+		// observation.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// Each server starts only once, so the chance difference of starts does not average out.
+		// Each server starts only once, so the random difference between starts does not average
+		// out.
 		sum, weights := 0.0, 0.0
 		for z := -3.0; z <= 3; z += 0.25 {
 			weight := math.Exp(-z * z / 2)
@@ -164,11 +171,11 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
 }
 
-// rarely is the smallest chance of a pass that needs no warning.
+// rarely is the chance of a pass below which tokgate warns.
 const rarely = 0.8
 
-// ChanceDiagnostics reports the changes that can never pass. It also reports the comparisons that
-// would often be inconclusive although nothing changed. Each cause has one diagnostic.
+// ChanceDiagnostics warns of changes that can never pass. It also warns of comparisons that would
+// often be inconclusive although nothing changed. There is one diagnostic for each cause.
 func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type cause struct {
@@ -176,8 +183,8 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		items    bool
 	}
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
-	// The key is the place of the compare block in the plan. All instances of a for_each have the
-	// same place.
+	// The key is the place of the compare block in the plan, because the instances of a for_each
+	// share it.
 	warned := map[hcl.Range]*hcl.Diagnostic{}
 	for _, x := range Chances(p) {
 		for _, c := range x.Changes {
@@ -208,7 +215,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// Likewise writes a sentence that lists the other changes with the same problem.
+// Likewise returns a sentence that lists further changes with the same problem.
 func Likewise(others []string) string {
 	const most = 4
 	if left := len(others) - most; left > 1 {
@@ -217,7 +224,8 @@ func Likewise(others []string) string {
 	return "Likewise " + strings.Join(others, ", ") + "."
 }
 
-// never returns the diagnostic for a change that cannot be certified.
+// never returns an error about a change that cannot be certified. It is a warning if the change
+// only warns.
 func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
 	if c.Severity == plan.SeverityWarn {
@@ -230,8 +238,8 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom warns of a comparison that an unchanged candidate often does not pass. It returns nil if
-// an unchanged candidate usually passes, or if the comparison requires an improvement.
+// seldom returns a warning if an unchanged candidate often does not pass the comparison; else nil.
+// It also returns nil if the comparison requires an improvement.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
@@ -250,12 +258,11 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
-// chanceOfItems returns the chance that an unchanged candidate passes a limit on accuracy with the
-// given number of requests. impossible is true if it fails whatever the answers to these requests
-// are.
+// chanceOfItems returns the probability that an unchanged candidate passes a limit on accuracy with
+// the given number of requests. impossible means that it fails even if no answer changes.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
-		requests = min(requests, len(set.Rows)) // every item counts once, even if it is asked twice
+		requests = min(requests, len(set.Rows)) // an item counts once, even if it is asked twice
 	}
 	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
 		return 0, limit > 0
@@ -263,7 +270,7 @@ func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes
 	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
 }
 
-// itemsNeeded writes how many different items of a task suffice to certify the change.
+// itemsNeeded says, in words, how many different items of a task suffice to certify the change.
 func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
 		return ""
@@ -278,7 +285,7 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }
 
-// String writes the chance in one line for people.
+// String returns the chance in one line.
 func (x Chance) String() string {
 	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
 	if len(required) == 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Judge judges one compare block. The first verdict says whether the two servers could be compared.
-// Each required change then has one verdict.
+// Then each required change has one verdict.
 func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	c := in.Block
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
@@ -61,8 +61,8 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	return x.out, x.list
 }
 
-// notes returns the notes on the whole comparison. It begins with the differences between the
-// servers.
+// notes returns the notes on the whole comparison. The notes on differences between the servers
+// come first.
 func (x *comparison) notes() []string {
 	var notes []string
 	for _, d := range x.out.Differences {
@@ -75,7 +75,7 @@ func (x *comparison) notes() []string {
 	return append(notes, x.out.Notes...)
 }
 
-// measure compares every workload at every level.
+// measure compares the servers at every level of every workload.
 func (x *comparison) measure() {
 	x.out.Changes = []Change{}
 	var control, candidate oddities
@@ -124,11 +124,10 @@ func (x *comparison) measure() {
 	}
 }
 
-// oddities lists unusual conditions in the levels of one side, which may explain the values of
-// these levels.
+// oddities lists unusual conditions in the levels of one server that may explain their values.
 type oddities struct {
-	inPhase []string // workloads and levels whose requests run in step with each other
-	cold    int      // number of legs whose first request met a cold server
+	inPhase []string // workloads and levels whose slots send their requests in step
+	cold    int      // number of legs whose first request came to a cold server
 }
 
 func (o *oddities) look(w *plan.Workload, l *metric.Level) {
@@ -142,8 +141,8 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 	}
 }
 
-// changes adds the rows of one level. The required changes come first, followed by the changes that
-// are only shown.
+// changes adds the results of one level: first the required changes, then those that are only
+// shown.
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
@@ -181,7 +180,7 @@ func (x *comparison) changes(m matched) {
 		}
 		m.measure(&row, x.alpha)
 		if row.Outcome == verdict.Error {
-			row.Outcome = verdict.Skipped // the plan requires nothing of this change: no error
+			row.Outcome = verdict.Skipped // the plan sets no limit for this change, so no error is reported
 		}
 		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue
@@ -195,9 +194,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds the row of a required change. If the claim is a default and the change is within its
-// bound but undecided, the row is only shown. Otherwise few answers could make a comparison
-// inconclusive because of something that the plan does not require.
+// claim adds a required change. It is only shown, not required, if the claim is a default and the
+// change is within its limit but undecided. Otherwise a requirement that the plan does not set
+// could make a comparison of few answers inconclusive.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()
@@ -207,9 +206,9 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind withholds the pass of a change whose metric ignores failed requests (a mean, or gaps)
-// unless the candidate passes on success. The completed requests alone cannot excuse a candidate
-// that fails more of its requests.
+// blind withholds a pass of a change whose metric ignores failed requests (a mean, or gaps), unless
+// the candidate passes on success. Without this, a candidate could pass because its slow requests
+// failed.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -234,12 +233,12 @@ func (x *comparison) blind(m matched, begin int) {
 			if outcome == verdict.Inconclusive {
 				row.Needs = "needs success to be decided first"
 			}
-			row.pFail = 0 // the row of the success metric counts this failure, so it must not count twice
+			row.pFail = 0 // the row of the success metric already counts this failure
 		}
 	}
 }
 
-// without returns the required rows of a level that could not be compared.
+// without returns the required changes at a level that could not be compared.
 func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {

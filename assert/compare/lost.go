@@ -8,15 +8,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lost is a prompt to which only the candidate gave a bad answer.
+// Lost is a prompt on which the candidate gave a bad answer and the control did not.
 type Lost struct {
-	Metrics            []string // the metrics by which the candidate's answer is bad
-	Why                string   // why the control finds the answer odd; "" for an answer of the load
+	Metrics            []string // metrics by which the candidate's answer is bad
+	Why                string   // why the control finds the answer odd; "" for an answer of the measured load
 	Control, Candidate *metric.Sample
 }
 
-// oddest lists the answers that the control finds worst, and puts them first. These are the odd
-// answers. If answer_nll fails, the answers follow that became less likely by the most.
+// oddest lists the prompts on which the candidate's answer is worst. First come the odd answers. If
+// answer_nll fails, the answers follow whose likelihood fell most.
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
@@ -47,8 +47,8 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	x.out.Lost = append(out, x.out.Lost...)
 }
 
-// shifted returns the candidate's answers that are less likely than the control's answers, but not
-// odd. The list begins with the largest difference.
+// shifted returns the candidate's answers that are less likely than the control's, but not odd. The
+// largest difference comes first.
 func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -63,8 +63,8 @@ func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	return out
 }
 
-// lose adds the prompts of a level whose answers only the candidate gave badly, by a metric of
-// answers that the plan bounds. The text of the candidate's answer must have been recorded.
+// lose adds the prompts of a level on which only the candidate gave a bad answer. The metrics of
+// answers that the plan limits say what is bad. The candidate's text must have been recorded.
 func (x *comparison) lose(m matched) {
 	var defs []metric.Def
 	for _, claim := range x.required {
@@ -100,8 +100,8 @@ func (x *comparison) lose(m matched) {
 	})
 }
 
-// each calls f with every answer of one side whose prompt the other side got as well. Two different
-// runs have the same prompts only for the items of tasks.
+// each calls f with each answer of one side if the other side got the same prompt. Separate runs
+// only have the prompts of tasks in common.
 func (m matched) each(l *metric.Level, f func(place, *metric.Sample)) {
 	for i, r := range l.Rounds {
 		for _, s := range r.MeasuredSamples() {

@@ -13,30 +13,30 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// oddNats is the difference from which an answer counts as odd, in nats per token: the control
-// finds the answer less likely by this much than its own answer to the same prompt. At 1 nat per
-// token, an answer of 64 tokens is e^64 times less likely.
+// oddNats is the difference from which an answer counts as odd, in nats per token. The control
+// finds it that much less likely than its own answer to the same prompt. At 1 nat per token, an
+// answer of 64 tokens is e^64 times less likely.
 const oddNats = 1.0
 
-// answersLevel is the level under which verdicts on scored answers are shown.
+// answersLevel is the name that verdicts on scored answers have in place of a level.
 const answersLevel = "answers"
 
-// usualOfPairs are the default bounds of an answers block. A tolerate block may replace each of
+// usualOfPairs are the default limits for paired answers. A tolerate block may replace each of
 // them.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
-// Oddity is an odd answer of the candidate. Why is the reason why it is odd.
+// Oddity is an odd answer of the candidate. Why says why it is odd.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
 	Excess float64 // how much less likely than the control's answer, in nats per token; 0 if not known
 	Why    string
 }
 
-// tooOdd explains why the answer a is odd compared with the answer beside, which has the same
-// prompt. why is "" if a is not odd. excess is how much less likely a is, in nats per token.
+// tooOdd returns why the answer a is odd compared with the answer beside to the same prompt; "" if
+// it is not odd. excess is how much less likely a is, in nats per token.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -64,10 +64,11 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	return excess, why
 }
 
-// Oddities returns the candidate's odd answers. The oddest answer comes first. own is the number of
-// the control's odd answers, and of is the number of answers that were checked for it. The
-// control's first answers are checked against the candidate's answers, and its second answers
-// against its first answers.
+// Oddities returns the candidate's odd answers, the oddest first. Each was checked against the
+// control's first answer to the same prompt.
+//
+// own is the number of odd answers of the control, and of is the number of its answers that were
+// checked. They are checked against the candidate's answer, or against the control's second answer.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -93,8 +94,8 @@ func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	return odd, own, of
 }
 
-// readings returns the claims on scored answers: those of the plan, and the default claims of the
-// answers block. It returns nil if the comparison has no answers block.
+// readings returns the claims on scored answers: those in the plan, and the defaults of the answers
+// block. It returns nil if the comparison has no answers block.
 func (x *comparison) readings() []claimed {
 	if x.Block.Answers == nil {
 		return nil
@@ -118,9 +119,9 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
-// Readings returns the bounds of a compare block on scored answers, including the defaults of its
-// answers block. It also returns the workloads to which the bounds apply. Without an answers block
-// it returns no bounds.
+// Readings returns the limits of a compare block on scored answers, including the defaults of its
+// answers block. workloads names the workloads to which they apply. There are none without an
+// answers block.
 func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
 	for _, r := range x.readings() {
@@ -129,7 +130,7 @@ func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.C
 	return workloads, bounds
 }
 
-// read judges the answers of both servers to the same prompts. The control has scored all answers.
+// read judges the paired answers of both servers, for which the control has scored every answer.
 func (x *comparison) read() {
 	if x.Block.Answers == nil {
 		return
@@ -163,7 +164,7 @@ func (x *comparison) read() {
 	}
 }
 
-// answersRow returns the row of a scored metric.
+// answersRow returns a row for the change of a scored metric.
 func (x *comparison) answersRow(ch *plan.Change) Change {
 	var names []string
 	for _, w := range x.Block.Workloads(x.Plan) {
@@ -173,8 +174,8 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 		Confidence: 1 - x.alpha, Limit: metric.None("")}
 }
 
-// readOne judges one claim on scored answers. If answers or scores are missing, the claim does not
-// pass.
+// readOne judges one claim on scored answers. The claim does not pass if answers or scores are
+// missing.
 func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	if r == nil {
 		row.lack("the record holds no answers that the control has scored")
@@ -204,18 +205,18 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute reports whether it is no error that the control cannot score answers. Either the author of
-// the plan was told before the run, or no plan requires the scores.
+// mute reports whether the control may lack scores without an error. That is so if no plan requires
+// scores, or if the plan's author was told before the run.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
-// lack sets the outcome of a claim for which a measurement is missing.
+// lack marks a claim as an error, because a measurement is missing.
 func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
 
-// lacking explains which answers or scores are missing. It returns "" if none is missing.
+// lacking explains which answers or scores are missing; "" if none is.
 func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	asked, again, unread, silent := 0, 0, 0, 0
 	for _, p := range r.Pairs {
@@ -238,7 +239,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "no prompt was to be answered"
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
-	case 2*silent > asked: // if most of the control's answers are bad, the candidate's cannot be worse
+	case 2*silent > asked: // most of the control's answers are bad, so a comparison would show nothing
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
@@ -248,9 +249,9 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	return ""
 }
 
-// count judges the candidate's odd answers: how many more there are than the control's own odd
-// answers predict. If the control has odd answers, the difference must also be larger than chance
-// explains. The result holds for these answers only.
+// count judges how many more odd answers the candidate has than the control's odd answers predict.
+// If the control has any, the difference must also be larger than chance explains. The verdict
+// holds for these answers only.
 func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	odd, own, of := Oddities(r)
 	n := 0
@@ -286,7 +287,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 }
 
-// less writes by how much an odd answer is less likely than the control's answer.
+// less returns, in words, how much less likely the odd answer is than the control's answer.
 func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""
@@ -294,8 +295,7 @@ func (o Oddity) less() string {
 	return fmt.Sprintf(", less likely than the control's by %s", metric.Format(metric.NatsPerToken, o.Excess))
 }
 
-// reasons counts the odd answers by the reason why they are odd: " (5: it is unlikely; 2: it is
-// empty)".
+// reasons counts the odd answers by their reason, such as " (5: it is unlikely; 2: it is empty)".
 func reasons(odd []Oddity) string {
 	var list, order []string
 	n := map[string]int{}
@@ -313,10 +313,11 @@ func reasons(odd []Oddity) string {
 	return " (" + strings.Join(list, "; ") + ")"
 }
 
-// loss computes the change of answer_nll. It is how much less likely the candidate's answers are
-// than the control's first answers, minus how much less likely the control's second answers are
-// than its first. Odd answers are left out and counted separately, because a single odd answer
-// could dominate the mean.
+// loss computes the change of answer_nll.
+//
+// It first computes how much less likely the candidate's answers are than the control's first
+// answers. From that it subtracts how much less likely the control's second answers are than its
+// first. Odd answers are counted separately, because a single odd answer could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
 	for i := range r.Pairs {
@@ -351,8 +352,7 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf converts an answer to a sample. Metrics of the form of an answer can be computed from a
-// sample.
+// sampleOf converts an answer to a sample, from which metrics of the answer's form can be computed.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
@@ -364,7 +364,7 @@ func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	return s
 }
 
-// form computes the change of a metric of the form of answers (empty, repetition, length). It
+// form computes how much a metric of the form of answers changed (empty, repetition, length). It
 // compares the two answers to each prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
@@ -397,8 +397,8 @@ func (c *Change) form(r *metric.PairedAnswers) {
 	}
 }
 
-// tokens computes how much the length of answers changed, as a share of the mean length of the
-// control's answers.
+// tokens computes the change in the mean length of the answers, as a share of the control's mean
+// length.
 func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	var both [2][]float64
 	for _, p := range pairs {
@@ -420,8 +420,9 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	}
 }
 
-// agreement returns a row without a limit. It shows how long the candidate's answers agree with the
-// control's answers, and how long the control's second answers agree with its first answers.
+// agreement returns a change without a limit. It shows how far the candidate's answers agree with
+// the control's, from the start. It also shows how far the control's second answers agree with its
+// first.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64
@@ -444,8 +445,8 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	return row, true
 }
 
-// gap returns a row that shows how far the two servers differ in the log-probabilities of the same
-// tokens, on average.
+// gap returns a row for the mean difference between the two servers' log-probabilities of the same
+// token.
 func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	sum, tokens, n := 0.0, 0, 0

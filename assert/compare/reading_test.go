@@ -12,14 +12,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// read returns a scored answer of 64 tokens. nats is the loss of every token, in nats.
+// read returns a scored answer of 64 tokens. Each token has the given loss, in nats.
 func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
 
-// answersOf returns n prompts with the answers of both servers. The loss of every answer is 0.3
-// nats per token. The control has second answers to a quarter of the prompts. The function change
-// may alter the answers to a prompt.
+// answersOf returns n prompts with the answers of both servers. Each token of an answer has the
+// loss 0.3 nats. The control answers a quarter of the prompts twice. change may alter the answers
+// to prompt i.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -33,10 +33,10 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 	return r
 }
 
-// judgeAnswers judges answers by the default bounds of an answers block.
+// judgeAnswers judges paired answers of a vLLM server by the default limits of an answers block.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
-// judgeAnswersOf does the same as judgeAnswers, for a control with the given engine.
+// judgeAnswersOf is judgeAnswers for a control with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
@@ -74,7 +74,7 @@ func TestOddAnswers(t *testing.T) {
 		{"none", every(0, nil), 0, verdict.Pass},
 		{"two unlikely ones", every(2, worse(5)), 2, verdict.Pass},
 		{"a third", every(3, worse(5)), 3, verdict.Fail},
-		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll still detects the change
+		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll detects this
 		{"more likely than the control's", every(9, worse(-0.2)), 0, verdict.Pass},
 		{"three empty ones", every(3, func(p *metric.AnswerPair) { p.Candidate.Empty = true }), 3, verdict.Fail},
 		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},
@@ -85,8 +85,8 @@ func TestOddAnswers(t *testing.T) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
-		// 8 of the control's 250 answers are odd. That predicts ⌈8·200/250⌉ = 7 odd answers among
-		// the candidate's 200. 9 odd answers are two more than predicted, and 10 are three more.
+		// 8 of the control's 250 answers are odd. At the same rate, ⌈8·200/250⌉ = 7 of the
+		// candidate's 200 answers would be odd. Here 9 are: two more.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -95,9 +95,9 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// 10 odd answers are three more than predicted. The bound tolerates two more. But chance
-		// alone may explain 10: of 18 odd answers in 450, the candidate's 200 get 10 or more with
-		// P(Bin(18, 200/450) ≥ 10) = 0.24.
+		// 10 odd answers are three more than predicted, and only two more are tolerated. But chance
+		// alone may explain them. Suppose 18 of all 450 answers are odd at random. Then 10 or more
+		// of them are among the candidate's 200 with probability P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 10 {
 				p.Candidate = read(5)
@@ -106,8 +106,9 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 10, verdict.Inconclusive},
-		// Chance does not explain this: of 38 odd answers in 450, the candidate's 200 get 30 or
-		// more with P(Bin(38, 200/450) ≥ 30) < 0.001.
+		// Chance does not explain 30 odd answers. Suppose 38 of all 450 answers are odd at random.
+		// Then 30 or more of them are among the candidate's 200 with probability P(Bin(38, 200/450)
+		// ≥ 30) < 0.001.
 		{"thirty, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 30 {
 				p.Candidate = read(5)
@@ -140,16 +141,17 @@ func TestAnswerNLL(t *testing.T) {
 		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
 		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
 		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
-		// The control's second answers differ from its first answers by 0.08 nats, as the
-		// candidate's answers do. The control's own difference is subtracted: 0.08 − 0.08 = 0.
+		// The candidate's answers differ from the control's by 0.08 nats. The control's own second
+		// answers differ from its first by 0.08 nats too. The difference of the two counts: 0.08 −
+		// 0.08 = 0.
 		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
 			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
 			if p.Again != nil {
 				p.Again = read(0.38 + 0.01*rng.NormFloat64())
 			}
 		}), verdict.Pass},
-		// One answer with a loss of 64·9 nats would dominate the mean of 200 answers. So odd
-		// answers are counted instead of being averaged.
+		// One odd answer, with a loss of 64·9 nats, would dominate the mean over 200 answers. So
+		// odd answers are counted, and do not enter the mean.
 		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
 			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
 				p.Candidate = read(9)
@@ -167,7 +169,7 @@ func TestAnswerNLL(t *testing.T) {
 }
 
 // TestAnswersThatLack checks that a comparison never passes if answers, scores or records are
-// missing. If the control cannot score texts, the metrics of scores are not applicable. The form of
+// missing. If the control cannot score texts, the metrics of scores do not apply, but the form of
 // the answers is still judged.
 func TestAnswersThatLack(t *testing.T) {
 	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
@@ -187,8 +189,7 @@ func TestAnswersThatLack(t *testing.T) {
 		odd, loss   verdict.Outcome
 		emptyAnswer verdict.Outcome
 	}{
-		// 200 prompts are too few to certify a rate to within one point. So the rates are only
-		// shown.
+		// 200 prompts are too few to certify a rate to within one point, so rates are only shown.
 		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
 		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
 		{"no prompt", &metric.PairedAnswers{}, verdict.Error, verdict.Error, verdict.Error},
@@ -197,8 +198,8 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// If the control gave no answer to any prompt, no answer of the candidate could be worse.
-		// So this run decides nothing.
+		// If the control answered no prompt, no answer of the candidate could be worse. So nothing
+		// is decided.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
@@ -213,8 +214,8 @@ func TestAnswersThatLack(t *testing.T) {
 			}
 		}
 	}
-	// The engine llama.cpp is known not to score texts. The author of the plan was told so before
-	// the run, so the comparison reports no error.
+	// tokgate knows that llama.cpp cannot score texts, and tells the plan's author before the run.
+	// So the comparison reports no error.
 	got := judgeAnswersOf("llama.cpp", mute)
 	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
 		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
@@ -228,7 +229,7 @@ func TestFormOfAnswers(t *testing.T) {
 		metric string
 		want   verdict.Outcome
 	}{
-		// 10 of 200 prompts get a bad answer only from the candidate. The lower bound of Tango's
+		// On 10 of 200 prompts only the candidate's answer is bad. The lower bound of Tango's
 		// interval is above the tolerance of 1 point.
 		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
 		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
@@ -245,9 +246,9 @@ func TestFormOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogprobGap has two pairs of answers, each of 64 tokens. The two servers differ in their
-// log-probabilities by 3.2 and 9.6 nats: on average 12.8 / 128 = 0.1 nats per token. An odd answer
-// does not count. The gap is only shown, without a verdict.
+// TestLogprobGap has two pairs of answers, each of 64 tokens. The sums of their log-probabilities
+// differ between the servers by 3.2 and 9.6 nats: 12.8 / 128 = 0.1 nats per token. An odd answer
+// does not count. The gap has no verdict.
 func TestLogprobGap(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) {
 		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
@@ -267,18 +268,19 @@ func TestLogprobGap(t *testing.T) {
 
 var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
 
-// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with the
-// chance p. A gate with n answers has at least three odd answers with the chance 1 − P(Bin(n, p) ≤
-// 2). This is 99.7 % for n = 200 and p = 5 %, 99.7 % for n = 500 and p = 2 %, and 97.1 % for n =
-// 700 and p = 1 %.
+// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with
+// probability p.
+//
+// Of n answers, at least three are odd with probability 1 − P(Bin(n, p) ≤ 2). This is 99.7 % for n
+// = 200 and p = 5 %, 99.7 % for n = 500 and p = 2 %, and 97.1 % for n = 700 and p = 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
-	// A share that is measured on this many gates differs from the true share by chance. The
-	// difference is at most about three standard deviations.
+	// A share that is measured on this many gates differs from the true share by at most about
+	// three standard deviations.
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int
-		both, share    float64 // share of odd answers on both servers; further share on the candidate only
+		both, share    float64 // share of odd answers on both servers; additional share on the candidate
 		least, most    float64 // red
 		mostUnfinished float64 // not passed
 	}{

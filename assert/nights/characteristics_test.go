@@ -17,8 +17,8 @@ var (
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
 
-// mornings returns for each night of a history whether it fails. It calls watch once for the whole
-// history, which is possible because later nights do not change the result of a night.
+// mornings reports for each night of a history whether the night fails. A later night does not
+// change the result of an earlier one, so one call of watch suffices.
 func mornings(columns []column) []bool {
 	red := make([]bool, len(columns[0].values))
 	for k, watched := range watch(columns) {
@@ -33,8 +33,8 @@ func mornings(columns []column) []bool {
 	return red
 }
 
-// planOf simulates several series of a plan over 60 nights. They have noise of 2 %, a correlation
-// from night to night, and a change that is given as a logarithm.
+// planOf simulates several series of a plan over 60 nights. The values have a noise of 2 % and the
+// given correlation from night to night. change returns the change of a value, as a logarithm.
 func planOf(rng *rand.Rand, series int, correlation float64, change func(night, series int) float64) []column {
 	plan := make([]column, series)
 	for k := range plan {
@@ -50,8 +50,8 @@ func planOf(rng *rand.Rand, series int, correlation float64, change func(night, 
 	return plan
 }
 
-// TestLongCharacteristics measures three things with fixed seeds: after how many nights a change is
-// found, whether the nights still fail weeks later, and how often unchanged nights fail.
+// TestLongCharacteristics measures three things: after how many nights a change is found, whether
+// nights still fail weeks later, and how often unchanged nights fail. Its seeds are fixed.
 func TestLongCharacteristics(t *testing.T) {
 	five, fifteen := math.Log(1.05), math.Log(1.15)
 	type changes = func(rng *rand.Rand) func(night, series int) float64
@@ -86,9 +86,9 @@ func TestLongCharacteristics(t *testing.T) {
 		series      int
 		correlation float64
 		changes     changes
-		from        int // first night of the change; equal to never if nothing changes
+		from        int // first night of the change; equal to never if there is no change
 		soon, last  float64
-		ever, red   float64 // least allowed shares, and largest number of failed mornings; 0 promises nothing
+		ever, red   float64 // smallest allowed shares, and largest number of failed mornings; 0: not tested
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

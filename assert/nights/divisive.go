@@ -11,28 +11,28 @@ import (
 const (
 	// leastSegment is the minimum number of nights between two changes.
 	leastSegment = 5
-	// permutations and significance decide whether a split is more than chance. The smallest
-	// possible p-value is 1/(permutations+1).
+	// A change counts if its p-value, from this number of permutations, is at most significance.
+	// The smallest possible p-value is 1/(permutations+1).
 	permutations = 199
 	significance = 0.01
 )
 
-// cut is a change at one point of a series.
+// cut is a lasting change in a series of nights.
 type cut struct {
 	Night  int     // index of the first night after the change
-	Before float64 // mean of the stretch before
-	After  float64 // mean of the stretch after
-	P      float64 // p-value: share of shuffled series with such a large distance
+	Before float64 // mean of the nights before the change, from the previous one on
+	After  float64 // mean of the nights after the change, up to the next one
+	P      float64 // p-value: share of shuffled series that have at least this distance
 }
 
-// divisive finds the changes in a series, in order. It splits the series at the night where the two
-// parts differ most by the energy distance. It keeps the split if shuffled nights seldom give such
-// a large distance. It then splits both parts in the same way (E-divisive: Matteson and James, JASA
-// 109, 2014).
+// divisive returns the changes in a series, in order. It splits the series at the night where both
+// parts differ most by the energy distance. It drops the split if shuffled nights often have as
+// large a distance. Otherwise it splits both parts in the same way (E-divisive: Matteson and James,
+// JASA 109, 2014).
 //
-// Each part needs several nights, so divisive cannot raise an alarm early. It confirms and dates
-// the changes that the function watch found. The shuffles have a fixed seed, so the same series
-// always gives the same result.
+// Each part needs several nights, so divisive is too slow to raise an alarm. It confirms and dates
+// the changes that watch found. The shuffles have a fixed seed, so the same series gives the same
+// result.
 func divisive(series []float64) []cut {
 	var cuts []cut
 	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
@@ -48,8 +48,8 @@ func divisive(series []float64) []cut {
 	return cuts
 }
 
-// split finds the changes in the slice xs and appends them to cuts, in order. The parameter from is
-// the night of the series at which xs begins.
+// split finds the changes in xs and appends them to cuts, in order. xs begins at night from of the
+// whole series.
 func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	s := newOrder(xs)
 	at, energy := s.best()
@@ -63,7 +63,7 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
-			return // further shuffles cannot make the split significant
+			return // further shuffles cannot make this change significant
 		}
 	}
 	p := float64(as) / (permutations + 1)
@@ -72,11 +72,11 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// order holds the values of a series in any order. For each value it has the sum of the distances
-// to all other values. A new order of the values does not change these sums.
+// order holds the values of a series in any order. For each value, far has the sum of its distances
+// to all other values. These sums do not depend on the order.
 type order struct {
 	xs, far []float64
-	pairs   float64 // half the sum of far
+	pairs   float64 // sum of the distances between all pairs of values
 }
 
 func newOrder(xs []float64) *order {
@@ -95,10 +95,11 @@ func (s *order) swap(i, j int) {
 	s.far[i], s.far[j] = s.far[j], s.far[i]
 }
 
-// best returns the split of the series with the largest energy: n·m/(n+m) times 2·E|X−Y| − E|X−X'|
-// − E|Y−Y'|, where n and m are the lengths of the two parts. The result cut is the number of nights
-// in the first part. It is 0 if the series is too short or constant. The sums are updated from
-// split to split, so all splits together need only one pass over the pairs.
+// best finds the split of the series whose two parts have the largest energy distance. For parts X
+// and Y of n and m nights, that is n·m/(n+m) · (2·E|X−Y| − E|X−X'| − E|Y−Y'|).
+//
+// cut is the number of nights in the first part. It is 0 if the series is too short or constant.
+// Each split updates the sums of the previous split, so best visits each pair of nights only once.
 func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs

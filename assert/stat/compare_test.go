@@ -7,8 +7,8 @@ import (
 )
 
 func TestWelch(t *testing.T) {
-	// The values 1 2 3 4 5 have mean 3 and s² = 2.5. The values 3 5 7 have mean 5 and s² = 4.
-	// So se² = 0.5 + 4/3 = 1.8333 and df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
+	// 1 2 3 4 5 have the mean 3 and s² = 2.5; 3 5 7 have the mean 5 and s² = 4. So Welch's test has
+	// se² = 2.5/5 + 4/3 = 1.8333 and df = 1.8333²/(0.5²/4 + 1.3333²/2) = 3.533.
 	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
 	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
 	half := StudentQuantile(0.95, df) * se
@@ -25,14 +25,14 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// Newcombe (1998), table II, method 10: for 56/70 against 48/80 the two-sided 95 % interval of the
-// first share minus the second is 0.0524 to 0.3339.
+// The figures come from Newcombe (1998), table II, method 10. For 56/70 minus 48/80, the two-sided
+// 95 % interval of the difference is 0.0524 to 0.3339.
 func TestShareDifference(t *testing.T) {
 	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
 	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
 		t.Errorf("%v to %v", low, high)
 	}
-	// The published interval of p1 − p2 for 10/10 and 20/20 is −0.2775 to 0.1611.
+	// Newcombe's interval of 10/10 minus 20/20 is −0.2775 to 0.1611.
 	low, high, _ = ShareDifference(20, 20, 10, 10, 0.025)
 	if math.Abs(low+0.2775) > 5e-5 || math.Abs(high-0.1611) > 5e-5 {
 		t.Errorf("%v to %v", low, high)
@@ -47,10 +47,10 @@ func TestHolm(t *testing.T) {
 		p    []float64
 		want []bool
 	}{
-		// In ascending order the limits are 0.05/3, 0.05/2 and 0.05. The p-values 0.01 and
-		// 0.02 are within their limits; 0.06 is not.
+		// The limits for ascending p-values are 0.05/3, 0.05/2 and 0.05. The p-values 0.01 and 0.02
+		// are within their limits, and 0.06 is not.
 		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
-		// 0.02 > 0.05/3, so none of the p-values is significant.
+		// The smallest p-value is 0.02, more than 0.05/3. So none is significant.
 		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},
 		{[]float64{0.04}, []bool{true}},
 		{[]float64{math.NaN(), 0.001}, []bool{false, true}},

@@ -5,9 +5,12 @@ import (
 	"testing"
 )
 
-// slowScore computes the score statistic by its definition. Of n items, b are lost and c are
-// won. The likelihood, with p12 = q + d and p21 = q, is maximised over q by a search. The result
-// is the difference from d, divided by its standard error at that q.
+// slowScore computes the score statistic of a paired comparison by its definition. Of n items, b
+// are lost and c are won.
+//
+// If the true difference is d, an item is lost with probability q + d and won with probability q. A
+// search finds the most likely q. The result is the distance of the observed difference from d, in
+// standard errors at q.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {
@@ -19,7 +22,7 @@ func slowScore(b, c, n int, d float64) float64 {
 		return log(b, q+d) + log(c, q) + log(n-b-c, 1-2*q-d)
 	}
 	lo, hi := max(0, -d), (1-d)/2
-	for range 200 { // a search suffices, because the likelihood has only one maximum
+	for range 200 { // the likelihood has one maximum, so a search finds it
 		a, z := lo+(hi-lo)/3, hi-(hi-lo)/3
 		if likelihood(a) < likelihood(z) {
 			lo = a
@@ -44,8 +47,9 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 	}
 }
 
-// A bound of PairedShare is the point at which the slow score test no longer rejects. If all
-// changes go in one direction, it may also be the point at which an exact share is proven.
+// The test computes the bounds of PairedShare again, in a slow way. A bound is the point at which
+// the score test no longer rejects. If all changes go in one direction, an exact test may give the
+// bound instead.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -57,8 +61,8 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		// This is the bound of Clopper and Pearson: the share at which so few losses have a
-		// chance of 5 %.
+		// This is Clopper and Pearson's bound: at this share of losses, b or fewer losses have a
+		// probability of 5 %.
 		if c == 0 {
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))
 		}
@@ -81,9 +85,9 @@ func TestPairedShare(t *testing.T) {
 	}
 }
 
-// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin,
-// Statistics in Medicine 32:1336, 2013). The paper derives it without likelihoods. The
-// polynomial changes its sign at each bound.
+// Tango's bounds are roots of a polynomial of the fourth degree (Yang, Sun and Hardin, Statistics
+// in Medicine 32:1336, 2013). The paper derives the polynomial without likelihoods, so it is an
+// independent check. It changes its sign at each bound.
 func TestPairedShareIsARoot(t *testing.T) {
 	const z = 1.6448536269514722
 	for _, x := range [][3]float64{{12, 2, 50}, {5, 5, 600}, {9, 4, 500}, {11, 10, 603}, {3, 1, 100}, {2, 12, 50}} {
@@ -105,8 +109,8 @@ func TestPairedShareIsARoot(t *testing.T) {
 	}
 }
 
-// certifies is the exact chance that n items certify a change below margin. lost and won are the
-// true shares of lost and won items.
+// certifies returns the exact probability that n items certify a change below margin. lost and won
+// are the true shares of items that the candidate loses and wins.
 func certifies(n int, lost, won, margin float64) float64 {
 	total := 0.0
 	all, _ := math.Lgamma(float64(n + 1))
@@ -125,8 +129,8 @@ func certifies(n int, lost, won, margin float64) float64 {
 	return total
 }
 
-// If the true change equals the margin, hardly more than 5 % of tests certify it, whatever share of
-// the other items disagrees.
+// If the true change equals the margin, hardly more than 5 % of tests certify it. This holds for
+// any share of other items on which the servers disagree.
 func TestLongPairedShareErrsSeldom(t *testing.T) {
 	worst := 0.0
 	for n := 100; n <= 1000; n += 8 {
@@ -144,8 +148,8 @@ func TestLongPairedShareErrsSeldom(t *testing.T) {
 	}
 }
 
-// PairedNeeded finds how many items certify a change above −2 percentage points with 80 % power.
-// The function certifies sums over all outcomes in another way and agrees.
+// PairedNeeded returns how many items certify a change above −2 percentage points with 80 % power.
+// The test computes this power again, as a sum over all outcomes.
 func TestLongPairedNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		disagree float64

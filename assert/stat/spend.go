@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// Spend returns the error that each of several looks at growing data may use. Look i sees the
-// first at[i] requests. The chance that any look up to look i errs is at most alpha·share[i]
-// (Lan and DeMets, Biometrika 70, 1983).
+// Spend returns the error probability that each of several looks at growing data may use. Look i
+// sees the first at[i] requests. The probability of an error at any look up to look i is at most
+// alpha·share[i] (Lan and DeMets, Biometrika 70, 1983).
 //
-// Looks at the same data mostly err together. The joint normal distribution of the estimates
-// accounts for this (Armitage, McPherson and Rowe, JRSS A 132, 1969). The returned errors
-// therefore add up to more than alpha, although no single error exceeds alpha.
+// An error at one look is likely to repeat at the next, because the looks share data. Spend
+// accounts for this by the joint normal distribution of the estimates (Armitage, McPherson and
+// Rowe, JRSS A 132, 1969). So the returned probabilities add up to more than alpha, but none
+// exceeds alpha.
 //
 // at and share must ascend, and share must not exceed 1. The result is nil if they do not, or if
 // there are no looks.
@@ -27,8 +28,7 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 		}
 		n, part = at[i], share[i]
 	}
-	// Results are kept: computing one takes a few milliseconds, and a gate needs the same few
-	// results many times.
+	// Keep the result: it takes a few milliseconds to compute, and a gate needs it many times.
 	key := fmt.Sprint(at, share, alpha)
 	if found, ok := spent.Load(key); ok {
 		return found.([]float64)
@@ -40,13 +40,13 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 
 var spent sync.Map // → []float64
 
-// spend computes Spend. It follows a Brownian motion from look to look, and computes the chance
-// of each place, for motions that have not crossed a boundary.
+// spend computes Spend. It models the evidence as a Brownian motion. For each look it computes how
+// likely each value of the motion is, without the motions that crossed a boundary before.
 func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 	whole := float64(at[len(at)-1])
-	// mass[i] is the chance that the motion is at place[i] and has crossed no boundary so far.
+	// mass[i] is the probability that the motion is at place[i] and crossed no boundary before.
 	place, mass := []float64{0}, []float64{1}
 	out := make([]float64, len(at))
 	before, gone := 0.0, 0.0

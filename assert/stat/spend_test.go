@@ -15,11 +15,11 @@ func TestSpend(t *testing.T) {
 		share []float64
 		want  []float64
 	}{
-		{[]int{200}, []float64{1}, []float64{0.05}}, // one look has all of the error
+		{[]int{200}, []float64{1}, []float64{0.05}}, // a single look may use the whole error
 		{[]int{200}, []float64{0.1}, []float64{0.005}},
-		// The first boundary is crossed with a chance of 0.01, and the second with 0.0464.
-		// Both are crossed with a chance of about 0.0064, so the chance that at least one
-		// is crossed is 0.05.
+		// A boundary is crossed at the first look with probability 0.01, and at the second with
+		// 0.0464. It is crossed at both with about 0.0064. So at least one is crossed with 0.01 +
+		// 0.0464 − 0.0064 = 0.05.
 		{[]int{100, 200}, []float64{0.2, 1}, []float64{0.01, 0.0464}},
 		{[]int{5, 7, 10}, []float64{0.25, 0.49, 1}, []float64{0.0125, 0.0191, 0.0399}},
 		{nil, nil, nil},
@@ -54,8 +54,8 @@ func TestLongSpendKeepsTheError(t *testing.T) {
 				}
 			}
 		}
-		// The share of crossings is 5 % of a million draws. Three standard errors of it are
-		// 0.07 %.
+		// In a million random runs, 5 % should cross a boundary. Three standard errors of that
+		// share are 0.07 %.
 		if p := float64(crossed) / n; math.Abs(p-0.05) > 0.0007 {
 			t.Errorf("%v: %.4f", at, p)
 		}

@@ -2,28 +2,28 @@ package verdict
 
 import "github.com/tokgate/tokgate/metric"
 
-// Kind is the kind of thing that a verdict is about.
+// Kind says what a verdict is about.
 type Kind string
 
 const (
-	// KindLoad is the verdict on the measurement of each case: were the requests sent as planned,
-	// did they complete, is the measurement valid?
+	// KindLoad is the verdict on the measurement of a case. It fails if requests were not sent as
+	// planned or did not complete, or if the measurement is not valid.
 	KindLoad Kind = "load"
-	// KindSLA is the verdict on each threshold and case.
+	// KindSLA is the verdict on a threshold at one level on one server.
 	KindSLA Kind = "sla"
-	// KindAssert is the verdict on each assert block, a point estimate.
+	// KindAssert is the verdict on an assert block. It uses point estimates.
 	KindAssert Kind = "assert"
-	// KindCapacity is the verdict on each capacity search: is the requirement met?
+	// KindCapacity is the verdict on a capacity search: is the required capacity reached?
 	KindCapacity Kind = "capacity"
-	// KindCompare is the verdict on a compare block. One verdict, without a Workload, says whether
-	// the servers could be compared. The others are on the changes that the block requires.
+	// KindCompare is the verdict on a compare block. A verdict without a Workload says whether the
+	// servers could be compared. Every other verdict is on one required change.
 	KindCompare Kind = "compare"
-	// KindServer is the verdict on each server: did it start, and was it the declared
-	// one?
+	// KindServer is the verdict on each server. It fails if the server did not start, or is not the
+	// declared one.
 	KindServer Kind = "server"
 )
 
-// Severity decides whether a verdict can fail the run.
+// Severity says whether a verdict can fail the run.
 type Severity string
 
 const (
@@ -31,78 +31,79 @@ const (
 	SeverityWarn  Severity = "warn"
 )
 
-// Cause sorts errors by who has to act on them. The code that finds an error sets its cause; ""
-// means no particular cause.
+// Cause says who must act on an error. "" means no particular cause.
 type Cause string
 
 const (
 	CauseServer    Cause = "server"    // the server did not start, died, or completed nothing
-	CauseGenerator Cause = "generator" // the load generator was too slow to measure
-	CauseInvalid   Cause = "invalid"   // the measurement is not what the plan asked for
+	CauseGenerator Cause = "generator" // the load generator was too slow to measure the server
+	CauseInvalid   Cause = "invalid"   // the measurement does not fulfil the plan
 	CauseNotRun    Cause = "not-run"   // nothing was sent
 )
 
-// Threshold is a bound as the plan's author wrote it.
+// Threshold is a bound on a metric, as the plan's author wrote it.
 type Threshold struct {
 	Metric metric.Def
 	Stat   metric.Stat
-	Op     string  // "<", "<=", ">", ">="; "" for the statistic "every" of success, which has no limit
+	Op     string  // "<", "<=", ">", ">="; "" for "every" of success, which has no limit
 	Limit  float64 // in the metric's base unit
 	Text   string
 }
 
-// Verdict is the outcome of one check with everything needed to explain it.
+// Verdict is the outcome of one check, with all facts that explain it.
 type Verdict struct {
 	Kind     Kind
 	Server   string // address; "" for asserts
-	Workload string // address; "" if not applicable
+	Workload string // address; "" if the verdict has no workload
 	Level    string // level name; ""
-	Name     string // stable across runs, without measured values: "sla.ttft.p95 at 30"
+	Name     string // the same in every run, without measured values: "sla.ttft.p95 at 30"
 	Outcome  Outcome
 	Cause    Cause // of an Error
 	Severity Severity
-	Warn     bool // an inconclusive outcome only warns, by the policy in the plan
-	// Message is one line with the value, the limit, the interval and the count.
+	Warn     bool // an inconclusive outcome is only a warning, by the plan's policy
+	// Message is one line with the value, the limit, the interval and the number of observations.
 	Message string
-	// Needs describes what would settle an inconclusive verdict; else "".
+	// Needs says, in words, what would settle an inconclusive verdict; else "".
 	Needs string
-	// More is about how many more requests would settle an inconclusive verdict. It is 0 if that is
-	// unknown or the verdict is not inconclusive, and -1 if no number would settle it.
+	// More is the approximate number of further requests that would settle an inconclusive verdict.
+	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
+	// it.
 	More int
-	// Notes are further lines for people, such as what the verdict covers, which requests a mean
-	// leaves out, and warnings.
+	// Notes are remarks for people: what the verdict covers, which requests a mean leaves out,
+	// warnings.
 	Notes []string
 
 	Threshold *Threshold // nil unless KindSLA
-	Implied   bool       // another threshold implies this one, which is not in the plan
-	Decide    string     // "certified" or "estimate", as in the plan; "" if nothing is estimated
+	Implied   bool       // the threshold is not in the plan; another threshold implies it
+	Decide    string     // how the plan decides it: "certified" or "estimate"; else ""
 	Value     metric.Value
-	// Low and High are one-sided bounds of the point estimate Value. Each has the confidence in
-	// Confidence, as the tests have, so that bounds and tests agree. They have no value if bounds
-	// do not apply. If the data give no bound, Low is 0 and High is +Inf.
+	// Low and High are one-sided bounds for Value, with the confidence in Confidence, like the
+	// tests. They have no value if bounds do not apply. If the data give no bound, Low is 0 and
+	// High is +Inf.
 	Low, High metric.Value
-	// Confidence is the confidence of each bound and each test, in (0.5, 1).
+	// Confidence is the confidence of each bound and of each test, in (0.5, 1).
 	Confidence float64
 	N          int     // observations behind the value
-	Effective  float64 // effective number of requests; 0 if it is not used
-	Over       float64 // number of requests (or share of gaps) that miss the limit
+	Effective  float64 // number of independent requests that they are worth; 0 if not used
+	Over       float64 // number of requests (or share of gaps) that do not meet the threshold
 
-	// Capacity is the limit as judged from the recorded samples, by the present thresholds of the
-	// plan. It is nil unless the verdict is KindCapacity and the limit is known. Then the field
-	// Value is Capacity.Pass, and the limit lies between the levels Low and High.
+	// Capacity is the largest level that meets the present thresholds of the plan, by the recorded
+	// samples. It is nil unless the verdict is KindCapacity and the capacity is known. Value is
+	// then Capacity.Pass, and the limit is between the levels Low and High.
 	Capacity *metric.Capacity
-	Demanded bool // for KindCapacity: the plan requires a capacity
+	Demanded bool // the plan requires a capacity, for KindCapacity
 
-	Comparison string // for KindCompare: name of the compare block
-	Metric     string // for KindCompare: the name of the changed metric; "" for the verdict on the whole comparison
-	Unchanged  bool   // for a whole comparison: equal servers, so nothing was measured
+	Comparison string // name of the compare block, for KindCompare
+	Metric     string // for KindCompare, the changed metric; "" for the whole comparison
+	Unchanged  bool   // the servers are equal, so nothing was measured; for a whole comparison
 
-	File string // place of the threshold or block, for annotations
+	File string // file with the threshold or block, for annotations
 	Line int    // 1-based; 0: unknown
 }
 
-// Counts returns the outcome that the verdict gives to the run. The run's outcome is the largest of
-// all. Skipped gives nothing, and a verdict that only warns gives a pass.
+// Counts returns what the verdict contributes to the outcome of the run, which is the worst
+// contribution. A skipped verdict contributes nothing, and a verdict that only warns contributes a
+// pass.
 func (v *Verdict) Counts() Outcome {
 	switch {
 	case v.Outcome == Pending:
@@ -115,13 +116,13 @@ func (v *Verdict) Counts() Outcome {
 	return v.Outcome
 }
 
-// Required reports whether the verdict is on a requirement of the plan, and not on the validity of
-// a measurement.
+// Required reports whether the verdict is on a requirement of the plan. A verdict on the validity
+// of a measurement is not.
 func (v *Verdict) Required() bool {
 	switch v.Kind {
 	case KindSLA, KindCapacity, KindAssert:
 	case KindCompare:
-		if v.Workload == "" { // this verdict is on whether the servers could be compared
+		if v.Workload == "" { // the verdict on whether the servers could be compared
 			return false
 		}
 	default:
@@ -131,7 +132,7 @@ func (v *Verdict) Required() bool {
 }
 
 // judges reports whether the verdict is on a requirement of the plan, or on the result of a search
-// or comparison.
+// or a comparison.
 func (v *Verdict) judges() bool {
 	switch v.Kind {
 	case KindSLA, KindAssert:
@@ -144,9 +145,9 @@ func (v *Verdict) judges() bool {
 	return false
 }
 
-// measures reports whether the verdict shows that something was measured. A search without a result
-// counts, because its verdict is an error already. So does a comparison of equal servers, which
-// needs no measurement.
+// measures reports whether the verdict shows that the run measured something. Two kinds need no
+// measurement: a search without a result, because its verdict is an error already, and a comparison
+// of unchanged servers.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count writes a number and its noun: "1 round", "12 rounds".
+// Count returns a number with its noun, such as "1 round" or "12 rounds".
 func Count(n int, plural string) string {
 	if n == 1 && plural[len(plural)-1] == 's' {
 		return "1 " + plural[:len(plural)-1]
@@ -13,7 +13,7 @@ func Count(n int, plural string) string {
 	return fmt.Sprintf("%d %s", n, plural)
 }
 
-// Enumerate writes a list: "a", "a and b", "a, b and c".
+// Enumerate returns a list as text, such as "a", "a and b" or "a, b and c".
 func Enumerate(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -21,7 +21,7 @@ func Enumerate(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// OneLine makes foreign text fit for a message: valid, on one line, and short.
+// OneLine makes a text from outside fit for a message: valid, on one line, and short.
 func OneLine(s string) string {
 	const most = 300
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
@@ -31,7 +31,7 @@ func OneLine(s string) string {
 	return s
 }
 
-// Because returns a reason as an appendix to a message; "" if there is no reason.
+// Because returns the end of a message that states a reason; "" if there is no reason.
 func Because(reason string) string {
 	if reason == "" {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asked prints which requests a run sends besides its load, and about how long they take.
+// asked prints the requests that a run sends besides its load, and about how long they take.
 func (x *expansion) asked() {
 	type asks struct{ servers, lines []string }
 	var all []*asks
@@ -35,11 +35,11 @@ func (x *expansion) asked() {
 	x.para("  ", "The load generator: it reads 64 streams of the built-in server for 0.6s, to measure how fast this machine is. It does so once after each boot, while a server starts or after the load.")
 }
 
-// asks describes, in sentences, the requests that a server gets before its first measured request.
-// It returns nil if there are none.
+// asks describes, in sentences, the requests to a server before its first measured request. It
+// returns nil if there are none.
 func (x *expansion) asks(s *plan.Server) (lines []string) {
 	var sent []*plan.Workload
-	kinds := map[string]bool{} // kinds of requests; the prompt tokens of one kind are counted in one way
+	kinds := map[string]bool{} // kinds of requests that differ in how the server counts prompt tokens
 	onlyIDs, warm := true, 0
 	for _, c := range append(exec.Cases(x.p), exec.Searches(x.p)...) {
 		if c.Server != s {
@@ -54,7 +54,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 			}
 			sent = append(sent, w)
 			if w.Prompt.Dataset == nil || w.Prompt.Task != "" && w.Input > 0 {
-				fields, _ := w.Fields() // the decoder has refused fields with errors
+				fields, _ := w.Fields() // the decoder has already refused fields with errors
 				kinds[fmt.Sprintf("%s %s %v", w.API, w.Request.Model, fields)] = true
 				onlyIDs = onlyIDs && w.API == plan.Completions
 			}
@@ -82,8 +82,8 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 	return lines
 }
 
-// learning describes, in words, the requests that find out how a server counts prompt tokens. The
-// parameter kinds is the number of kinds of requests.
+// learning describes the requests that find out how a server counts prompt tokens. kinds is the
+// number of different kinds of requests in the plan.
 func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	d := engine.Of(s.Engine).Dialect
 	if s.Simulator != nil {
@@ -105,8 +105,8 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	return fmt.Sprintf("Then %s to learn how it counts tokens%s. If tokgate knows the model from an earlier run, 2 requests are enough.%s Together they take about as long as %s short requests.", asked, each, pieces, took)
 }
 
-// rowsAsked describes the requests that count the tokens of a workload's data set; "" if
-// there are none.
+// rowsAsked describes the requests to the tokenizer that count the tokens of a data set's rows. It
+// is "" if no such request is needed.
 func rowsAsked(w *plan.Workload) string {
 	switch set := w.Prompt.Dataset; {
 	case set == nil:

@@ -16,11 +16,11 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// plansDir holds the plans that ship.
+// plansDir is the folder of the plans that ship with tokgate.
 var plansDir = filepath.Join("..", "..", "plans")
 
-// The shipped comparisons give the results that the comments in their plans say. Judging a
-// recording of one again gives the same result.
+// The shipped comparisons give the results that comments in their plans promise. Judging a
+// recording of such a comparison gives the same result again.
 func TestLongShippedComparisons(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,8 +38,8 @@ func TestLongShippedComparisons(t *testing.T) {
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
-	// Without a plan the flag --changed lists the allowed differences. Any other difference is an
-	// error.
+	// Without a plan, the flag --changed lists the differences between the servers that are
+	// allowed. Any other difference is an error.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, but `changed` does not list it")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
@@ -63,7 +63,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
-	// The rounds of two separate runs cannot be compared in pairs. The output says so.
+	// compare cannot pair the rounds of two separate runs, and says so.
 	tokgate(t, "compare", good, bad, "--control", "today", "--candidate", "next", "--changed", "profile").
 		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
 }
@@ -101,7 +101,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	}
 }
 
-// A control may be a recorded run, or a server on the base branch.
+// The control may be a recorded run, or the server of the base branch.
 func TestLongOtherControls(t *testing.T) {
 	t.Parallel()
 	const source = `server "next" {
@@ -135,8 +135,7 @@ workload "chat" {
 	recorded := filepath.Join(dir, "perf")
 	tokgate(t, "run", "--simulate", "--out", recorded, at(dir, "default", sla, "")).check(t, assert.ExitPass)
 
-	// A run compared with itself is refused, wherever it is stored: everything would
-	// pass.
+	// compare refuses to compare a run with itself, wherever it is stored: every change would pass.
 	again := filepath.Join(t.TempDir(), "again")
 	if err := os.CopyFS(again, os.DirFS(recorded)); err != nil {
 		t.Fatal(err)
@@ -177,8 +176,8 @@ workload "chat" {
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")
 	at(base, "default", sla, "")
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "compare branch: next against base.next", "server base.next")
-	// If the server and the plan are the same on the base branch, the comparison sends no requests
-	// and passes. In a plan with only this comparison, no requests are sent at all.
+	// If the server and the plan are the same on the base branch, the comparison passes and sends
+	// no requests.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", "", branch)).
 		check(t, assert.ExitPass, "nothing changed: server.next is the same on the base branch", "PASS")
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", sla, branch)).

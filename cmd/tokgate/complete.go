@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// completePlans completes plan files and folders, for the shell.
+// completePlans makes the shell complete the names of plan files and folders.
 func completePlans(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"hcl", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
@@ -20,8 +20,8 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// fromPlans completes the values of a flag for the shell. The values are names in the plans that
-// are already on the command line.
+// fromPlans makes the shell complete the values of a flag. The values are names from the plans on
+// the command line.
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		files, err := planFiles(args, false)
@@ -41,7 +41,7 @@ func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.Compl
 	}
 }
 
-// caseNames lists what the shell completes for --only: every workload, and every workload with a
+// caseNames lists the words that the shell offers for --only: each workload, alone and with each
 // level.
 func caseNames(p *plan.Plan) []string {
 	var out []string

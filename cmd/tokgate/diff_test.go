@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A plan that requires less than before ends with exit code 1, and each weaker demand
-// is listed with its line.
+// If a plan requires less than its earlier version, diff ends with exit code 1. It lists each
+// weaker requirement with its line.
 func TestDiffWeakened(t *testing.T) {
 	plan := "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load { concurrency = [1] }\n  sla {\n    ttft = \"p95 < 2s\"\n  }\n}\n"
 	dir := t.TempDir()

@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// diskPlan gates an endpoint, and records its answers and nights. The format verbs stand
-// for the URL and the limit.
+// diskPlan gates an endpoint, and records answers and nights. Its verbs stand for the URL and the
+// limit of TTFT.
 const diskPlan = `
 gate {
   decide = "estimate"
@@ -44,8 +44,8 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults lists ways in which one call to the disk can fail. The fault hits call number n,
-// counted from 1. The function counts the calls in *calls.
+// diskFaults lists ways in which one call to the disk fails. n is the number of that call, counted
+// from 1. The function counts all calls in *calls.
 var diskFaults = []struct {
 	name  string
 	fault func(n int, calls *int) disk.Fault
@@ -77,11 +77,11 @@ var diskFaults = []struct {
 	}},
 }
 
-// diskNight is one night of a gate in CI. All its files are in one folder.
+// diskNight is one night of a gate in CI, with all its files in one folder.
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
-	passes bool   // the run of this night passes if no disk fault is injected
+	passes bool   // the run of this night passes if the disk works
 	dir    string // folder with the plan and all output
 }
 
@@ -94,7 +94,7 @@ func newDiskNight(t *testing.T, url string, passes bool) *diskNight {
 	return n
 }
 
-// before returns a copy of the night in another folder, in the state just before command number i.
+// before returns a copy of the night in a new folder, in the state just before command i.
 func (n *diskNight) before(i int) *diskNight {
 	c := newDiskNight(n.t, n.url, n.passes)
 	if i == 0 {
@@ -114,8 +114,8 @@ func (n *diskNight) tokgate(args ...string) result {
 	return tokgateWith(n.t, n.t.Context(), environ, "", args...)
 }
 
-// commands lists the commands of a night. Each has a function that checks the files after the
-// command succeeded.
+// commands lists the commands of a night. Each has a function that checks the files after its
+// success.
 func (n *diskNight) commands() []diskCommand {
 	results, again := n.path("results"), n.path("again")
 	return []diskCommand{
@@ -141,7 +141,7 @@ type diskCommand struct {
 	left func(result) error
 }
 
-// ran checks the files of a run that succeeded.
+// ran returns an error if a run succeeded but its reports, samples or history are incomplete.
 func (n *diskNight) ran(result) error {
 	if err := n.reported(n.path("results")); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (n *diskNight) ran(result) error {
 	return errors.Join(lines(n.path("levels.csv"), 2), lines(n.path("levels.samples.csv"), 11), n.night(n.path("history")))
 }
 
-// reported checks the reports in a folder.
+// reported returns an error if the reports in a folder are not as they should be.
 func (n *diskNight) reported(dir string) error {
 	doc, err := n.document(filepath.Join(dir, "results.json"))
 	if err != nil {
@@ -212,7 +212,7 @@ func ends(path, with string) error {
 	return err
 }
 
-// lines returns an error if a file has fewer lines than the parameter least.
+// lines returns an error if the file has fewer than least lines.
 func lines(path string, least int) error {
 	b, err := os.ReadFile(path)
 	if n := bytes.Count(b, []byte("\n")); err == nil && n < least {
@@ -223,8 +223,8 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees reports whether the exit code agrees with the last line of the output. If an error is
-// printed after the verdict, the exit code must not be 0.
+// agrees reports whether the exit code agrees with the last line of the output. After a printed
+// error the exit code must not be 0.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
 		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
@@ -235,9 +235,10 @@ func agrees(r result) bool {
 
 var everyCall = flag.Int("disk-step", 79, "which calls to the disk TestLongDiskFaults has fail: every so many")
 
-// TestLongDiskFaults makes one call to the disk fail, each time another one. If the command still
-// ends with 0, all promised files must be there. The last line of output must agree with the exit
-// code. The files must never be judged better than the measurement was. `make faults` tries every
+// TestLongDiskFaults runs commands in which one call to the disk fails, each time a different call.
+//
+// A command that still ends with 0 must write all promised files. Its last line must agree with the
+// exit code. No file may show a better verdict than the measurement. `make faults` tries every
 // call.
 func TestLongDiskFaults(t *testing.T) {
 	first := 0
@@ -272,8 +273,8 @@ func TestLongDiskFaults(t *testing.T) {
 	}
 }
 
-// tryDisk runs command number i of a night. The call number at to the disk fails in it. The
-// commands before it were successful. It returns the number of calls to the disk.
+// tryDisk runs command i of a night after the earlier commands succeeded. The disk call with the
+// number at fails in it. tryDisk returns the number of calls to the disk.
 func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fault, at int) (calls int) {
 	n := ran.before(i)
 	c := n.commands()[i]
@@ -299,7 +300,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 	if r.code != assert.ExitError && at <= counted && r.code != want {
 		fail("what a disk does is an error or nothing")
 	}
-	if c.name != "report" && !agrees(r) { // report shows the result of the recorded run, not its own
+	if c.name != "report" && !agrees(r) { // report has its own exit code
 		fail("its last line is of another exit code")
 	}
 	n.readable(fail)
@@ -311,7 +312,7 @@ func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fau
 
 func (n *diskNight) try(i int) result { return n.tokgate(n.commands()[i].args...) }
 
-// readable reads the files that a night has left.
+// readable checks that the files of a night can be read.
 func (n *diskNight) readable(fail func(string, ...any)) {
 	run, _, err := record.Read(n.path("results"))
 	if err != nil {

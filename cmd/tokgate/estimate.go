@@ -21,20 +21,20 @@ import (
 type lastRun struct {
 	path     string             // results.json of that run
 	by       string             // kind of that run: "run" or "simulation"
-	cases    map[string]float64 // seconds per measured request, by case
-	requests map[string]float64 // seconds of an average request in flight, by case of a rate; of a search at its lowest rate
-	passes   map[string]bool    // requirements that passed; the key is the case and the name of the requirement
-	rest     float64            // seconds outside of cases, searches and starts: warm-up, teardown
-	loads    map[string]float64 // seconds of the last start, by a server's address, image or command
-	spent    map[string]float64 // seconds that a capacity search took, by case
+	cases    map[string]float64 // seconds per measured request; the key is the case
+	requests map[string]float64 // mean seconds of a request; the key is the case of a rate
+	passes   map[string]bool    // requirements that passed; the key is the case and the requirement's name
+	rest     float64            // seconds outside of cases, searches and starts, such as warm-up and teardown
+	loads    map[string]float64 // seconds of the last start, by the server's address, image or command
+	spent    map[string]float64 // seconds of a capacity search in the last run; the key is the case
 }
 
 func caseKey(server, workload, level string) string {
 	return server + "\x00" + workload + "\x00" + level
 }
 
-// readLastRun reads the last results of a plan, from the folder that `tokgate run` uses by default.
-// If there are none, it reads the results of a simulation. It returns nil if there are none either.
+// readLastRun reads the results of the plan's last run, from the default folder of `tokgate run`.
+// If there are none, it reads the results of the last simulation, or returns nil.
 func readLastRun(planFile string) *lastRun {
 	for _, simulated := range []bool{false, true} {
 		if last := readRunAt(filepath.Join(resultsDir("", planFile, false, simulated), "results.json")); last != nil {
@@ -44,8 +44,8 @@ func readLastRun(planFile string) *lastRun {
 	return nil
 }
 
-// resultsAt returns the document in a results.json; nil if there is none, or if its
-// run did not end normally.
+// resultsAt reads the results.json at path. It returns nil if there is none, or if its run did not
+// end normally.
 func resultsAt(path string) *report.Document {
 	f, err := record.OpenIn(filepath.Dir(path), filepath.Base(path), os.O_RDONLY)
 	if err != nil {
@@ -99,8 +99,8 @@ func readRunAt(path string) *lastRun {
 	return last
 }
 
-// readRate reads how long the requests of a rate took. It uses the curve of e2e in the report,
-// which has times at evenly spaced shares of the requests. Requests that did not end are left out.
+// readRate reads how long requests took at a rate. The curve of e2e in the report has these times,
+// at evenly spaced shares of the requests. Requests that did not end do not count.
 func (l *lastRun) readRate(c *report.Case) {
 	e2e := c.Summary("e2e")
 	if c.Rate == 0 || e2e == nil || len(e2e.Curve) == 0 {
@@ -116,19 +116,19 @@ func (l *lastRun) readRate(c *report.Case) {
 	if c.Probe != nil {
 		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
 		if had, ok := l.requests[key]; ok {
-			one = min(one, had) // the search's lowest rate has the shortest request time
+			one = min(one, had) // requests are fastest at the lowest rate of the search
 		}
 	}
 	l.requests[key] = one
 }
 
-// of returns how long a case took in the last run, scaled to the number of requests in the plan
-// now. ok is false if the last run did not have the case.
+// of returns how long a case should take: its time in the last run, scaled to the plan's present
+// number of requests. ok is false if the last run did not have the case.
 func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // a replay takes as long as its trace, divided by the speedup
+	case c.Load != nil && c.Level.Speedup > 0: // the recorded stretch, divided by the speedup
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false
@@ -141,8 +141,8 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
 }
 
-// forecast predicts how long the parts of a run will take. It uses the last run of the plan and the
-// start times of the servers. The parameter only selects the cases of the run; nil selects all.
+// forecast predicts the durations of the parts of a run. It uses the last run of the plan, and the
+// start times of the servers. only selects the cases that will run; nil selects all.
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
 	var f progress.Forecast
 	if l != nil {
@@ -173,8 +173,8 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 	return f
 }
 
-// work returns the work of a case, as a number of answer tokens that one slot receives. A prompt
-// token counts as a sixteenth of an answer token, because it takes about a sixteenth of the time.
+// work estimates the work of a case, as the number of answer tokens of one slot. A prompt token
+// takes about a sixteenth of the time of an answer token, and counts as a sixteenth.
 func work(c exec.Case) float64 {
 	waves := float64(c.Level.Rounds)
 	if c.Load.Kind == metric.ClosedLoop {
@@ -184,7 +184,7 @@ func work(c exec.Case) float64 {
 	return waves * float64(in/16+out) / float64(max(c.Level.Requests, 1))
 }
 
-// total returns how long the plan will take, and the basis of that estimate.
+// total returns how long the plan will take, and on what the estimate is based.
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
@@ -204,8 +204,9 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return s
 }
 
-// slowest adds up the times of the cases that have a bound on the time of a request. It assumes
-// that every request is as slow as its thresholds allow. ok is false if no case has such a bound.
+// slowest adds up the longest times that cases may take, if every request is as slow as its
+// thresholds allow. It skips a case whose thresholds do not bound the time of a request. ok is
+// false if it skips all.
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
 		took, bounded := longestLoad(c)
@@ -216,7 +217,7 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// bounding returns the thresholds of the sla blocks that binds selects.
+// bounding returns the thresholds of the sla blocks for which binds is true.
 func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Threshold) {
 	for _, sla := range w.SLAs {
 		if binds(sla) {
@@ -226,8 +227,9 @@ func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Thresho
 	return out
 }
 
-// slowestRequest returns how long a request may take by the given thresholds: by one on e2e, or by
-// those on TTFT and speed together. Of several on one metric the first counts.
+// slowestRequest returns how long a request may take by the given thresholds. It uses a threshold
+// on e2e, or thresholds on both TTFT and speed. Of several thresholds on one metric, the first
+// counts.
 func slowestRequest(w *plan.Workload, thresholds []*plan.Threshold) (d time.Duration, ok bool) {
 	limits := map[string]float64{}
 	for _, t := range thresholds {
@@ -250,7 +252,7 @@ func slowestRequest(w *plan.Workload, thresholds []*plan.Threshold) (d time.Dura
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// roundTime rounds to the precision of an estimate: two or three digits.
+// roundTime returns an estimated time as text, rounded to two or three digits.
 func roundTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -261,8 +263,8 @@ func roundTime(d time.Duration) string {
 	return plan.PlainDuration(d.Round(time.Minute))
 }
 
-// longestLoad is the longest time for which a case can be loaded; ok is false if
-// nothing bounds it.
+// longestLoad returns the longest time for which a case may send requests. ok is false if it has no
+// bound.
 func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true

@@ -23,7 +23,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// shipped are the plans that ship, by path.
+// shipped returns the paths of the plans that ship with tokgate.
 func shipped(t *testing.T) []string {
 	t.Helper()
 	files, err := planFiles([]string{filepath.Join("..", "..", "plans")}, true)
@@ -37,18 +37,19 @@ func shipped(t *testing.T) []string {
 	return files
 }
 
-// shippedEnviron sets variables for plans that need a server or a model.
+// shippedEnviron sets the variables of those plans that need a server or a model.
 var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000", "TOKGATE_VAR_times=../../cmd/tokgate/testdata/times.csv"}
 
-// requirement is one requirement of a plan, to compare the lists of `tokgate plan` and of a run.
+// requirement is one requirement of a plan. The test compares the list of `tokgate plan` with the
+// list of a run.
 type requirement struct{ server, workload, name string }
 
 func (r requirement) String() string {
 	return strings.TrimSpace(r.workload + " on " + r.server + ": " + r.name)
 }
 
-// For every shipped plan `tokgate plan` lists the requirements by which a run is
-// judged: the same names, and the same number.
+// For every plan that ships, `tokgate plan` lists the same requirements, with the same names, as a
+// run judges.
 func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	for _, path := range shipped(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -60,8 +61,8 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			}
 			shorten(p)
 			for _, s := range p.Servers {
-				// A plan's own simulator keeps its settings. All other servers are simulated with
-				// the default profile.
+				// A simulator in the plan keeps its settings. Other servers are simulated with the
+				// default profile.
 				if s.Simulator == nil {
 					s.Simulator = &plan.Simulator{Profile: "default", Seed: 1}
 				}
@@ -96,7 +97,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	}
 }
 
-// shorten reduces the requests of a plan to what a verdict of every kind needs.
+// shorten reduces the requests of a plan to the least with which every verdict is still given.
 func shorten(p *plan.Plan) {
 	for _, w := range p.Workloads {
 		w.Output.Mean = min(w.Output.Mean, 16)
@@ -129,7 +130,7 @@ func TestLongPlanFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// fits fails if a line is wider than the given number of columns.
+// fits reports a test error if a line of s is wider than the given number of columns.
 func fits(t *testing.T, name, s string, columns int) {
 	t.Helper()
 	for line := range strings.Lines(s) {
@@ -189,8 +190,8 @@ workload "w" {
 	}
 }
 
-// A comparison starts each server again for each of its legs. In the last run 16 starts of 10 s
-// took most of the time. The estimate for the next run counts these starts.
+// A comparison restarts the server for each leg. In the last run, 16 starts of 10 s took most of
+// the time. The estimate for the next run includes them.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -247,8 +248,8 @@ compare "c" {
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
-// Servers that take 10 s to start do not mislead the forecast of a run. The first forecast is
-// within 20 % of the actual time. It appears after the first leg, or earlier if a previous run has
+// Servers that take 10 s to start do not spoil the forecast of a run: the first forecast is within
+// 20 % of the actual time. It appears after the first leg. It appears earlier if a previous run has
 // shown how long the servers take to start.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -307,7 +308,7 @@ compare "c" {
 		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
 			t.Errorf("told wrongly:\n%s", lines.String())
 		}
-		// The next run reads from this document how long starts and levels took.
+		// From this document the next run reads how long starts and levels took.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder
 		if err := doc.Write(&b); err != nil {

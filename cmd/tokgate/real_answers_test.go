@@ -24,13 +24,13 @@ var (
 	realAnswersPage = flag.String("real-answers-page", "", "put the table of all rows that are there into this `page`, docs/answers.md")
 )
 
-// spoiltRow is a row of the table of spoilt servers. It says how the candidate is started.
+// spoiltRow describes one test of a gate: the fault of the candidate, and how to start it.
 type spoiltRow struct {
 	name, how string
 	model     string // "": the control's
 	flags     []string
-	layer     string // the layer that must fail; "" if none may fail
-	same      bool   // the server is the unchanged control, gated many times with fewer prompts
+	layer     string // the layer that must fail; "": none may fail
+	same      bool   // the server equals the control; it is gated many times, with fewer prompts
 }
 
 var spoilt = []spoiltRow{
@@ -46,9 +46,9 @@ var spoilt = []spoiltRow{
 		flags: []string{"--hf-overrides", `{"layer_types": ["sliding_attention", "sliding_attention"], "sliding_window": 256}`}},
 }
 
-// TestRealAnswers gates a trained model in which faults are planted that an engine may have. `make
-// real-answers` runs it. It skips gates that have results in its folder, so the table can be made
-// in several runs.
+// TestRealAnswers gates a trained model, with planted faults that an engine may have. `make
+// real-answers` runs it. It skips gates that already have results in its folder, so the table may
+// take several runs.
 func TestRealAnswers(t *testing.T) {
 	if *realDir == "" || *realAnswers == "" {
 		t.Skip("make real-answers")
@@ -88,10 +88,10 @@ func TestRealAnswers(t *testing.T) {
 	}
 }
 
-// what returns the name of a gate, which is also the name of its results folder.
+// what returns the name of gate n of the row. Its results folder has the same name.
 func (s *spoiltRow) what(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
 
-// missing lists the gates of a row that were not run yet, or have no result.
+// missing lists the gates of a row that have no result yet, or an error.
 func (r *trial) missing(s *spoiltRow) (due []int) {
 	gates := 1
 	if s.same {
@@ -105,7 +105,7 @@ func (r *trial) missing(s *spoiltRow) (due []int) {
 	return due
 }
 
-// gate returns the result of a gate of a row.
+// gate returns the results of gate n of a row.
 func (r *trial) gate(s *spoiltRow, n int) (*report.Document, error) {
 	raw, err := os.ReadFile(filepath.Join(r.folder(s.what(n)), "results.json"))
 	if err != nil {
@@ -115,7 +115,7 @@ func (r *trial) gate(s *spoiltRow, n int) (*report.Document, error) {
 	return &doc, json.Unmarshal(raw, &doc)
 }
 
-// taught starts vLLM with a model of `make tinymodel`.
+// taught starts vLLM with a model that `make tinymodel` trained.
 func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	words := []string{"vllm", "serve", filepath.Join(r.dir, model), "--host", "127.0.0.1", "--port", "{port}", "--served-model-name", "taught",
 		"--max-model-len", "1024", "--max-num-seqs", "8", "--enforce-eager"}
@@ -128,8 +128,7 @@ func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	return r.serve("/health", words...)
 }
 
-// gates runs those gates of a row that have no result yet. The candidate is started once for all of
-// them.
+// gates runs the gates of a row that are due. It starts the candidate once for all of them.
 func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()
@@ -140,7 +139,7 @@ func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	}
 }
 
-// prompts is the number of prompts whose answers the control scores.
+// prompts returns the number of prompts that the control scores.
 func (s *spoiltRow) prompts() int {
 	if s.same {
 		return 50
@@ -148,8 +147,8 @@ func (s *spoiltRow) prompts() int {
 	return 200
 }
 
-// items is the number of recall items in each of the five rounds. With fewer than 25 items in total
-// a gate cannot be certified.
+// items returns the number of recall items in each of five rounds. A gate needs at least 25 items
+// in total to certify anything.
 func (s *spoiltRow) items() int {
 	if s.same {
 		return 6
@@ -157,7 +156,7 @@ func (s *spoiltRow) items() int {
 	return 20
 }
 
-// redBy lists the layers that made a gate fail.
+// redBy returns the layers that made a gate fail, such as "form".
 func redBy(doc *report.Document) (layers []string) {
 	for _, c := range doc.Comparisons {
 		for _, x := range c.Changes {
@@ -178,8 +177,8 @@ func redBy(doc *report.Document) (layers []string) {
 	return layers
 }
 
-// spoiltTable returns the table of all gates that were run. Every gate with a planted fault must
-// fail in the layer of its row. Of the gates without a fault, one in twenty may fail.
+// spoiltTable returns the table of all gates that were run. A gate with a planted fault must fail
+// in the layer that its row names. One in twenty of the gates without a fault may fail.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")
@@ -234,7 +233,7 @@ func (r *trial) spoiltTable() string {
 	return b.String()
 }
 
-// extent collects the values of several gates, to print their range.
+// extent collects values from several gates. Its method text returns their range.
 type extent struct{ list []float64 }
 
 func (s *extent) add(v report.Number) {

@@ -44,7 +44,7 @@ cannot be written.`,
 	return cmd
 }
 
-// report shows the runs in folders, and writes the requested copies.
+// report shows the runs in the given folders. It also writes the reports that the flags ask for.
 func (a *app) report(args []string, out outputs) error {
 	if len(args) > 1 {
 		if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
@@ -62,7 +62,7 @@ func (a *app) report(args []string, out outputs) error {
 			return err
 		}
 		if docs = append(docs, doc); len(args) > 1 {
-			doc.Folder = dir // the folder's path now, which may differ from the path at the time of the run
+			doc.Folder = dir // present path of the folder; it may have been another one during the run
 		}
 		if i > 0 {
 			fmt.Fprintln(a.Out)
@@ -89,8 +89,8 @@ func (a *app) report(args []string, out outputs) error {
 	return nil
 }
 
-// readDocument reads results.json in a folder. If there is none, because the run was never judged,
-// it builds the document from the samples. The run itself is returned only if samples is set.
+// readDocument reads results.json in a folder. A run that was not judged has no such file; the
+// document is then built from its samples. readDocument returns the run only if samples is set.
 func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, nil, err
@@ -118,11 +118,11 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	return doc, run, err
 }
 
-// needFolder returns an error if path is a file. The commands need a results folder; people
-// sometimes name a file inside it, or a plan.
+// needFolder returns an error if path is a file. A command needs a results folder, but people
+// sometimes name a plan or a file inside the folder.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil // an error of os.Stat is reported later, when the folder is read
+		return nil // later code reports an error of os.Stat, when it reads the folder
 	}
 	hint := "name the folder that `tokgate run` wrote"
 	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {
@@ -134,7 +134,7 @@ func needFolder(path string) error {
 	return usageError(hint, "%q is no results folder", path)
 }
 
-// readRun reads the samples in a results folder, and prints what was repaired.
+// readRun reads the samples in a results folder. It prints what it repaired in them.
 func (a *app) readRun(dir string) (*metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (a *app) readRun(dir string) (*metric.Run, error) {
 	return run, nil
 }
 
-// needProtected refuses to judge a recording without checks on its lines unless that is
-// allowed, because damage to such lines cannot be found.
+// needProtected returns an error if the lines of a recording have no checksums, because damage to
+// them cannot be found. If allowed is set, it only warns.
 func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
 	if run.Recording != "" {
 		return nil

@@ -28,7 +28,7 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// runOptions are the flags of `tokgate run`.
+// runOptions holds the flags of `tokgate run`.
 type runOptions struct {
 	in        inputs
 	out       outputs
@@ -39,7 +39,7 @@ type runOptions struct {
 	quiet     bool
 	recursive bool
 	simulate  bool
-	crashed   string // when the crashed run of this command line started, RFC 3339; "" if no run crashed
+	crashed   string // start time of the crashed run of this command line, RFC 3339; "" if none crashed
 	salt      uint64
 }
 
@@ -102,7 +102,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return cmd
 }
 
-// check refuses flags that do not go together.
+// check returns an error for flags that exclude each other.
 func (o runOptions) check() error {
 	if o.simulate && len(o.endpoints) > 0 {
 		return usageError("leave one of them out", "--endpoint and --simulate exclude each other")
@@ -136,7 +136,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	// Find every error of the command line before the first plan starts.
+	// Report every error of the command line before the first plan starts.
 	only, stored, err := prepare(plans, o)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	return exitWith(worst(whole(codes, len(plans))))
 }
 
-// prepare applies the endpoints from the command line. It returns two values for each plan: a
+// prepare applies the endpoints from the command line to the plans. For each plan it returns a
 // filter for its cases, and the stored runs of its controls.
 func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[string]*metric.Run, error) {
 	if len(plans) > 1 {
@@ -206,13 +206,13 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits, last := lastLimits(out.dir), readLastRun(p.Path) // read them before this run replaces the results of the last run
+	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
 	}
 	defer func() {
-		// Without a complete recording the result is an error, even if the reports exist.
+		// If the recording is incomplete, the run ends with an error, even if its reports exist.
 		if e := writer.Close(); err == nil && e != nil {
 			code, err = 0, measureError(e)
 		}
@@ -232,8 +232,8 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	wall := clock.NewReal()
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
-		// A simulated run depends only on the plan and this program: it uses no other
-		// run, and has neither a date nor a random id.
+		// A simulated run depends only on the plan and this program. It uses no other run, no date
+		// and no random id.
 		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
@@ -263,11 +263,11 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
-// ended judges a run and returns the exit code. If no error stopped the run, it is added to the
-// plan's history.
+// ended judges a run and returns the exit code. If stopped is nil, it adds the run to the plan's
+// history.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
-		// The reports still show what was measured before the error.
+		// The reports still show the measurements before the error.
 		void(run, stopped.Error())
 		var hints []string
 		if _, _, err := a.conclude(p, run, out, opts); err != nil {
@@ -286,9 +286,9 @@ func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, o
 	return worst([]int{code, nightly}), nil
 }
 
-// launch configures a run with the plan's real servers and the wall clock.
+// launch sets up config for a run on real servers, by the wall clock.
 func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
-	shared := &clock.Shared{Clock: wall} // servers that start at the same time share one clock
+	shared := &clock.Shared{Clock: wall} // servers that start at the same time use the same clock
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,
@@ -301,8 +301,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole adds the exit code of an interrupt if there are fewer exit codes than plans. Some plans
-// were then not run, so the result must not be a success.
+// whole completes the exit codes of several plans. If some plans were not run, it adds the exit
+// code of an interrupt, so that the whole is not a success.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
@@ -310,7 +310,7 @@ func whole(codes []int, plans int) []int {
 	return codes
 }
 
-// summarize ends a run of several plans with one line for each.
+// summarize prints one line for each plan, at the end of a run of several plans.
 func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
 	for i, path := range files {
@@ -323,8 +323,7 @@ func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "exit %d\n", worst(whole(codes, len(files))))
 }
 
-// resultsDirs returns a results folder for each plan. It is an error if two plans would have the
-// same folder.
+// resultsDirs returns a results folder for each plan. Two plans with the same folder are an error.
 func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	dirs := make([]string, len(files))
 	taken := map[string]string{}
@@ -338,7 +337,7 @@ func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	return dirs, nil
 }
 
-// replaceEndpoints points servers of the plan at URLs: name=url.
+// replaceEndpoints replaces the URLs of servers. Each element of endpoints has the form name=url.
 func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	var names []string
 	for _, s := range p.Servers {
@@ -370,7 +369,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		}
 	}
 	for _, c := range p.Compares {
-		// A running server is not restarted.
+		// A server that the plan gives by its address cannot be restarted.
 		if c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil {
 			c.Restart, c.SideBySide = plan.RestartNever, false
 		}
@@ -378,8 +377,8 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	return nil
 }
 
-// caseFilter parses --only: workload, workload/level, server/workload,
-// server/workload/level. It is nil if nothing is left out.
+// caseFilter parses --only. Its forms are workload, workload/level, server/workload and
+// server/workload/level. It returns nil if no case is left out.
 func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	if len(only) == 0 {
 		return nil, nil
@@ -409,7 +408,7 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	}, nil
 }
 
-// mixOf returns a mix if the pattern of --only names one of its parts. Otherwise it returns nil.
+// mixOf returns the mix of which the --only pattern names a part; nil if the pattern names none.
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
 		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {
@@ -434,18 +433,18 @@ func runID(started time.Time) string {
 	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
 }
 
-// salt makes the prompts of this run differ from those of any other run.
+// salt returns a random number that makes the prompts of this run unlike those of other runs.
 func salt() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// paintEvery is the interval of repainting while a run waits silently.
+// paintEvery is the time between two repaints while a run waits without output.
 const paintEvery = 100 * time.Millisecond
 
-// progress begins the display of a run, on standard error or in the log of a step;
-// stop ends it.
+// progress begins the display of a run, on standard error or in the log of a CI step. The function
+// stop ends the display.
 func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
 	out := a.Err
 	if a.actions != nil {
@@ -480,8 +479,8 @@ func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), er
 	}, nil
 }
 
-// sharpen makes timers precise, so that requests are sent when they are due. It does nothing for
-// in-memory connections, because tests use them in virtual time.
+// sharpen makes timers precise, so that requests are sent on time. It does nothing for in-memory
+// connections: tests use them in virtual time.
 func (a *app) sharpen(wall *clock.Real) (stop func()) {
 	if a.network.Dial != nil {
 		return func() {}

@@ -21,12 +21,12 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// spilled is a part of all secrets below and of no other text. Quoting and encoding do not change
-// it.
+// spilled is contained in every secret below and in no other text. Quoting and encoding keep it
+// unchanged.
 const spilled = "sp1ll"
 
-// secretsPlan has secrets in all forms that a plan allows. Its verbs are the server's command and
-// the URL of the endpoint.
+// secretsPlan has secrets in every form that a plan allows. Its verbs stand for the server's
+// command and the endpoint's URL.
 const secretsPlan = `
 gate {
   decide = "estimate"
@@ -84,14 +84,14 @@ workload "w" {
 }
 `
 
-// secretsEnviron is the environment that a job gives to the step.
+// secretsEnviron is the environment that a CI job gives to its step.
 var secretsEnviron = []string{
 	"TOKGATE_VAR_key=" + `var-"sp1ll"\<1>&é`, "HUB_TOKEN=hub-sp1ll-token", "MIXED_PART=mixed sp1ll/part%", "TEAM=team:sp1ll",
 	"CERT=-----BEGIN KEY-----\nfirst-sp1ll-line-of-some-length\nsecond-sp1ll-line-of-some-length\n-----END KEY-----",
 }
 
-// gossip returns the URL of a server that reveals all secrets in its requests. It repeats them in
-// error messages, headers and model names.
+// gossip starts a server that reveals the secrets in requests: it repeats them in error messages,
+// headers and model names. It returns the server's URL.
 func gossip(t *testing.T, failing bool) string {
 	t.Helper()
 	backend := simServer(t)
@@ -117,7 +117,7 @@ func gossip(t *testing.T, failing bool) string {
 	return front.URL
 }
 
-// gossiper writes a secret before the first word of every answer.
+// gossiper is a ResponseWriter that writes a secret before the first word of every answer.
 type gossiper struct {
 	http.ResponseWriter
 	told string
@@ -134,11 +134,11 @@ func (g gossiper) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 // Flush lets streams through.
 func (g gossiper) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
 
-// TestSecretsStay checks that no secret is in any file or output, however the run ends. Secrets are
-// what a plan declares as secret, and what it sends to authenticate. The server is a real process
-// that gets the secrets in its arguments and its environment, and prints them. tokgate is a real
-// process too, because a crash could reveal them. The output does not depend on how fast the
-// machine is.
+// TestSecretsStay checks that no file and no output has a secret, however the run ends. A secret is
+// what the plan declares as one, or sends to authenticate.
+//
+// The server is a real process. It gets the secrets in its arguments and its environment, and
+// prints them. tokgate is a real process too, because a crash could reveal secrets.
 func TestSecretsStay(t *testing.T) {
 	const tell = `env; echo "$0 $@"; echo "$@" >&2; `
 	for _, tt := range []struct {
@@ -171,7 +171,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// These commands read only the plan.
+// These commands read the plan, and start no server.
 func TestSecretsStayInPlans(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `exec SERVE`, "http://127.0.0.1:1", 24)
@@ -181,7 +181,7 @@ func TestSecretsStayInPlans(t *testing.T) {
 	} {
 		l.quiet(args...)
 	}
-	l.nothingSpilled(1) // a server with a command cannot be simulated
+	l.nothingSpilled(1) // only the plan: a server with a command cannot be simulated
 }
 
 // quiet runs a command. It may end in any way, but must not reveal a secret.
@@ -193,8 +193,8 @@ func (l *life) quiet(args ...string) {
 	l.unspilled(strings.Join(args, " "), string(said))
 }
 
-// A tokgate that was killed leaves the notes on its servers. The next run, which reads these notes,
-// prints no secret.
+// A killed tokgate leaves notes about its servers. The next run reads them, and must print no
+// secret.
 func TestSecretsStayInNotes(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `env; SERVE`, gossip(t, false), 4000)
@@ -211,7 +211,7 @@ func TestSecretsStayInNotes(t *testing.T) {
 	l.nothingSpilled(8)
 }
 
-// A diagnostic quotes a line of the plan. It must not quote a secret in that line.
+// A diagnostic quotes lines of the plan. It must not quote a secret.
 func TestSecretsStayInDiagnostics(t *testing.T) {
 	for name, src := range map[string]string{
 		"a line that cannot be read":     strings.Replace(secretsPlan, `api_key = "key-sp1ll-`, `api_key = "literal-sp1ll" api_key = "key-sp1ll-`, 1),
@@ -231,7 +231,7 @@ func TestSecretsStayInDiagnostics(t *testing.T) {
 	}
 }
 
-// secretsLife is a tokgate that runs secretsPlan as a step of GitHub Actions.
+// secretsLife prepares tokgate to run secretsPlan as a step of GitHub Actions.
 func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	l := newLife(t)
 	command := strconv.Quote(strings.ReplaceAll(shell, "SERVE", l.program+" sim --listen 127.0.0.1:{port}"))
@@ -243,8 +243,8 @@ func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	return l
 }
 
-// nothingSpilled searches every file except the plan's own for secrets. At least the given
-// number of files must exist.
+// nothingSpilled searches all files except the plan for secrets. At least the given number of files
+// must exist.
 func (l *life) nothingSpilled(least int) {
 	l.t.Helper()
 	files := 0
@@ -262,7 +262,7 @@ func (l *life) nothingSpilled(least int) {
 	}
 }
 
-// kept checks that a file of the run contains these words.
+// kept checks that a file of the run contains the given words.
 func (l *life) kept(name string, words ...string) {
 	l.t.Helper()
 	src, err := os.ReadFile(filepath.Join(l.out, name))

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// needSimulators returns an error if some servers cannot be simulated. It lists them with their
-// lines: servers without a simulator block, and servers with a profile that cannot be read.
+// needSimulators returns an error if some servers cannot be simulated. It prints the servers
+// without a simulator block, and those whose profile cannot be read, with their lines in the plan.
 func (a *app) needSimulators(plans []*plan.Plan) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -42,8 +42,8 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 	return nil
 }
 
-// unsimulated returns diagnostics for servers with a simulator block that cannot be simulated. They
-// are errors if the simulator itself is tested, and warnings if it only replaces a real server.
+// unsimulated returns diagnostics for servers that have a simulator block but cannot be simulated.
+// They are warnings if the simulator replaces a real server, and errors otherwise.
 func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, s := range p.Servers {
@@ -60,7 +60,7 @@ func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// cannotSimulate explains why --simulate cannot run s; nil if it can.
+// cannotSimulate returns the reason why --simulate cannot replace s; nil if it can.
 func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	diag := func(rng *hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: rng}
@@ -85,7 +85,7 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	return nil
 }
 
-// longer names the shipped profiles with a context of at least the given tokens.
+// longer names the shipped profiles whose context has at least the given number of tokens.
 func longer(tokens int) string {
 	var fit []string
 	for _, name := range sim.Profiles() {

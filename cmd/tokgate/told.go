@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// stretched returns a function that plants a regression in a recorded run and judges the result.
+// stretched returns a function that plants a regression in the recorded run and judges it again.
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
 	recording := strength.Record(p, run)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
@@ -20,11 +20,11 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 	}
 }
 
-// mostTold is the largest number of requests of a run for which a report shows planted regressions.
-// For each regression the run is judged once more, so a larger run would take too long.
+// mostTold is the largest number of requests of a run whose report shows planted regressions.
+// tokgate judges the run again for each regression, which takes too long for larger runs.
 const mostTold = 10_000
 
-// requests counts the requests of a run. It stops counting soon after mostTold.
+// requests counts the requests of a run. It may stop counting above mostTold.
 func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
 		if l.Of != "" {
@@ -39,8 +39,8 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// told returns which regressions a gate notices, for the reports. It plants the regressions in the
-// recording. It returns nil if the plan requires nothing, or if the run is not complete.
+// told returns which regressions a gate would notice, for the reports. It plants them in the
+// recording of the run. It returns nil if the plan requires nothing, or if the run is not complete.
 func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {
@@ -56,7 +56,7 @@ func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Opt
 	}
 	result, err := strength.Measure(strength.Told(), 1, stretched(p, run, opts))
 	if err != nil {
-		return nil // the function stretched never fails
+		return nil // cannot happen: the function stretched returns no error
 	}
 	result.Recorded = true
 	out := &report.Strength{Says: result.Headline(), Basis: result.Basis(), Planted: []report.Planted{}}

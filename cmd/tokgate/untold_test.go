@@ -17,7 +17,7 @@ func TestUntold(t *testing.T) {
 		server plan.Server
 		prices *plan.Prices
 		metric string
-		want   string // a part of the reason; "" if the server may report the metric
+		want   string // text in the reason; "" if the server may report the metric
 	}{
 		{"vLLM's queue", plan.Server{Engine: "vllm", Endpoint: endpoint}, nil, "queue_wait", ""},
 		{"llama.cpp has no histogram", plan.Server{Engine: "llama.cpp", Process: process}, nil, "queue_wait", `engine "llama.cpp" does not report it`},

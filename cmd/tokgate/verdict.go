@@ -20,15 +20,15 @@ import (
 	"github.com/tokgate/tokgate/report/formats"
 )
 
-// outputs says where the reports of one run are written.
+// outputs says which reports of a run are written, and where.
 type outputs struct {
-	dir    string            // folder for all reports; if it is "", only the copies are written
-	copies map[string]string // files besides those in dir, by flag of the format
+	dir    string            // folder for all reports; "": write only the copies
+	copies map[string]string // paths of files besides those in dir, by the flag of their format
 	// summary prints the main results, not every level.
 	summary bool
 }
 
-// flags adds a flag for each format.
+// flags adds a flag for each report format to cmd.
 func (o *outputs) flags(cmd *cobra.Command) {
 	o.copies = map[string]string{}
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "print only a line for each workload, what failed, and the outcome")
@@ -41,11 +41,11 @@ func (o *outputs) flags(cmd *cobra.Command) {
 			o.copies[x.Flag] = path
 			return nil
 		})
-		_ = cmd.MarkFlagFilename(x.Flag, x.Ext()) // fails only for a flag that does not exist
+		_ = cmd.MarkFlagFilename(x.Flag, x.Ext()) // cannot fail: the flag exists
 	}
 }
 
-// show writes a run for people at a terminal.
+// show writes a run for a terminal: in brief with --summary, or else in full.
 func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) error {
 	if o.summary {
 		return report.TerminalSummary(w, d, width, color)
@@ -53,8 +53,9 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 	return report.Terminal(w, d, width, color)
 }
 
-// unshared returns an error if a copy is requested in a format that cannot hold several plans or
-// runs. The function cannot selects these formats. The error lists the flags of the other formats.
+// unshared returns an error if the user wants a report in a format that cannot hold several plans
+// or runs. The function cannot is true for such a format. The error lists the flags of other
+// formats.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false
@@ -89,8 +90,8 @@ func reportNames() []string {
 	return names
 }
 
-// write renders every report and writes each as a whole file. It tries all of them,
-// because a full disk must not prevent a report that would still fit.
+// write renders and writes every report, each as a whole file. After an error it continues: if the
+// disk is full, a smaller report may still fit.
 func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	var first error
 	for _, x := range formats.All {
@@ -108,12 +109,12 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples reports whether one of the copies is in a format that also has each request.
+// samples reports whether a requested report has every single request.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }
 
-// writeTogether writes several runs into one file, for each format that allows it.
+// writeTogether writes several runs into one file, in each requested format that allows it.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
 	for _, x := range formats.All {
@@ -124,8 +125,8 @@ func (o outputs) writeTogether(docs []*report.Document) error {
 	return first
 }
 
-// samplesPath is the file of the samples next to that of the levels: levels.csv →
-// levels.samples.csv.
+// samplesPath returns the path of the file of samples that belongs to a file of levels, such as
+// levels.samples.csv for levels.csv.
 func samplesPath(levels string) string {
 	ext := filepath.Ext(levels)
 	return levels[:len(levels)-len(ext)] + ".samples" + ext
@@ -142,8 +143,8 @@ func writeReport(path string, render func(io.Writer) error) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// conclude judges a run, writes its reports and prints the summary. It returns the results document
-// and the exit code.
+// conclude judges a run, writes its reports and prints the summary. It returns the document and the
+// exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
 	concurrently := opts
 	concurrently.Each = onAllCores
@@ -151,8 +152,8 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	return a.publish(p, run, o, judged, told(p, run, judged, opts))
 }
 
-// publish writes the reports of a judged run and prints the summary. It returns the
-// document and the exit code.
+// publish writes the reports of a judged run and prints the summary. It returns the document and
+// the exit code.
 func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts, noticed *report.Strength) (*report.Document, int, error) {
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()
@@ -166,7 +167,8 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
-		// Write the reports again with the new exit code. The last line of the output has it too.
+		// The exit code has changed, so write the reports again. The last line of the output shows
+		// it too.
 		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
 		_ = o.write(doc, run)
 	}

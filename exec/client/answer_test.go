@@ -13,7 +13,7 @@ import (
 
 const ms = time.Millisecond
 
-// step is one call of a Stream.
+// step is one call of a method of Stream.
 type step struct {
 	at time.Duration
 	e  Event
@@ -48,8 +48,8 @@ func TestAnswer(t *testing.T) {
 			steps: []step{content(100 * ms), content(120 * ms), content(150 * ms), end, counted, done},
 			want:  want{First: 100 * ms, FirstAnswer: 100 * ms, Last: 150 * ms, Gaps: metric.Gaps{20000, 30000}, Chunks: 3, Usage: told, Finish: "length"},
 		}, {
-			// Load tools disagree on the TTFT of this stream: the role comes at 0.1 s, reasoning
-			// from 1 s, and visible text after the reasoning.
+			// Load tools disagree on the TTFT of this stream. The role comes at 0.1 s, reasoning
+			// from 1 s, and visible text after that.
 			name:  "role first, then reasoning, then content",
 			steps: []step{{100 * ms, Event{}}, reasoning(1000 * ms), reasoning(1060 * ms), content(1120 * ms), end, counted, done},
 			want:  want{First: 1000 * ms, FirstAnswer: 1120 * ms, Last: 1120 * ms, Gaps: metric.Gaps{60000, 60000}, Chunks: 3, Usage: told, Finish: "length"},
@@ -71,8 +71,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// The first event has a token but no text, because the server held back half a
-			// character. So the first chunk with text counts 1 + 2 tokens.
+			// The server held back half a character, so the first event has a token but no text.
+			// The first chunk with text then counts 1 + 2 tokens.
 			name: "token ids",
 			steps: []step{
 				{1 * ms, Event{Tokens: 1}},
@@ -82,7 +82,7 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// The server held back half a character, so the first chunk with text comes after three
+			// The server held back half a character. So the first chunk with text comes after three
 			// tokens.
 			name: "tokens made so far",
 			steps: []step{
@@ -92,7 +92,7 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Three of the four tokens were reasoning whose text was not sent, so they came before
+			// Three of the four tokens are reasoning that was not sent as text. So they came before
 			// the first chunk.
 			name: "reasoning that is told and not sent",
 			steps: []step{
@@ -186,7 +186,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// An error that is not an *Error, before any answer, means that the server was not reached.
+// An error other than an *Error before any answer means that no connection was made.
 func TestAnswerConnect(t *testing.T) {
 	s := new(metric.Sample)
 	NewAnswer(s, nil).End(1, errors.New("refused"))
@@ -195,8 +195,8 @@ func TestAnswerConnect(t *testing.T) {
 	}
 }
 
-// A reused Answer keeps nothing of the previous request, and the previous sample gets
-// nothing from the next request.
+// A reused Answer keeps nothing of the previous request. The next request does not change the
+// previous sample.
 func TestAnswerReset(t *testing.T) {
 	first, second := new(metric.Sample), new(metric.Sample)
 	a := NewAnswer(first, nil)
@@ -210,7 +210,7 @@ func TestAnswerReset(t *testing.T) {
 	}
 }
 
-// Once the gaps are reserved, events allocate nothing.
+// Once the memory for the gaps is reserved, handling an event allocates nothing.
 func TestAnswerAllocations(t *testing.T) {
 	s := &metric.Sample{OutputAsked: 2000}
 	a := NewAnswer(s, nil)
@@ -228,8 +228,8 @@ func TestBounded(t *testing.T) {
 		long[i] = "é"[i%2]
 	}
 	got := bounded(string(long))
-	// " …" has four bytes, so 1996 bytes of text are left. Each character here has two bytes and
-	// 1996 is even, so the cut is between two characters.
+	// " …" takes four of the 2000 bytes, so 1996 bytes of text are left. Each character here has
+	// two bytes, so the cut is between two characters.
 	if len(got) != MaxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
 		t.Errorf("bounded: %d bytes, ends in %q", len(got), got[len(got)-6:])
 	}
@@ -238,7 +238,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// An answer keeps each part of its text, either whole or marked as cut.
+// An Answer keeps each part of its text as a whole, or marks it as cut.
 func TestAnswerKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -271,7 +271,7 @@ func TestAnswerKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Event(time.Duration(i+1), &e)
-			clear(data) // the Answer must keep a copy, because the reader may use these bytes again
+			clear(data) // the Answer must have kept a copy: a reader may overwrite these bytes
 		}
 		if d := cmp.Diff(tt.want, a.Said()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)

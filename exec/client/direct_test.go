@@ -24,16 +24,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// answer holds the pieces that a server writes for one request, and whether it then closes the
-// connection.
+// answer holds what a server writes for one request, in pieces.
 type answer struct {
 	pieces []string
 	pause  time.Duration // before each piece
 	close  bool
-	torn   bool // a chunk comes in several pieces
+	torn   bool // a chunk arrives in several reads
 }
 
-// scripted sends the nth answer to the nth request over all connections. The last
+// scripted answers on every connection: the nth request gets the nth answer of the script. The last
 // answer is repeated.
 func scripted(l net.Listener, script []answer) {
 	var mu sync.Mutex
@@ -74,7 +73,7 @@ func scripted(l net.Listener, script []answer) {
 	}
 }
 
-// cut cuts s into pieces of n bytes.
+// cut cuts s into pieces of n bytes each.
 func cut(s string, n int) (pieces []string) {
 	for ; len(s) > n; s = s[n:] {
 		pieces = append(pieces, s[:n])
@@ -110,8 +109,8 @@ func zipped(s string) string {
 	return b.String()
 }
 
-// scripts returns what servers, and gateways in front of them, send: every recorded stream, and the
-// invalid answers that the docs and RFC 9112 describe.
+// scripts returns answers of servers, and of gateways in front of them: every recorded stream, and
+// the invalid answers that the docs and RFC 9112 describe.
 func scripts(t *testing.T) map[string][]answer {
 	one := func(s string) []answer { return []answer{{pieces: []string{s}}} }
 	last := func(s string) []answer { return []answer{{pieces: []string{s}, close: true}} }
@@ -211,7 +210,7 @@ func scripts(t *testing.T) map[string][]answer {
 	return out
 }
 
-// silent returns scripts in which the server sends nothing for a long time. They need virtual time.
+// silent returns scripts with long times in which the server sends nothing. They need virtual time.
 func silent() map[string][]answer {
 	good := byChunks(goodBody, 60)
 	return map[string][]answer{
@@ -225,12 +224,12 @@ func silent() map[string][]answer {
 	}
 }
 
-// three sends three requests one after the other and returns their samples.
+// three sends three requests one after another, and returns their samples.
 func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	r := chatRequest()
 	r.Timeout = 5 * time.Minute
 	for i := range 3 {
-		if i == 2 { // build the third request before it is due
+		if i == 2 { // build the third request in advance
 			h.Warm(t.Context(), 1)
 			r.Prompt = h.Prepare(r)
 		}
@@ -239,8 +238,8 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// by makes the client h use the given path: it turns off the direct path, or makes the direct path
-// avoid the poller.
+// by makes the client h use the given path. It turns off the direct path, or lets it work without
+// the poller.
 func by(path string, h *HTTP) *HTTP {
 	switch path {
 	case "net/http":
@@ -254,16 +253,16 @@ func by(path string, h *HTTP) *HTTP {
 	return h
 }
 
-// untimed returns a copy of the sample without the times of chunks.
+// untimed returns a copy of the sample without its chunk times.
 func untimed(s *metric.Sample) *metric.Sample {
 	c := *s
 	c.First, c.FirstAnswer, c.Last, c.End, c.Gaps = 0, 0, 0, 0, nil
 	return &c
 }
 
-// Whatever a server does, both paths make the same samples of it, to the nanosecond. The
-// exception is a chunk that comes in several pieces: net/http waits for the last piece,
-// but the direct path passes on an event as soon as it is complete.
+// For any behaviour of a server, both paths make the same samples, to the nanosecond. The exception
+// is a chunk that arrives in several pieces. The direct path passes an event on as soon as it is
+// complete, but net/http waits for the last piece.
 func TestLongPathsAgree(t *testing.T) {
 	rows := scripts(t)
 	for name, script := range silent() {
@@ -283,7 +282,7 @@ func TestLongPathsAgree(t *testing.T) {
 				got[path] = three(t, by(path, h))
 				h.Close()
 				l.Close()
-				// Give the server virtual time to notice that the client has gone.
+				// In virtual time, the server now notices that the client has gone.
 				time.Sleep(24 * time.Hour)
 			})
 		}
@@ -302,16 +301,15 @@ func TestLongPathsAgree(t *testing.T) {
 	}
 }
 
-// Both paths also agree over real sockets, with each kind of watcher. Times are not compared,
+// Both paths must also agree over real sockets, with each kind of watcher. Times are not compared,
 // because they are not exact there.
 func TestPathsAgreeOverSockets(t *testing.T) {
 	for name, script := range scripts(t) {
-		// Leave out scripts with pauses or very long pieces, which would take real time.
+		// Leave out scripts that would take real time: they have pauses or very long pieces.
 		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 {
 			continue
 		}
-		// net/http takes the rest for an unsolicited answer or for the next answer, depending on
-		// timing.
+		// For this case the result of net/http depends on timing, so it is not compared.
 		if name == "good, then says more" {
 			continue
 		}
@@ -342,7 +340,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 	}
 }
 
-// Requests that need TLS, HTTP/2 or other special handling take the standard path.
+// Requests that need TLS, HTTP/2 or another special treatment take the standard path.
 func TestDetours(t *testing.T) {
 	for _, tt := range []struct {
 		config Config
@@ -369,7 +367,7 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// Both paths send the same request.
+// Both paths of the client send the same request.
 func TestPathsSendTheSame(t *testing.T) {
 	var got [2][]string
 	for i, path := range []string{"net/http", "the poller"} {
@@ -397,7 +395,7 @@ func TestPathsSendTheSame(t *testing.T) {
 	}
 }
 
-// The client does not send bytes that were built for another request.
+// The client prepares the bytes of a request in advance. It must not send them for another request.
 func TestPreparedForAnother(t *testing.T) {
 	h := serve(t, Config{Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"min_tokens":9`) {
@@ -413,7 +411,7 @@ func TestPreparedForAnother(t *testing.T) {
 	}
 }
 
-// FuzzPaths lets both paths read the same bytes, split into the same reads.
+// FuzzPaths feeds the same bytes, split into the same reads, to both implementations of the client.
 func FuzzPaths(f *testing.F) {
 	good := byChunks(goodBody, 60)
 	for _, seed := range []string{
@@ -426,7 +424,7 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
 		if len(raw) > 1<<16 || bytes.Contains(raw, []byte("HTTP/1.1 3")) {
-			return // after a redirect the client sends the request again, so leave this case out
+			return // after a redirect the client sends a second request, so the test cannot compare
 		}
 		pieces := []string{string(raw)}
 		if size > 0 {
@@ -441,8 +439,8 @@ func FuzzPaths(f *testing.F) {
 			r.Timeout = 2 * time.Second
 			got[i] = outcomeOf(send(t, h, r))
 			if f := got[i].Failure; f != nil && f.Kind == metric.FailConnect {
-				// The message quotes the part of the bad head that was read, which differs between
-				// the paths.
+				// The message quotes the bad head as far as it was read. How far that is differs
+				// between the paths.
 				f.Message = ""
 			}
 			h.Close()

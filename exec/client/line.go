@@ -13,28 +13,28 @@ import (
 	"time"
 )
 
-// line is a connection of the direct path. Its watcher passes it what it read. The
-// lock protects the current call.
+// line is a connection of the direct path, which carries one call at a time. Its watcher reads the
+// bytes that arrive. The lock mu protects the current call.
 type line struct {
 	d     *direct
 	conn  net.Conn
 	once  bool          // the connection is closed after one answer
-	since time.Duration // time at which the line became idle; protected by the lock of direct
+	since time.Duration // time at which the connection became idle; direct's lock protects it
 
 	mu   sync.Mutex
-	call *call   // nil if the line is idle
+	call *call   // nil if no call uses the connection
 	rd   *reader // nil if nothing is being read
-	used bool    // an earlier call got an answer on this line
+	used bool    // an earlier call got an answer on this connection
 	gone bool
-	// aside reads an answer that is not a plain stream; the watcher does not read the line
-	// meanwhile. It is nil if no such answer is being read.
+	// aside reads an answer that is not a plain stream, instead of the watcher. It is nil if no
+	// such answer is being read.
 	aside func()
 
-	watched // state for the watcher; see watch
+	watched // state of the watcher; see watch
 }
 
-// start puts a call on the line. It returns false if the line is closed; the call can then use
-// another line.
+// start sends a call on this connection. It returns false if the connection is closed. The caller
+// can then use another one.
 func (l *line) start(c *call, wire []byte) bool {
 	l.mu.Lock()
 	if l.gone {
@@ -51,12 +51,12 @@ func (l *line) start(c *call, wire []byte) bool {
 	}
 	stopped := c.ctx.Err() != nil
 	l.mu.Unlock()
-	if stopped { // the call was stopped before the line was known
+	if stopped { // the caller stopped the call before it had a connection
 		l.abort(c)
 		return true
 	}
-	// Ignore the error of the write. A server may answer before it has read the whole request, and
-	// what it sent then explains the error.
+	// Ignore an error of the write. A server may answer before it has read the whole request, and
+	// its answer then explains the error.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {
@@ -65,36 +65,35 @@ func (l *line) start(c *call, wire []byte) bool {
 	return true
 }
 
-// mostInline is the longest request, in bytes, that the sending goroutine writes itself although a
-// write may wait for the server to read.
+// mostInline is the longest request, in bytes, that the sending goroutine writes itself. Its write
+// may wait until the server reads.
 const mostInline = 64 << 10
 
-// interruptible is a connection whose calls never wait. A goroutine may read from a copy of it, and
-// interrupt ends that read.
+// interruptible is a connection whose Read and Write never block. A goroutine may wait for data on
+// a copy of it, and interrupt ends that wait.
 type interruptible interface{ interrupt() }
 
-// room returns the memory for the watcher's next read. Only the watcher calls it; it holds the
-// lock.
+// room returns the memory for the next read. Only the watcher calls it, and it holds the lock.
 func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
 	}
-	room, _ := l.rd.split.free() // always has a few bytes, see body
+	room, _ := l.rd.split.free() // there are always a few free bytes, see body
 	return room
 }
 
-// use makes the parser rd read the bytes of the line. The next byte is the first of an event.
+// use makes the parser rd read what arrives on the connection. The next byte begins an event.
 func (l *line) use(rd *reader) {
 	rd.split.reset()
 	rd.split.notFirst = l.call != nil && l.call.frames > 0
 	l.rd = rd
 }
 
-// arrived processes the bytes b that were read from the connection. The caller holds the lock.
+// arrived handles the bytes b, which were read from the connection. The caller holds the lock.
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
-	case c == nil: // the server closed the connection, or sent bytes without a request
+	case c == nil: // c is nil: the server closed the connection, or sent bytes without a request
 		l.d.drop(l)
 		l.close()
 	case c.resp == nil:
@@ -104,13 +103,13 @@ func (l *line) arrived(b []byte, at time.Duration, err error) {
 	}
 }
 
-// maxHead bounds the head of an answer, in bytes, as net/http does.
+// maxHead is the largest size of an answer's head in bytes, as in net/http.
 const maxHead = 10 << 20
 
-// errMore means that the rest of a head is still to come.
+// errMore means that the rest of an answer's head has not arrived yet.
 var errMore = errors.New("more to come")
 
-// head reads the head of an answer, and the part of the body that came with the head.
+// head reads the head of an answer, and the bytes of the body that came with it.
 func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	if len(b) > 0 {
 		c.firstByte.CompareAndSwap(0, max(int64(at), 1))
@@ -142,7 +141,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 			return
 		}
 		known = &opening{c.head[:n:n], resp, frameFor(resp)}
-		resp.Body = http.NoBody // do not keep the source of the body, which is used again
+		resp.Body = http.NoBody // the answer is kept for later, so drop the source of its body
 		l.d.opening.Store(known)
 		l.d.h.noteGateway(resp.Header)
 	}
@@ -162,30 +161,29 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// opening is the head of a plain stream, with its meaning. Servers often repeat a head byte for
-// byte within a second, because its date counts whole seconds.
+// opening is the head of a plain stream, together with its meaning. Servers often repeat a head
+// exactly: its date counts only whole seconds.
 type opening struct {
 	wire  []byte
 	resp  *http.Response
 	frame frame
 }
 
-// headEnds reports whether b contains an empty line.
+// headEnds reports whether b contains an empty line, which ends the head of an answer.
 func headEnds(b []byte) bool {
 	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }
 
-// plainStream reports whether the body of an answer is a stream in plain bytes: the status is a
-// success and the body is not compressed.
+// plainStream reports whether an answer succeeded and its body is not compressed.
 func plainStream(r *http.Response) bool {
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")
 }
 
-// headReader reads a head from memory.
+// headReader reads the head of an answer from memory.
 type headReader struct {
 	bytes.Reader
-	end error // the error after the last byte in memory
+	end error // error to return after the last byte in memory
 	br  *bufio.Reader
 }
 
@@ -203,15 +201,14 @@ var headReaders = sync.Pool{New: func() any {
 	return r
 }}
 
-// parse parses the part of a head that has come. If the head is complete, n is its length in bytes;
-// otherwise the error is errMore. Interim answers before the head are dropped.
+// parse parses the head of an answer as far as it has arrived. If the head is complete, n is its
+// length in bytes; if not, the error is errMore. It skips interim answers (status 1xx).
 func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error) {
 	r := headReaders.Get().(*headReader)
 	defer headReaders.Put(r)
 	for r.end = end; ; {
 		here := c.head
-		// Parse whole lines only, because the parser takes the end of its input for the end of a
-		// line.
+		// Parse only whole lines: the parser would take the end of its input for the end of a line.
 		if end == nil {
 			here, r.end = here[:bytes.LastIndexByte(here, '\n')+1], errMore
 		}
@@ -226,7 +223,7 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	}
 }
 
-// body reads a part of the body of an answer. The bytes b lie in the memory that room returned.
+// body handles bytes of an answer's body. They are in b, in the memory that room returned.
 func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	n, used, broken := c.frame.strip(b)
 	l.rd.split.advance(n)
@@ -251,8 +248,8 @@ func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// finish takes the call off the line. If the answer was read to its end, the line may carry another
-// call; otherwise it is closed.
+// finish ends the call c on this connection. If the answer was read to its end, the connection may
+// carry another call. Otherwise it is closed.
 func (l *line) finish(c *call, whole bool) {
 	l.call, l.used = nil, true
 	if l.rd != nil {
@@ -266,8 +263,8 @@ func (l *line) finish(c *call, whole bool) {
 	l.d.keep(l)
 }
 
-// fail ends a call that got no answer. If the cause is a kept-alive connection that was already
-// dead, fail sends the request again on a fresh connection instead.
+// fail ends a call that got no answer. If a kept-alive connection was already dead, fail sends the
+// request again on a fresh connection instead.
 func (l *line) fail(c *call, err error) {
 	l.call = nil
 	l.close()
@@ -294,7 +291,7 @@ func (l *line) abort(c *call) {
 	case c.resp == nil:
 		l.fail(c, c.ctx.Err())
 	default:
-		if l.rd == nil { // nothing of the answer was read
+		if l.rd == nil { // no byte of the answer was read
 			l.room()
 		}
 		end, _, err := c.take(l.rd, l.d.h.config.Now(), c.ctx.Err())
@@ -303,7 +300,7 @@ func (l *line) abort(c *call) {
 	}
 }
 
-// close closes the line for good. It is called with the lock held.
+// close closes the connection for good. The caller holds the lock.
 func (l *line) close() {
 	if !l.gone {
 		l.gone = true
@@ -313,7 +310,7 @@ func (l *line) close() {
 	}
 }
 
-// shut closes a line that is not in use.
+// shut closes the connection if it carries no call.
 func (l *line) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,8 +319,8 @@ func (l *line) shut() {
 	}
 }
 
-// read reads an answer that is not a plain stream, in the way of net/http. The parameter here holds
-// the bytes that have already been read. The caller does not hold the lock.
+// read reads an answer that is not a plain stream, as net/http does. here holds the bytes that were
+// read before. The caller must not hold the lock.
 func (l *line) read(c *call, here []byte, at time.Duration) {
 	from, err := waiting(l.conn)
 	if err != nil {
@@ -364,8 +361,7 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 	c.end(end, err)
 }
 
-// redirected leaves this call and all later ones to net/http, which follows the
-// redirect.
+// redirected hands this call and all later calls to net/http, which follows redirects.
 func (l *line) redirected(c *call) {
 	l.mu.Lock()
 	l.call, l.aside = nil, nil
@@ -378,7 +374,7 @@ func (l *line) redirected(c *call) {
 	c.standard()
 }
 
-// ending is a body that records in the field over whether it was read to its end.
+// ending is a body that remembers whether it was read to its end.
 type ending struct {
 	io.ReadCloser
 	over bool
@@ -390,15 +386,15 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch begins to watch a line for bytes. The poller watches it if there is a poller and the
-// connection is a kernel socket; otherwise a goroutine reads.
+// watch begins to wait for bytes on the connection. The poller waits if there is one and the
+// connection is a kernel socket. Otherwise a goroutine reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()
 	}
 }
 
-// watch reads bytes from the line until the line is closed.
+// watch reads bytes from the connection until it is closed.
 func (l *line) watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -415,7 +411,7 @@ func (l *line) watch() {
 			l.mu.Lock()
 		}
 	}
-	if l.rd != nil { // after the line was closed, no watcher uses its reader
+	if l.rd != nil { // the watcher of a closed connection no longer uses its reader
 		readers.Put(l.rd)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split feeds stream to a splitter in reads of at most the sizes that size returns,
-// and lists the frames.
+// split feeds a stream to a splitter in reads of limited size, and lists the frames that result.
+// size returns the largest size of the next read.
 func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string, error) {
 	t.Helper()
 	var frames []string
@@ -129,8 +129,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Junk is input that cannot be part of an event stream. The splitter keeps a limited number of
-// bytes, for a message.
+// The splitter keeps a limited number of bytes of input that is no event stream. A message quotes
+// them.
 func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
@@ -146,8 +146,8 @@ func TestSplitJunk(t *testing.T) {
 	}
 }
 
-// A long event is copied a limited number of times. The buffer doubles when it is full, so it
-// allocates less than four times the event.
+// A long event is copied only a few times: the buffer doubles when it is full. So it allocates less
+// than four times the size of the event.
 func TestSplitLongEvent(t *testing.T) {
 	const size = 2 << 20
 	long := "data: a\n\ndata: " + strings.Repeat("x", size) + "\n\ndata: b\n\n"
@@ -175,7 +175,7 @@ func TestSplitLongEvent(t *testing.T) {
 	}
 }
 
-// The splitter gives up an event without an end, whether it has one long line or many lines.
+// An event without an end is an error, whether it is one long line or many lines.
 func TestSplitTooLong(t *testing.T) {
 	line := "data: " + strings.Repeat("x", 1<<20)
 	for name, stream := range map[string][]byte{
@@ -196,20 +196,20 @@ func FuzzSplit(f *testing.F) {
 		want := naive(stream)
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := new(splitter)
-		if seed%2 == 0 { // half of the runs use a splitter that was used before
+		if seed%2 == 0 { // half of the runs use a splitter again
 			_, _ = split(t, p, []byte("data: old\ndata: old\r"), func() int { return 3 })
 			p.reset()
 		}
 		got, err := split(t, p, stream, func() int { return 1 + r.IntN(9) })
-		// If an error line without its end follows an open event, both splitters return the error
-		// first. Everything else comes in the order of the stream.
+		// Frames come in the order of the stream, with one exception. If an open event is followed
+		// by an error line without an end, both splitters return the error first.
 		if d := cmp.Diff(want, got); d != "" || err != nil {
 			t.Errorf("%q: %v (-want +got):\n%s", stream, err, d)
 		}
 	})
 }
 
-// BenchmarkSplit measures the cost of finding frames, with one event per read.
+// BenchmarkSplit measures the time to find frames, with one event per read.
 func BenchmarkSplit(b *testing.B) {
 	frame := []byte(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null}` + "\n\n")
 	p := new(splitter)

@@ -17,9 +17,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Complete sends the request r over t and waits for the end of the answer. It serves for requests
-// whose timing does not matter: readiness and calibration. If the request did not complete, the
-// error is an *Error. The sample is never nil.
+// Complete sends the request r over t and waits for the end of the answer. It is for requests whose
+// timing does not matter, such as those for readiness and calibration. If the request did not
+// complete, the error is an *Error. The sample is never nil.
 func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
 	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
 	done := make(chan struct{})
@@ -31,7 +31,7 @@ func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, err
 	return s, nil
 }
 
-// Complete calls the package's function Complete with h.
+// Complete sends the request r with h; see the function Complete.
 func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error) {
 	return Complete(ctx, h, r)
 }
@@ -50,20 +50,20 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	}
 	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
-		// Ignore a member of the wrong type, because gateways write dates and owners as they like.
+		// Ignore a field of the wrong type: gateways write dates and owners in many forms.
 		err = nil
 	}
 	return list.Data, err
 }
 
-// Health requests the engine's health page. It returns nil if the server is healthy. An *Error has
-// the HTTP status.
+// Health requests the engine's health page. It returns nil if the server is healthy, or else an
+// *Error with the HTTP status.
 func (h *HTTP) Health(ctx context.Context) error {
 	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
 
-// Version returns the version of the server. It returns an error if no way to ask this engine is
-// known.
+// Version returns the version of the server. It returns an error if the engine has no known page
+// for it.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
 	pages := h.config.Engine.Pages
 	err := error(&Error{Kind: metric.FailProtocol, Message: "no page reports the version"})
@@ -80,8 +80,8 @@ func (h *HTTP) Version(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// StartTime reads the start time of the server's process from its page of metrics, in seconds since
-// 1970, as written. It is an error if the page does not have it.
+// StartTime reads the start time of the server's process from the server's page of metrics. It is
+// the number of seconds since 1970, as text. A page without it is an error.
 func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 	path := h.config.Engine.Pages.Metrics
 	page, err := h.Text(ctx, path, maxUnary)
@@ -96,32 +96,33 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 	return "", &Error{Kind: metric.FailProtocol, Message: path + " tells no start"}
 }
 
-// ErrNoTokenizer means that the server has no tokenizer page that the client can use.
+// ErrNoTokenizer means that the server has no tokenizer page, or none that the client can use.
 var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 
-// TokenizeRequest is a text that the server should turn into token ids, in the same way as the
-// prompt of a request.
+// TokenizeRequest asks the server for the token ids of a text, as it would read the text in a
+// prompt.
 type TokenizeRequest struct {
 	Model string
-	// API says what the server puts around the text: the chat template ("chat"), its prefix for a
-	// prompt ("completions"), or nothing ("").
+	// API names the kind of request whose tokens are counted. "chat" adds the chat template to the
+	// text. "completions" adds the server's prefix for a prompt. "" adds nothing.
 	API  string
 	Text string
-	// Messages are the messages of a chat, in place of Text. They are nil if Text is the user's
-	// only message.
+	// Messages are the messages of a chat. They are nil if the only message is the user's, with
+	// Text.
 	Messages json.RawMessage
-	// Extra holds the request's further fields. Those that change the chat template
-	// are sent too.
+	// Extra holds further fields of the request. The tokenizer gets those that change the chat
+	// template.
 	Extra map[string]any
 }
 
-// Tokens are token ids as a server wrote them. Count needs no parsing.
+// Tokens is a list of token ids as a server wrote it. Count counts them without parsing.
 type Tokens struct{ list string }
 
-// UnmarshalJSON keeps an array of numbers as the server wrote it.
+// UnmarshalJSON keeps an array of numbers in the form in which the server wrote it.
 func (t *Tokens) UnmarshalJSON(raw []byte) error {
 	list, ok := strings.CutSuffix(strings.TrimPrefix(string(raw), "["), "]")
-	// Skip other JSON: text, objects, lists, true, false and null.
+	// Reject JSON that is no list of numbers: text, objects, lists in the list, true, false and
+	// null.
 	if !ok || strings.ContainsAny(list, `"{[tfn`) {
 		return errors.New("tokens are a list of numbers")
 	}
@@ -143,8 +144,8 @@ func (t Tokens) IDs() ([]int, error) {
 	return ids, json.Unmarshal([]byte("["+t.list+"]"), &ids)
 }
 
-// Tokenize returns the tokens that the server makes of r. The error is ErrNoTokenizer
-// if the server offers no tokenizer, or none with a chat template.
+// Tokenize returns the server's tokens for r. The error is ErrNoTokenizer if the server has no
+// tokenizer, or none with a chat template.
 func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) {
 	form := h.config.Engine.Dialect.Tokenizer
 	if form != engine.AnyTokenizer {
@@ -160,7 +161,7 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			// The request did not reach the server, so this form may still be right.
+			// The request did not reach the server, so this form of request may still be right.
 			return Tokens{}, err
 		}
 	}
@@ -168,7 +169,7 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 	return Tokens{}, ErrNoTokenizer
 }
 
-// messages returns the messages of a chat.
+// messages returns the messages of a chat: r.Messages, or r.Text as a single message of the user.
 func (r *TokenizeRequest) messages() (json.RawMessage, error) {
 	if r.Messages != nil {
 		return r.Messages, nil
@@ -222,8 +223,8 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens Tokens `json:"tokens"`
 	}
-	// A token id with its comma takes at most eight bytes, and a token is at least one byte of
-	// text. The template adds tokens too; maxAnswer has enough bytes for them.
+	// A token id with its comma takes at most eight bytes, and a token of text has at least one
+	// byte. maxAnswer leaves enough bytes for the tokens of the template.
 	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
@@ -239,8 +240,8 @@ func take(to, from map[string]any) {
 	}
 }
 
-// absent returns ErrNoTokenizer if err says that the server has no such page; otherwise it returns
-// err.
+// absent returns ErrNoTokenizer if err means that the server has no tokenizer page. Otherwise it
+// returns err.
 func absent(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented) {
 		return ErrNoTokenizer
@@ -248,13 +249,13 @@ func absent(err error) error {
 	return err
 }
 
-// ask sends a unary request and decodes the answer into out; a nil out means that the content does
-// not matter. Errors are of type *Error, with the server's own words.
+// ask sends a unary request and decodes its answer into out. If out is nil, the answer is ignored.
+// An error is an *Error with the server's own words.
 func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	return h.askWithin(ctx, method, url, in, out, maxAnswer)
 }
 
-// askWithin does the same as ask. The parameter most is the largest size of the answer in bytes.
+// askWithin is ask with a limit for the size of the answer, in bytes.
 func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, method, url, in, most, patience)
 	if err != nil || out == nil {
@@ -263,8 +264,8 @@ func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, m
 	return h.decoded(raw, url, out)
 }
 
-// askPatiently is askWithin with a longer time-out, for requests that the server may queue behind
-// the load.
+// askPatiently is askWithin with a longer time limit. It is for requests that may have to wait in
+// the server's queue behind the load.
 func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, http.MethodPost, url, in, most, scorePatient)
 	if err != nil {
@@ -281,9 +282,9 @@ func (h *HTTP) decoded(raw []byte, url string, out any) error {
 	return nil
 }
 
-// Text requests a page of text of at most that many bytes. path is below the server's
-// root, such as /metrics; "" is the base URL itself. Errors are *Error, with the
-// server's own words.
+// Text requests a page of text of at most the given number of bytes. path is below the server's
+// root, such as /metrics; "" is the base URL itself. Every error is an *Error with the server's own
+// words.
 func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error) {
 	if path == "" {
 		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most, patience)
@@ -291,15 +292,15 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most, patience)
 }
 
-// Requests outside the load have limits, whatever the server does. The time limit is patience, and
-// the default size limit is maxAnswer in bytes.
+// Requests outside the load have limits, because a server may do anything. patience is the time
+// limit, and maxAnswer is the default limit for the size, in bytes.
 const (
 	patience  = 10 * time.Second
-	maxAnswer = 4 << 20 // enough for a list of ten thousand models, or a prompt of a million tokens
+	maxAnswer = 4 << 20 // holds a list of ten thousand models, or the ids of a prompt of a million tokens
 )
 
-// exchange sends a unary request and returns the body of its answer. The body must have at most as
-// many bytes as the parameter most says, and must be complete within the given time.
+// exchange sends a unary request and returns the body of its answer. most is the largest size of
+// the body in bytes, and within is the time limit for the whole body.
 func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64, within time.Duration) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -318,8 +319,8 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
-		// A repeated request changes nothing on the server. This field allows net/http to repeat it
-		// if a connection turns out to be dead.
+		// This field allows net/http to send the request again if a connection turns out to be
+		// dead. To repeat the request changes nothing on the server.
 		r.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := doer{h}.Do(r)
@@ -349,7 +350,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	return raw, nil
 }
 
-// gaveUp returns the error if the caller or the time limit ended the request; otherwise nil.
+// gaveUp returns an error if the caller canceled the request or its time limit passed; else nil.
 func gaveUp(caller, ctx context.Context, r *http.Request, within time.Duration) *Error {
 	switch {
 	case caller.Err() != nil:

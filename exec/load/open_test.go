@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// arrivals draws the gaps of n measured requests, in seconds.
+// arrivals returns the times between n measured requests, in seconds.
 func arrivals(o load.Open, n int) []float64 {
 	o.Due = n
 	s := o.Begin(0)
@@ -23,8 +23,8 @@ func arrivals(o load.Open, n int) []float64 {
 	return gaps
 }
 
-// A gamma distribution of shape k has a coefficient of variation of 1/√k. The mean of
-// 20,000 gaps is within 4·cv/√20000 of the true mean.
+// The gaps have a gamma distribution of shape k, so their coefficient of variation cv is 1/√k. The
+// mean of 20,000 gaps must be within 4·cv/√20000 of the true mean.
 func TestGaps(t *testing.T) {
 	const n = 20_000
 	for _, tt := range []struct{ shape, cv float64 }{{1, 1}, {0.5, math.Sqrt2}, {4, 0.5}, {math.Inf(1), 0}} {
@@ -44,8 +44,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// The measured arrivals do not depend on the duration of the warm-up. Another seed,
-// workload or level has other arrivals.
+// The times of the measured requests do not depend on the duration of the warm-up. They differ for
+// another seed, workload or level.
 func TestScheduleDependsOnNothingElse(t *testing.T) {
 	o := load.Open{Rate: 4, Shape: 1, Due: 50, Seed: 1, Workload: "chat", Level: "4 req/s"}
 	measured := func(o load.Open, begin time.Duration, warmup int) (out []time.Duration) {
@@ -95,9 +95,9 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// Arrivals are 1 s apart and requests take 2 s, so the backlog is 2 requests from the third arrival
-// on. The stretches of the warm-up end at 2, 4 and 6 s, and the warm-up may not end before the
-// third.
+// Requests arrive every second and take 2 s, so from the third on the backlog is 2 requests. The
+// stretches of the warm-up end at 2, 4 and 6 s. The warm-up may not end before the third stretch
+// does.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)
@@ -116,8 +116,8 @@ func TestSteady(t *testing.T) {
 	}{
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
-		// The backlog doubles every 2 s until 10 s. The warm-up ends after a stretch whose mean is
-		// at most 1.1 times the previous mean, plus one.
+		// Until 10 s the backlog doubles every 2 s. The warm-up ends when the mean backlog of a
+		// stretch is at most 1.1 times the previous mean, plus one.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {
@@ -127,9 +127,9 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// At a constant 2 req/s, the tenth request is due after 5 s. A ramp from 1 to 3 req/s over
-// 10 s has 20 requests. The n-th is due at the t with t + t²/10 = n: the fifth at 3.66 s
-// (3.66 + 1.34), the last at the ramp's end. The window then continues at the final rate.
+// At a constant 2 req/s, the tenth request is due after 5 s. Then the rate rises from 1 to 3 req/s
+// over 10 s. In the first t seconds of that ramp, t + t²/10 requests are due: the fifth after 3.66
+// s, the last after 10 s. Afterwards the rate stays at 3 req/s.
 func TestStages(t *testing.T) {
 	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
 	s := o.Begin(0)
@@ -146,7 +146,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Poisson arrivals on a ramp: 20,000 requests take about the ramp's duration. Their number has the
+// 20,000 Poisson arrivals on a ramp should take about as long as the ramp. Their number has the
 // standard deviation √20000. At 1 req/s or more, four standard deviations take at most 4·√20000 s.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}

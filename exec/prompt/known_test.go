@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// A calibration is used again if two requests confirm it. It then makes the same prompts.
+// If two requests confirm an earlier calibration, it is used again. It then makes the same prompts.
 func TestKnown(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,8 +41,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// If the server or its template is another one, calibration starts again. It also starts again
-// if the content of a file cannot be right.
+// A calibration is not used for another server or another template, nor if its content cannot be
+// right. Then calibration starts again.
 func TestKnownOfAnother(t *testing.T) {
 	words := calibrated(t, &fake{t: byWord, around: 9}, 7).Known()
 	for name, f := range map[string]*fake{
@@ -69,7 +69,7 @@ func TestKnownOfAnother(t *testing.T) {
 	for _, raw := range []string{
 		`{}`, `{"lead":{"text":"a","cost":1},"pool":[]}`, `{"separator":" ","pool":[{"text":" a","cost":1}]}`, `{"ids":[1,2,3]}`, `{"ids":[-1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}`,
 		`{"separator":" ","lead":{"text":"a","cost":0},"pool":[{"text":" a","cost":1}]}`,
-		`{"separator":" ","lead":{"text":"a","cost":2},"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // odd numbers cannot be made
+		`{"separator":" ","lead":{"text":"a","cost":2},"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // cannot make an odd number of tokens
 		`{"lead":{"text":"` + strings.Repeat("a", 100) + `","cost":1},"pool":[{"text":" a","cost":1}]}`,
 	} {
 		k := new(Known)
@@ -83,7 +83,7 @@ func TestKnownOfAnother(t *testing.T) {
 	if m := ids.maker(1); m == nil || m.Least() != 1 {
 		t.Error("ids that are sound were not believed")
 	}
-	// Known token ids are of no use if prompts are text.
+	// Known token ids do not help if prompts are text.
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
 	if o.Known = ids; o.recall(t.Context()) != nil {
@@ -107,8 +107,8 @@ func throughJSON(t *testing.T, k *Known) *Known {
 	return out
 }
 
-// A file of an earlier calibration may contain anything. If it is accepted, it makes prompts or
-// fails, and it reports the length of prompts correctly.
+// The file of an earlier calibration may hold anything. If it is accepted, making a prompt either
+// fails or reports the prompt's true length.
 func FuzzKnown(f *testing.F) {
 	f.Add([]byte(`{"separator":" ","lead":{"text":"a a","cost":3},"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
 	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))

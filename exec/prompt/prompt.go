@@ -1,10 +1,10 @@
-// Package prompt makes the prompts that are sent. All prompts begin with the same two words and
-// are unique after them. The same salt and seed give the same prompts. Prompts have exactly the
-// requested length by the count of the server under test.
+// Package prompt makes the prompts that are sent. All prompts begin with the same two words, and
+// differ after them. The same salt and seed give the same prompts. Prompts have exactly the
+// requested length, as the server under test counts tokens.
 //
-// There is no built-in tokenizer; the server is asked. Calibrate finds words whose token counts
-// add up in any order on this server. It also learns what the server puts around a prompt. Make
-// then composes prompts without asking the server, about as fast as they can be copied.
+// The package has no tokenizer, so it asks the server. Calibrate finds words whose token counts add
+// up in any order on this server. It also learns which tokens the server adds around a prompt. Make
+// then composes prompts without requests, about as fast as they can be copied.
 package prompt
 
 import (
@@ -19,23 +19,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Key identifies one prompt of a run. It does not name the server, so that compared servers get
-// the same prompts.
+// Key identifies one prompt of a run. It contains no server, so two compared servers get the same
+// prompts.
 type Key struct {
 	Seed     int64
 	Workload string
 	Level    string
 	Round    int
 	Phase    metric.Phase
-	Order    int // number of the request within its round and phase
-	// Shared is the beginning that the prompt has in common with others; the zero Prefix means
-	// none.
+	Order    int // number of the request, counted within its round and phase
+	// Shared is the beginning of the prompt that other prompts have too; zero if there is none.
 	Shared Prefix
 }
 
-// Prefix describes the beginning that the prompts of a group share. A group has one text for
-// each workload, and a prompt begins with the first Tokens + More tokens of it. If the prefixes
-// of a group differ in length, Tokens is the same in all of them.
+// Prefix describes the common beginning of the prompts in a group. Each group has one text for each
+// workload, and a prompt begins with the first Tokens + More tokens of that text. Tokens is the
+// same for the whole group; More may differ.
 type Prefix struct{ Group, Tokens, More int }
 
 // Maker makes the prompts for one server and API. It is safe for concurrent use.
@@ -43,22 +42,23 @@ type Maker struct {
 	salt  uint64
 	exact bool
 
-	// The next fields are for prompts of text: the lead, and then words of the pool.
+	// The next fields are for prompts that are text: first the lead, then words of the pool.
 	sep     string
-	lead    word   // its cost includes the tokens around a prompt
-	pool    []word // words of the pool, each spelled with its separator
-	single  bool   // every word of the pool is one token
-	reach   []bool // reach[n] reports whether words of the pool can make n tokens
-	costs   int    // the highest cost of a word of the pool
+	lead    word   // beginning of every prompt; its cost includes the tokens of the template
+	pool    []word // words that prompts are made of, each with its separator
+	single  bool   // all words of the pool are one token each
+	reach   []bool // reach[n]: words of the pool can make n tokens
+	costs   int    // highest cost of a word of the pool, in tokens
 	average int    // bytes per token, rounded up
 
-	// perToken and before describe a server whose counts do not add up by words: the number of
-	// bytes per token, and a number of bytes in addition. perToken is 0 for other servers.
+	// perToken and before describe a server whose prompts do not add up from the costs of words. A
+	// prompt takes perToken bytes for each token, and before bytes more. perToken is 0 for other
+	// servers.
 	perToken, before float64
 
-	// ids holds the token ids that prompts are made of; nil if prompts are text.
+	// ids holds the token ids from which prompts are made; nil if prompts are text.
 	ids    []int
-	around int // tokens that the server adds to ids
+	around int // number of tokens that the server adds to a prompt of ids
 }
 
 // word is a text and its number of tokens.
@@ -67,12 +67,11 @@ type word struct {
 	cost int
 }
 
-// Exact reports whether the lengths of prompts were measured with the server's own tokenizer.
-// Otherwise they were measured by the usage of small requests. On most servers this is as good,
-// but only a precision of 1% is claimed.
+// Exact reports whether the server's own tokenizer measured the lengths of prompts. If it did not,
+// the usage of small requests did, and only a precision of 1% is claimed.
 func (m *Maker) Exact() bool { return m.exact }
 
-// Least returns the smallest number of tokens that Make can make.
+// Least returns the smallest number of tokens that a prompt of Make can have.
 func (m *Maker) Least() int {
 	switch {
 	case m.ids != nil:
@@ -83,13 +82,15 @@ func (m *Maker) Least() int {
 	return m.lead.cost
 }
 
-// longest bounds the length of words, in bytes.
+// longest is the largest length of a word, in bytes.
 const longest = 16
 
-// Make returns the prompt of the key k with that many tokens, by the server's count and with the
-// template. Equal keys give equal prompts. Prompts of different keys differ in their third word.
-// If a round has more prompts than there are words, they differ within the first few words. Make
-// fails if it cannot make that number of tokens, usually because the number is too small.
+// Make returns the prompt for the key k with the given number of tokens, as the server counts them
+// with the template.
+//
+// Equal keys give equal prompts. Prompts of different keys differ in their third word. If a round
+// has more prompts than there are words, they differ within the first few words. Make fails if it
+// cannot make that number of tokens; usually the number is too small.
 func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	h := m.hash(k)
 	var p client.Prompt
@@ -108,7 +109,7 @@ func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	return p, err
 }
 
-// hash returns a number that all prompts of one round and phase have in common.
+// hash returns a number that is the same for all prompts of one round and phase.
 func (m *Maker) hash(k Key) uint64 {
 	f := fnv.New64a()
 	var b [8]byte
@@ -131,8 +132,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// digits encodes the number of a prompt in its round as two digits. Each digit is an index in
-// the pool; the two words there follow the lead. The hash h of the round shifts both digits.
+// digits returns the number of a prompt in its round as two digits. Each digit is an index in the
+// pool, and the prompt begins with these two words after the lead. The hash h of the round shifts
+// the digits.
 func digits(h uint64, order, pool int) [2]int {
 	n, o := uint64(pool), uint64(order)
 	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
@@ -152,7 +154,7 @@ func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 	return text, nil
 }
 
-// proportional makes a prompt of as many bytes as that number of tokens is estimated to take.
+// proportional makes a prompt whose length in bytes is an estimate for the given number of tokens.
 func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	if tokens < m.Least() {
 		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
@@ -170,8 +172,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose writes the word begin, and then words of the pool with rest tokens together. numbers
-// gives the first two words as indices in the pool.
+// compose returns a text of the word begin, followed by words of the pool with rest tokens in
+// total. numbers has the indices of the first two of these words.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
@@ -183,8 +185,8 @@ func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (stri
 	return b.String(), true
 }
 
-// numbered writes the two words that encode the number of a prompt. It leaves a word out if the
-// remaining tokens could then not be made. It returns the number of tokens that are left.
+// numbered writes the two words that encode the number of a prompt. It leaves out a word after
+// which the remaining tokens could not be made. It returns how many tokens remain.
 func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	for _, n := range numbers {
 		if w := m.pool[n]; rest >= w.cost && m.makes(rest-w.cost) {
@@ -195,12 +197,11 @@ func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	return rest
 }
 
-// words writes words of the pool with rest tokens in total. The pool must be able to make that
-// number.
+// words writes words of the pool that have rest tokens in total. There must be such words.
 func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {
-		for rest > 0 { // one random number for four words
+		for rest > 0 { // four words share one random number
 			x := r.Uint64()
 			for range min(rest, 4) {
 				b.WriteString(m.pool[(x&0xffff)*n>>16].text)
@@ -212,8 +213,8 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
-		// Take the first word, beginning at this random place, after which the rest of the
-		// tokens can still be made.
+		// Beginning at this random place, take the first word after which the remaining tokens can
+		// still be made.
 		for i := range m.pool {
 			w := m.pool[(int(hi)+i)%len(m.pool)]
 			if w.cost <= rest && m.makes(rest-w.cost) {
@@ -225,7 +226,7 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 }
 
-// makes reports whether words of the pool can make n tokens.
+// makes reports whether words of the pool can have n tokens in total.
 func (m *Maker) makes(n int) bool {
 	if n < 0 {
 		return false
@@ -233,11 +234,10 @@ func (m *Maker) makes(n int) bool {
 	return n >= len(m.reach) || m.reach[n]
 }
 
-// maxReach bounds the size of the table reach, which says what numbers of tokens a pool can
-// make.
+// maxReach is the largest size of the table reach.
 const maxReach = 4096
 
-// settle computes what compose needs to know about the pool.
+// settle computes properties of the pool that compose needs.
 func (m *Maker) settle() {
 	m.single, m.costs = true, 0
 	size, tokens := 0, 0
@@ -248,9 +248,9 @@ func (m *Maker) settle() {
 		tokens += w.cost
 	}
 	m.average = (size + tokens - 1) / tokens
-	// Two costs a and b without a common factor make every number from (a−1)(b−1) on (Sylvester
-	// 1882). If all costs of a pool have a common factor, this table ends too early, and larger
-	// numbers wrongly count as possible. The method usable refuses such a pool.
+	// Two costs a and b without a common factor can make every number of tokens from (a−1)(b−1) on
+	// (Sylvester 1882). So the table may end there. If all costs have a common factor, that is
+	// wrong, and the method usable refuses the pool.
 	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
 	m.reach[0] = true
 	for n := 1; n < len(m.reach); n++ {
@@ -263,7 +263,8 @@ func (m *Maker) settle() {
 	}
 }
 
-// usable reports whether words of the pool can make every number of tokens above some number.
+// usable reports whether words of the pool can make every large number of tokens. If all their
+// costs have a common factor, they cannot.
 func (m *Maker) usable() bool {
 	common := 0
 	for _, w := range m.pool {
@@ -277,7 +278,7 @@ func (m *Maker) usable() bool {
 	return common == 1 && m.costs < 60 // 60² < maxReach
 }
 
-// makeIDs makes a prompt of token ids.
+// makeIDs makes a prompt that consists of token ids.
 func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 	n := tokens - m.around
 	if n < 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// builtIn starts the simulated server on a network in memory, and returns the server and a
-// client of it. Both stop when the bubble of the test ends.
+// builtIn starts the simulated server on an in-memory network. It returns the server and a client.
+// Both stop when the synctest bubble ends.
 func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	t.Helper()
 	l := memnet.Listen()
@@ -40,9 +40,9 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	return server, h
 }
 
-// The simulated server is tested as each engine that it can imitate. Every prompt is charged
-// exactly the number of tokens that it was made for. No prompt finds anything in a cache except
-// the beginning of the template.
+// The simulated server imitates each engine. It must count exactly as many tokens in a prompt as
+// the prompt was made for. A prompt may find nothing in the prefix cache except the beginning of
+// the template.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
 		engine, api string
@@ -52,8 +52,8 @@ func TestAgainstServer(t *testing.T) {
 		{"vllm", "chat", false, true},
 		{"vllm", "completions", false, true},
 		{"vllm", "completions", true, true},
-		{"sglang", "chat", false, true}, // the tokenizer takes bare text only
-		{"openai", "chat", false, true}, // the form of its tokenizer must be found out
+		{"sglang", "chat", false, true}, // SGLang's tokenizer cannot count chat messages
+		{"openai", "chat", false, true}, // calibration must find the form of its tokenizer's requests
 		{"none", "chat", false, false},
 	} {
 		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestAgainstServer(t *testing.T) {
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
 				}
-				// The server is new. Only the time that the server takes counts
-				// here.
+				// Calibration of a new server takes at most 8 requests. Time is virtual, so only
+				// the server's own time counts.
 				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
 					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
 				}
@@ -103,7 +103,7 @@ func TestAgainstServer(t *testing.T) {
 	}
 }
 
-// numbered returns o with counters that count in asked how many questions o asks.
+// numbered returns o with counters of tokens that also count their calls, in asked.
 func numbered(o Options, asked *atomic.Int64) Options {
 	counted := func(c Counter) Counter {
 		return func(ctx context.Context, p client.Prompt) (int, error) {

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exactly returns results without noise. Each level has a fixed margin, and with n requests the
-// bounds are 1/√n away from it. A level with the margin m is decided from 1/m² requests on: 100 at
-// a margin of 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
+// exactly returns results without noise. Each level has a fixed margin, and n requests give bounds
+// at 1/√n from it. So 1/m² requests decide a level with the margin m: 100 at 10 %, 400 at 5 %, 1600
+// at 2.5 %, 10,000 at 1 %.
 func exactly(margin func(n int) float64) func(Probe) Result {
 	return func(p Probe) Result {
 		m := margin(p.N)
@@ -34,13 +34,13 @@ func exactly(margin func(n int) float64) func(Probe) Result {
 		if r.Outcome == Inconclusive {
 			r.Needs = int(min(1/(m*m), 1e6)) - r.Requests
 		}
-		// A request takes 1 s at any level.
+		// A request takes 1 s at every level.
 		r.Spent = time.Duration(r.Requests-p.Have+2*p.N) * time.Second
 		return r
 	}
 }
 
-// flat returns margins: the given margin from level 8 to level 60, far below the limit at lower
+// flat returns the margin of each level: at for the levels 8 to 60, far below the limit at lower
 // levels, and far above it at higher levels.
 func flat(at float64) func(int) float64 {
 	return func(n int) float64 {
@@ -60,27 +60,29 @@ func TestDeep(t *testing.T) {
 		margin func(int) float64
 		opts   Options
 		probes string
-		line   string // the beginning of the line that reports show
+		line   string // beginning of the line in reports
 		notes  []string
 	}{
-		// The margin is 1/64, so 64² = 4096 requests decide; that is the fourth look, with 6400.
-		// Level 62 fails, and the highest level that may pass below it is 60. A deep probe stays a
-		// ratio of 1.05 below the lowest level that may not pass, 61, so it takes 61/1.05 = 58.
+		// With the margin −1/64, 64² = 4096 requests decide a level. The fourth look is the first
+		// with that many: it has 6400.
+		//
+		// Level 62 fails, and level 60 may pass, so 61 is the lowest level that cannot pass. A deep
+		// probe must be at most 1/1.05 of it: 61/1.05 = 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Level 56 can no longer pass, once enough is known about it. The lowest level that may
-		// fail is 8, but level 7 passes. A deep probe stays a ratio of 1.05 above a passing level.
-		// So it takes 8·1.05, rounded up to 9.
+		// All levels from 8 to 60 fail by a small margin, and level 7 passes. The lowest level that
+		// may fail is 8. A deep probe takes at least 1.05 times that level: 8·1.05, rounded up to
+		// 9.
 		{
 			"fails", flat(1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
 			"~7 requests in flight (7 passes, 9 fails) ·", nil,
 		},
-		// The margin is 1/256, so 65,536 requests could decide it. The search plans for an interval
-		// of two thirds of the margin, which needs 147,456 requests. It gives up after 3200.
+		// With a margin of 1/256, 65,536 requests could decide. The search plans for an interval of
+		// two thirds of the margin, which needs 147,456 requests. It gives up after 3200.
 		{
 			"too near", flat(-1. / 256), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -100,9 +102,11 @@ func TestDeep(t *testing.T) {
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
 		// Level 32 passes and level 36 is undecided. The resolution is a tenth, so no level between
-		// them is measured. The lowest level that may fail is 36, and the deep probe is at 36·1.05
-		// = 38. Level 60 fails, and the highest level that may pass below it is 56. The deep probe
-		// is then at 57/1.05.
+		// them is measured. The first deep probe is at 1.05 times the lowest level that may fail:
+		// 36·1.05 = 38.
+		//
+		// Level 60 fails, and level 56 may pass, so 57 is the lowest level that cannot pass. The
+		// next deep probe is at 57/1.05 = 54.
 		{
 			"fails, beside a pass as far as the resolution", func(n int) float64 {
 				if n < 34 {
@@ -126,8 +130,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
 			"54 requests in flight", nil,
 		},
-		// The smallest and the largest level of a search have no level beyond them, so a deep probe
-		// may be made at these levels.
+		// A deep probe needs a distance to the neighbouring levels. The smallest and the largest
+		// level of a search have no neighbour on one side, so they allow it.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
@@ -138,9 +142,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
 			"128+ requests in flight (the search goes up to 128) ·", nil,
 		},
-		// The deep probe of level 58 would take 6516 s for 6400 requests, and its confirmation as
-		// long again. Only 12,800 s are left, so the search plans 3200 requests. These turn out to
-		// be too few.
+		// 6400 requests at level 58 would take 6516 s, and their confirmation as long again. Only
+		// 12,800 s are left, so the deep probe gets 3200 requests. They are not enough.
 		{
 			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -157,8 +160,9 @@ func TestDeep(t *testing.T) {
 			"require 32i extend 32i ladder 16i 8i 4p 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Level 20 is 2.5 % below the limit of 20.5, so 1640 requests decide it. It is the required
-		// level, so the search decides level 20 itself, even if its neighbours are known.
+		// Level 20 is 2.5 % below the limit of 20.5, so about 1/0.025² = 1640 requests decide it.
+		// It is the required level. So the search decides it directly, even if its neighbours are
+		// known.
 		{
 			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
 			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
@@ -185,8 +189,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// A deep probe holds one look at a time. All its looks share the allowed error from the start. Its
-// confirmation may have as many requests.
+// A deep probe takes its looks one after another. They share the allowed error from the first on.
+// The confirmation may have as many requests as the deep probe.
 func TestDeepLooks(t *testing.T) {
 	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
 	var got []Probe
@@ -209,8 +213,8 @@ func TestDeepLooks(t *testing.T) {
 	}
 }
 
-// In a hundred thousand levels the search finds the load where the margin changes its sign with a
-// few thousand steps.
+// The search finds the load where the margin changes its sign, among 100,000 levels, in a few
+// thousand steps.
 func TestDeepOfManyLevels(t *testing.T) {
 	asked := 0
 	_, l := drive(t, New(Options{UpTo: 100000, Begin: 8, Relative: .05, Looks: Doubling(100, 400), Deep: func(int) []int {
@@ -222,8 +226,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// If nothing failed, no margin shows how many requests would decide a level. Rounds then count as
-// units, and a higher level has fewer rounds.
+// If nothing failed, no margin shows how many requests a verdict needs. The search then counts
+// rounds, and a level at a higher concurrency has fewer rounds.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]
@@ -263,22 +267,22 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// A threshold that holds does not prevent a deep probe. That is also true if it has no interval,
-// because nothing failed or because it is exact.
+// A threshold that holds does not prevent a deep probe. It may lack an interval, because nothing
+// failed or because it is exact.
 func TestMay(t *testing.T) {
 	visit := func(n, requests int, ms ...Margin) Visit {
 		return Visit{Probe{N: n}, Result{N: n, Requests: requests, Margins: ms}}
 	}
 	ttft := func(log, low, high float64) Margin { return Margin{Threshold: "ttft", Log: log, Low: low, High: high} }
 	success := Margin{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: -.3}
-	// With 100 requests the bounds are 0.1 away from the estimate, so with n requests they are 1/√n
-	// away.
+	// 100 requests give bounds at 0.1 from the estimate. So n requests give bounds at 1/√n from it.
 	ts := trends([]Visit{
 		visit(8, 100, ttft(-.02, -.12, .08), success),
 		visit(16, 300, ttft(-.06, -.06-1/math.Sqrt(300), -.06+1/math.Sqrt(300)), success),
 		visit(32, 100, ttft(.05, -.05, .15), success),
 	})
-	// The fit makes levels 8 and 16 equal: (100·(-0.02) + 300·(-0.06))/400 = -0.05.
+	// A fit may not decrease with the load. So levels 8 and 16 get the same margin, the mean
+	// over their requests: (100·(-0.02) + 300·(-0.06))/400 = -0.05.
 	if diff := cmp.Diff([]float64{-.05, -.05, .05}, ts[0].fit, near); diff != "" || !slices.Equal(ts[0].requests, []float64{400, 400, 100}) {
 		t.Errorf("fit %v from %v requests", ts[0].fit, ts[0].requests)
 	}
@@ -289,21 +293,20 @@ func TestMay(t *testing.T) {
 		n, most    int
 		pass, fail bool
 	}{
-		{8, 400, true, false}, // with 400 requests the margin can be measured to ±0.05
+		{8, 400, true, false}, // 400 requests measure the margin to ±0.05
 		{8, 399, false, false},
-		// With 1200 more requests the margin may change by 0.75·√(1/400 − 1/1600) = 0.032, from
-		// -0.05 to -0.018. To fail, the margin would have to reach +0.025, the bound of 1600
-		// requests.
+		// At level 8 the margin is -0.05 after 400 requests. With 1200 more, it may change by
+		// 0.75·√(1/400 − 1/1600) = 0.032, to at most -0.018. A fail at 1600 requests needs +0.025.
 		{8, 1600, true, false},
-		{32, 400, false, true}, // 0.05 − 0.75·√(1/100 − 1/400) = -0.015; a pass needs -0.05
-		{32, 6400, true, true}, // 0.05 ± 0.074 is -0.024 to 0.124; a pass needs -0.0125
+		{32, 400, false, true}, // 0.05 may fall by 0.75·√(1/100 − 1/400), to -0.015; a pass needs -0.05
+		{32, 6400, true, true}, // margin 0.05 ± 0.074: from -0.024 to 0.124; a pass needs at most -0.0125
 		{32, 0, false, false},
 	} {
 		if pass, fail := mayPass(ts, tt.n, tt.most, hope), mayFail(ts, tt.n, tt.most, hope); pass != tt.pass || fail != tt.fail {
 			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
 		}
 	}
-	// With hope = 0, the margin at level 32 is expected to stay at 0.05.
+	// With hope = 0, the margin at level 32 should stay at 0.05.
 	if mayPass(ts, 32, 6400, 0) || !mayFail(ts, 32, 6400, 0) {
 		t.Error("32 is expected to pass, or not to fail")
 	}

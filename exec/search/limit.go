@@ -8,16 +8,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Kind is the kind of claim that a Limit makes. The zero value is Unknown.
+// Kind says what a Limit states about the capacity. The zero value is Unknown.
 type Kind int
 
 const (
-	Unknown      Kind = iota // no level was certified; Reason explains why
-	Exact                    // L passes, U fails, and they are a resolution apart
-	Interpolated             // L passes, U fails, and the levels between are undecided
+	Unknown      Kind = iota // no level has a certified verdict; Reason explains why
+	Exact                    // L passes, U fails, and their distance is at most the resolution of the search
+	Interpolated             // L passes, U fails, and no level between them has a verdict
 	AtLeast                  // L passes, no level failed
-	Below                    // U fails, no level passed
-	ServerCap                // L passes, and the server admits no more requests than L
+	Below                    // U fails, and no level passed
+	ServerCap                // L passes, and the server accepts at most L requests at a time
 )
 
 var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
@@ -29,38 +29,37 @@ func (k Kind) String() string {
 	return kinds[k]
 }
 
-// Limit is the answer of a search. While the search runs, it is the answer so far.
+// Limit is the answer of a capacity search, or the answer so far while the search runs.
 type Limit struct {
 	Over Over
-	Step float64 // size of one level, in units of Over
+	Step float64 // size of one level, in the unit of Over
 	Kind Kind
-	// L is the largest level that is certified to pass, below every level that is certified to
-	// fail. U is the smallest level that is certified to fail. Each is 0 if no such level is known.
-	// A Limit claims nothing else.
+	// L is the largest level that is certified to pass, and lies below all levels that are
+	// certified to fail. U is the smallest level that is certified to fail. Either is 0 if there is
+	// no such level.
 	L int
 	U int
-	// Crossing is an estimate of the load at which the first threshold reaches its
-	// limit.
+	// Crossing estimates the load at which the first threshold reaches its limit.
 	Crossing Crossing
-	// Binding is the name of the threshold that fails at U. Without U it is the threshold that is
-	// nearest to its limit. AtL and AtU are its estimates at L and U; "" if unknown.
+	// Binding is the name of the threshold that fails at U. If there is no U, it is the threshold
+	// that is nearest to its limit at L. AtL and AtU are its estimates at L and U; "" if unknown.
 	Binding string
 	AtL     string
 	AtU     string
-	// NonMonotone lists every certified pass above a certified fail, with the nearest such fail. An
-	// entry shows that latency does not always grow with the load. L is then below the fail.
+	// NonMonotone lists levels that are certified to pass above a level that is certified to fail,
+	// each with the nearest such level. L is then below the level that fails.
 	NonMonotone []Contradiction
-	// Confirmed means that L passed again, on samples that share no request with the
-	// first ones.
+	// Confirmed means that level L passed a second time, with new requests only.
 	Confirmed bool
-	// Probes holds all measurements in order, known levels first.
+	// Probes holds all measurements in order. Levels that were measured before the search come
+	// first.
 	Probes []Visit
-	// Spent is the time of all probes, without the known levels.
+	// Spent is the total time of all probes. Levels measured before the search do not count.
 	Spent time.Duration
 	// Reason explains why the search ended; "" while it runs.
 	Reason string
-	// Notes are further remarks for people: verdicts that fresh samples reversed,
-	// confirmations that failed.
+	// Notes are further remarks, such as verdicts that fresh samples reversed, and confirmations
+	// that failed.
 	Notes []string
 }
 
@@ -68,10 +67,10 @@ type Limit struct {
 type Contradiction struct {
 	Fails   int
 	Passes  int
-	Retried bool // both levels had the same verdict again, on fresh samples
+	Retried bool // both levels were measured again, and their verdicts stayed the same
 }
 
-// Limit returns what may be claimed from the results so far.
+// Limit returns the answer that the results so far allow.
 func (s *Search) Limit() Limit {
 	l := Limit{
 		Over: s.opts.Over, Step: s.opts.Step,
@@ -117,9 +116,11 @@ func (s *Search) Limit() Limit {
 	return l
 }
 
-// binding returns the name of the threshold that decides the limit. That is the threshold that
-// failed at level U. If none failed, it is the threshold that reaches its limit first as the load
-// grows, or else the threshold that is nearest to its limit at level L.
+// binding returns the name of the threshold that limits the capacity.
+//
+// That is the threshold that failed at level U. If none failed, it is the threshold that reaches
+// its limit first as the load grows. If that is unknown too, it is the threshold that is nearest to
+// its limit at level L.
 func (s *Search) binding(l Limit) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
@@ -149,7 +150,7 @@ func (s *Search) binding(l Limit) string {
 	return ""
 }
 
-// shown returns the estimate for a threshold in the latest samples of level n, as text.
+// shown returns, as text, the estimate for a threshold from the latest samples of level n.
 func (s *Search) shown(n int, threshold string) string {
 	for i := len(s.visits) - 1; i >= 0 && n > 0; i-- {
 		if r := s.visits[i].Result; r.N == n {
@@ -163,7 +164,7 @@ func (s *Search) shown(n int, threshold string) string {
 	return ""
 }
 
-// closed says why a search has nothing left to measure; "" if it has.
+// closed returns the reason why a search has nothing left to measure; "" if it still has.
 func (s *Search) closed() string {
 	pass, fail := s.bounds()
 	us := s.undecided()
@@ -184,11 +185,11 @@ func (s *Search) closed() string {
 	return "nothing could be measured"
 }
 
-// label returns level n as a load, in the unit of the search.
+// label returns level n as text, in the unit of the search.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-// Fill writes the result of the search into its record: the limit, the reason for the end, and the
-// line for reports.
+// Fill writes the result of a search into c: the limit, the reason for the end, and the line for
+// reports.
 func (l Limit) Fill(c *metric.Capacity) {
 	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
 	if l.Crossing.OK {
@@ -202,11 +203,11 @@ func (l Limit) Fill(c *metric.Capacity) {
 	c.Line = c.Words()
 }
 
-// stand sets the outcome of a level after a probe of the level.
+// stand sets the outcome of a level after a probe.
 func (s *Search) stand(l *level, p Probe, r Result) {
 	switch p.Purpose {
 	case Retry:
-		// A retry replaces the old verdict only if it has a verdict itself.
+		// A retry replaces the old verdict unless the retry is inconclusive.
 		if r.Outcome != Inconclusive {
 			if r.Outcome != l.stands {
 				s.note("%s %s first, but %s on fresh requests", s.label(l.n), did(l.stands), did(r.Outcome))
@@ -217,7 +218,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // the first samples of this level are not extended any more
+			l.have = math.MaxInt // later probes do not extend the first samples of this level
 			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:
@@ -228,7 +229,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
 		if len(p.Looks) > 0 {
-			// A look that was offered counts as used, even if fewer requests were measured.
+			// A planned look counts as used, even if the level had fewer requests then.
 			l.have = max(l.have, p.Looks[len(p.Looks)-1])
 		}
 		l.spent += r.Spent

@@ -9,11 +9,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// queue is a simulated server with a TTFT of 0.1 s · ρ/(1 − ρ) and a largest rate of 10 req/s. A
-// rate whose TTFT is below the limit passes if it has enough requests.
+// queue simulates a server with a largest rate of 10 req/s. At the share ρ of that rate, its TTFT
+// is 0.1 s · ρ/(1 − ρ). A rate passes if its TTFT is below the limit and it has enough requests.
 type queue struct {
 	limit float64 // seconds
-	tells bool    // the outcome of a probe with the planned number of requests is always certain
+	tells bool    // a probe with the planned number of requests always has a certain outcome
 }
 
 func (q queue) play(p Probe) Result {
@@ -33,8 +33,8 @@ func (q queue) play(p Probe) Result {
 	return r
 }
 
-// hunted runs a search over rates. It returns the result and the probes, each as text such as
-// "estimate 8 req/s".
+// hunted runs a search over rates. It returns the limit and the list of probes, such as "estimate 8
+// req/s".
 func (q queue) hunted(o RateOptions) (Limit, []string) {
 	s := NewRates(o)
 	var probes []string
@@ -54,7 +54,8 @@ func rateOptions() RateOptions {
 	}
 }
 
-// The queue reaches the limit of 0.9 s on TTFT at ρ/(1 − ρ) = 9, which is 9 req/s.
+// The queue's TTFT is 0.1 s · ρ/(1 − ρ). It reaches the limit of 0.9 s at ρ = 0.9, which is 9
+// req/s.
 func TestRates(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -68,10 +69,12 @@ func TestRates(t *testing.T) {
 	}{
 		{
 			name: "below the estimate, then halfway to it", queue: queue{limit: 0.9, tells: true},
-			// The estimating probes are at 0.8 of the largest rate, 10 req/s, and at 9 req/s. The
-			// first rate to certify is 0.82 of the estimate, 9 req/s, which is 7.38. Each further
-			// rate is halfway to 9: (7.38 + 9)/2 is 8.19, and (8.19 + 9)/2 is 8.595, which is
-			// within 5 % of 9.
+			// The largest rate is 10 req/s, and the estimating probes are at 8 and 9 req/s. They
+			// estimate a limit of 9 req/s.
+			//
+			// The first rate to certify is 0.82 of the estimate: 7.38 req/s. Each further rate is
+			// halfway to 9 req/s: 8.19, then 8.595 req/s. The latter is within 5 % of 9, so the
+			// search ends.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
 			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
 		},
@@ -87,17 +90,18 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
-			// The estimates take 48 and 77 s. To certify 7.38 req/s, where the server sustains 9.9,
-			// takes at least 1.5·59·1.5/(1 − 0.745)² = 2,048 requests. They take 288 s, so 487 s
-			// are left. Then 8.19 req/s would take 553 s, which is too long, and 8.02 req/s takes
-			// 469 s. Next would be (8.02 + 9)/2 = 8.51, with 132.75/(1 − 0.8596)² = 6,733 requests,
-			// about 13 minutes.
+			// The two estimates take 48 s and 77 s. The server sustains 9.9 req/s. To certify 7.38
+			// req/s then needs at least 1.5·59·1.5/(1 − 0.745)² = 2,048 requests.
+			//
+			// They take 288 s, and 487 s are left. To certify 8.19 req/s would take 553 s, which is
+			// too long. To certify 8.02 req/s takes 469 s. The next rate would be (8.02 + 9)/2 =
+			// 8.51 req/s. It needs 132.75/(1 − 0.8596)² = 6,733 requests, or about 13 minutes.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
-			// After each of the five fails the next rate is a tenth lower.
+			// There are five fails. After each of them the next rate is a tenth lower.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
 			kind:   Unknown, about: 9000, ended: "5 rates",
 		},
@@ -107,29 +111,29 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
-			// TTFT is 0.1 s · ρ/(1 − ρ). The limit of 0.01 s is reached at ρ = 0.091, which is 0.91
-			// req/s.
+			// TTFT is 0.1 s · ρ/(1 − ρ), where ρ is the share of the largest rate of 10 req/s. It
+			// reaches the limit of 0.01 s at ρ = 0.091, which is 0.91 req/s.
 			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
-			// Certifying the required rate needs 6,638 requests, which take 781 s, and the probe
-			// takes 10 s besides. Only 776 s of the budget are left, so the probe gets fewer
-			// requests.
+			// To certify the required rate takes 6,638 requests in 781 s, and 10 s besides. Only
+			// 776 s of the budget are left, so the probe gets fewer requests.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
-			// The estimates, and the warm-up and drain of probes, leave 767 s of the 15 minutes. At
-			// 8.5 req/s that is 6,523 requests.
+			// The estimates, the warm-up and the drain leave 767 s of the 15 minutes. At 8.5 req/s
+			// this suffices for 6,523 requests.
 			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
 		},
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
-			// The lowest rate to certify, 0.4 · 7.38 req/s, needs 270 requests. That is more than
-			// the allowed 200. The first, 7.38 req/s, needs 132.75/(1 − 0.7455)² = 2,049.
+			// The lowest rate that the search may certify is 0.4 · 7.38 req/s. A verdict there
+			// needs 270 requests, and only 200 are allowed. The first rate, 7.38 req/s, needs
+			// 132.75/(1 − 0.7455)² = 2,049 requests.
 			probes: "estimate 8 req/s, estimate 9 req/s",
 			kind:   Unknown, about: 9000, ended: "certifying 7.38 req/s takes 2049 requests, more than max_requests = 200",
 		},
@@ -155,8 +159,8 @@ func TestRates(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
-			// Short probes run at up to 0.93 of the largest rate. There latency grows in the same
-			// way as the queue, so the estimate is near.
+			// The probes reach 0.93 of the largest rate. There the latency grows like the queue, so
+			// the estimate is accurate.
 			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
 				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
 			}
@@ -164,7 +168,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// An estimating probe claims nothing, even if it is certain.
+// A probe that only estimates certifies no rate, even if its outcome is certain.
 func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
@@ -174,7 +178,7 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 	}
 }
 
-// Levels of the plan that were measured before the search limit its range.
+// Levels that were measured before the search narrow the range of the search.
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
 	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
@@ -187,7 +191,7 @@ func TestRatesKnown(t *testing.T) {
 	}
 }
 
-// A stopped search keeps its results, and the reason of the first stop. It accepts no result for a
+// A stopped search keeps its results and the reason of the first stop. It rejects the result of a
 // probe that it did not request.
 func TestRatesStop(t *testing.T) {
 	s := NewRates(rateOptions())
@@ -203,8 +207,7 @@ func TestRatesStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("it goes on")
 	}
-	// The growth of a backlog shows no rate at which a threshold reaches its limit, so only ttft is
-	// named.
+	// A backlog's growth does not show at which rate it reaches its limit. So only ttft is named.
 	if l := s.Limit(); l.Reason != "interrupted" || len(l.Probes) != 1 || l.Binding != "ttft p95" {
 		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
 	}
@@ -231,7 +234,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	// neat rounds rates down to three digits. The smallest rate is one step.
+	// neat rounds a rate down to three digits, but not below one step.
 	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
 		if got := neat(n); got != want {
 			t.Errorf("neat(%v) = %d, want %d", n, got, want)

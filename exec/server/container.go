@@ -25,19 +25,19 @@ type container struct {
 	Clock    clock.Clock
 	name     string
 	log      *tail
-	died     []string      // words of the container's log that report its end; see engine.Engine
-	follower *osexec.Cmd   // passes on the log; nil if it could not be started
-	followed chan struct{} // closed when the log has ended
-	exited   chan struct{} // closed when the container ended or can no longer be watched
+	died     []string      // words in the container's log that report its end; see engine.Engine
+	follower *osexec.Cmd   // passes the log on; nil if it could not be started
+	followed chan struct{} // closed when the log has been read to its end
+	exited   chan struct{} // closed when the container has ended or can no longer be watched
 	state    containerState
-	err      error // why it can no longer be watched; valid after exited is closed
+	err      error // why the container can no longer be watched; valid after exited is closed
 	grace    func() time.Duration
-	closing  bool // set when tokgate has asked the container to end
+	closing  bool // tokgate has asked the container to end
 	stop     context.CancelFunc
 }
 
-// container starts a server in a container. It adds facts about the image to the fingerprint found.
-// If it returns both a container and an error, the caller must end the container.
+// container starts a server in a container. It adds facts about the image to found. If it returns a
+// container and an error, the caller must end the container.
 func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
 	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	if err != nil {
 		return nil, err
 	}
-	// Write the note before the container exists.
+	// The note must exist before the container does.
 	h.server.Container, h.server.Runtime = c.name, r.name
 	if err := h.update(); err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)
@@ -74,7 +74,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	return c, nil
 }
 
-// fetch ensures that the image is present as the plan requires.
+// fetch makes sure that the image is present, by the plan's rule for pulling images.
 func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) error {
 	img, there, err := r.image(ctx, c.Image)
 	if err != nil {
@@ -101,15 +101,14 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	return nil
 }
 
-// containerName returns a name that no other container has. It contains the id of the run.
+// containerName returns a name that no other container has. It contains the run's id and the port.
 func containerName(run, address string, port int) string {
 	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
 }
 
-// create returns the command that creates the container, and the environment for it. The command
-// contains only the names of environment variables, so that no value is visible in a list of
-// processes.
+// create returns the command that creates the container, and the environment of that command. The
+// command names environment variables without their values, because any user may list commands.
 func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, env []string, err error) {
 	c := s.Container
 	words = []string{"create", "--name", name}
@@ -129,7 +128,7 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 		words = append(words, "--network", c.Network)
 	}
 	if driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]; !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
-		// Both drivers drop the oldest lines instead of filling the disk.
+		// Both drivers drop the oldest lines before the disk is full.
 		words = append(words, "--log-driver", driver, "--log-opt", "max-size=16m")
 	}
 	if c.SharedMem != "" {
@@ -168,9 +167,9 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers reports whether an environment variable affects the runtime's own command line, or the
-// program that runs it. Such a variable cannot be passed to the container through the runtime's
-// environment.
+// steers reports whether an environment variable affects the container runtime's own command line,
+// or the program that runs it. The runtime's environment cannot pass such a variable to the
+// container.
 func steers(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "SSH_AUTH_SOCK", "GODEBUG":
@@ -185,15 +184,16 @@ func steers(name string) bool {
 	return strings.HasSuffix(upper, "_PROXY")
 }
 
-// gpus returns the flags and environment variables that give a container its GPUs.
+// gpus returns the runtime's flags, and the container's environment variables, that give it its
+// GPUs.
 func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
-		// The container gets the kernel's devices, which all GPUs share. Variables of the
-		// environment select the GPUs.
+		// The container gets the kernel's devices, which all GPUs share. Environment variables
+		// choose its GPUs.
 		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
 		for _, id := range gpu.IDs(gpus) {
@@ -201,11 +201,11 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 		}
 		return words, nil
 	}
-	// The value is a list that is separated by commas. The quotes keep all GPUs in one field.
+	// The quotes keep the comma-separated list of GPUs in one field.
 	return []string{"--gpus", `"device=` + strings.Join(gpu.IDs(gpus), ",") + `"`}, nil
 }
 
-// follow passes the container's log on, and notices when the container ends.
+// follow passes on the container's log, and notices the end of the container.
 func (c *container) follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -214,7 +214,7 @@ func (c *container) follow() {
 	c.follower.Stdout, c.follower.Stderr = c.log, c.log
 	go func() {
 		defer close(c.followed)
-		// Ignore the error: the server may go on even if its log cannot be read.
+		// Ignore the error: a server may be measured even if its log cannot be read.
 		_ = c.follower.Run()
 	}()
 	go func() {
@@ -249,7 +249,7 @@ func (c *container) gone() error {
 	if c.closing || !c.over() {
 		return nil
 	}
-	// Wait a moment for the rest of the log.
+	// Wait a moment until the rest of the log has come.
 	within(c.Clock, always(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {
@@ -265,7 +265,7 @@ func (c *container) gone() error {
 	return endOf("the server's container", how, log, c.died)
 }
 
-// read reports whether all of the container's log was passed on.
+// read reports whether the whole log of the container was passed on.
 func (c *container) read() bool {
 	select {
 	case <-c.followed:
@@ -275,7 +275,7 @@ func (c *container) read() bool {
 	}
 }
 
-// instance implements running. It is the start time that the runtime reports.
+// instance implements running. It returns the start time that the container runtime reports.
 func (c *container) instance(ctx context.Context) string {
 	state, err := c.runtime.inspect(ctx, c.name)
 	if err != nil {
@@ -284,21 +284,18 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
-// settled implements running. It does nothing, because a container that was restarted counts as
-// ended.
+// settled implements running. It does nothing: a container that restarts counts as ended.
 func (c *container) settled() {}
 
-// end implements running. It stops the container, kills it if necessary, and removes
-// it.
+// end implements running. It stops the container, kills it if it does not stop, and removes it.
 func (c *container) end() error {
 	if c.closing {
 		return nil
 	}
 	c.closing = true
 	if c.follower != nil && !c.over() {
-		// The command "stop" sends the signal that the image names, and kills the container after a
-		// fixed time. But the grace period may change during the wait, so the code below ends the
-		// wait itself.
+		// "stop" sends the signal that the image names, and kills the container after a fixed time.
+		// But the grace period may change during the wait. So the code below ends the wait itself.
 		ctx, cancel := context.WithCancel(context.Background())
 		stopped := make(chan struct{})
 		seconds := strconv.Itoa(int(c.grace().Round(time.Second).Seconds()))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CPUTime is the CPU time this process used so far, user and system.
+// CPUTime returns the processor time of this process so far, user and system together.
 func CPUTime() (time.Duration, bool) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

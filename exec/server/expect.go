@@ -12,10 +12,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// declared compares what the plan declares with what was found. For a server that was already
-// running, a fact that it does not report is marked as unknown. For a server that tokgate started,
-// a missing fact is an error. told is the model in the server's list; if it has no Root, its name
-// may come from a gateway.
+// declared compares the plan's declarations with the facts that the server reports.
+//
+// If a server that was already running does not report a fact, the fact becomes unknown. If tokgate
+// started the server, a missing fact is an error. told is the model in the server's list of models.
+// If told has no Root, its name may come from a gateway.
 func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
@@ -37,10 +38,10 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 	return fmt.Errorf("this is not the declared server: %s", strings.Join(wrong, "; "))
 }
 
-// undeclared lists what the server reports differently from the plan.
+// undeclared lists the facts that the server reports and that differ from the plan.
 func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []string {
 	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
-		return nil // a simulator may take the place of any server, so nothing is compared
+		return nil // a simulator may replace any server, so nothing is compared
 	}
 	var wrong []string
 	// Compare names only if both have the form owner/name. The name of a folder does not say which
@@ -48,8 +49,8 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
 		wrong = append(wrong, fmt.Sprintf("model = %q was declared, but %q was found", want, got))
 	}
-	// Compare only the context in the list of models with the plan's flag. Leave out engines whose
-	// slots share the context, because these engines round it.
+	// Compare the context in the plan's flag only with that in the server's list of models. Engines
+	// whose slots share the context round it, so do not compare theirs.
 	known := engine.Of(s.Engine).Flags
 	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
 		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared, but one of %d was found", want, told.Context))
@@ -57,14 +58,14 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 	return wrong
 }
 
-// hubName reports whether a model is named as on a hub: owner/name.
+// hubName reports whether the name of a model has the form owner/name, as on a model hub.
 func hubName(s string) bool {
 	owner, name, ok := strings.Cut(s, "/")
 	return ok && owner != "" && owner != "." && owner != ".." && name != "" && !strings.Contains(name, "/") && !strings.HasSuffix(name, ".gguf")
 }
 
-// meets reports whether a found value meets the value that the plan expects. The plan may shorten
-// the name of a GPU: "1 x NVIDIA RTX PRO 6000 Blackwell Server Edition" meets "1 x RTX PRO 6000".
+// meets reports whether the value that was found is the value that the plan expects. The plan may
+// shorten a GPU's name: "1 x RTX PRO 6000" for "1 x NVIDIA RTX PRO 6000 Blackwell Server Edition".
 func meets(key, got, want string) bool {
 	if got == want {
 		return true

@@ -12,15 +12,14 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
-// foreignEvery is the time between two listings of the processes on the GPUs. Each listing
+// foreignEvery is the shortest time between two listings of the processes on the GPUs. A listing
 // starts a program that takes the driver's lock.
 const foreignEvery = 10 * time.Second
 
-// foreign counts the foreign processes on a server's GPUs. These are processes that do not belong
-// to this run.
+// foreign counts processes on a server's GPUs that do not belong to this run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
-	run  string // id of the run, with which the marks of its processes begin
+	run  string // id of the run; the marks of its processes begin with it
 	now  func() time.Duration
 
 	mu    sync.Mutex
@@ -30,8 +29,7 @@ type foreign struct {
 	err   error
 }
 
-// add adds the number of foreign processes to a reading. If the number is not known, it adds the
-// reason.
+// add adds the number of foreign processes to a reading, or the reason why the number is not known.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// FuzzLog: for any output of a server, in writes of any size, no secret stays in memory or on disk,
-// and the log has a bounded size.
+// FuzzLog writes any output, in writes of any size, to a server's log. No secret may stay in memory
+// or on disk, and the log must stay within its largest size.
 func FuzzLog(f *testing.F) {
 	const secret = "sk-verysecret"
 	f.Add("key sk-very", "secret\nand sk-", "verysecret")
@@ -36,7 +36,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// The output of a container runtime is either read or refused.
+// Every output of a container runtime is either parsed or leads to an error.
 func FuzzContainerOutput(f *testing.F) {
 	f.Add(`sha256:1f2e ["docker.io/vllm/vllm-openai@sha256:abc"]`, "vllm/vllm-openai:v0.19.1")
 	f.Add("name\trun-1\tgate.hcl\tvllm\t4711\tboot/1\t19:00\t8000\n", "a@b")

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If no source reports values of a server's GPUs, the reason is reported. If the plan has a
-// condition on these values, the missing values are an error and never a pass.
+// If no source reports values of a server's GPUs, the reading says why. If the plan has a condition
+// on such values, they are an error, and never a pass.
 func TestGPUSource(t *testing.T) {
 	none := 0
 	process := func() *plan.Server { return &plan.Server{Name: "s", Process: &plan.Process{}} }
@@ -49,7 +49,7 @@ func TestGPUSource(t *testing.T) {
 			if w.GPU == nil {
 				return
 			}
-			// There is no reading, because the tool fails.
+			// The tool fails, so there is no reading.
 			got := make(chan error, 1)
 			w.GPU(t.Context(), func(r *telemetry.Reading, err error) {
 				if err == nil {

@@ -8,21 +8,20 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the process the leader of a new process group. The group contains all processes
-// that it starts, so that tokgate can end them together. A Ctrl-C at the terminal reaches only
-// tokgate.
+// ownGroup makes the process the leader of a new process group. Its own child processes belong to
+// the group too, so tokgate can end all of them. A Ctrl-C at the terminal reaches only tokgate.
 func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks the process group to end, and kill kills it. killOne kills a single process that
-// has left the group.
+// terminate asks the process group to end, and kill ends it at once. killOne ends a single process
+// that has left the group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// exists reports whether the process group has a member. A process that has ended still counts
-// until its parent has waited for it.
+// exists reports whether the process group has a process. A process that has ended counts until its
+// parent has waited for it.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

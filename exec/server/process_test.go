@@ -30,7 +30,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// TestMain lets the test binary be the server that tests start.
+// TestMain also runs the test binary as a server, in processes that tests start.
 func TestMain(m *testing.M) {
 	if mode := os.Getenv("TOKGATE_TEST_CHILD"); mode != "" {
 		childMain(mode, os.Args[1:])
@@ -38,11 +38,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch is replaced by the soak test, which is built only with a build tag.
+// launch runs a server for the soak test. The soak test sets it, and is built only with a build
+// tag.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {
-	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // ends this process if its test was killed
+	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // ends the process if its test was killed
 	fmt.Println("key", os.Getenv("TOKGATE_TEST_KEY"))
 	fmt.Println("args", strings.Join(args, " "))
 	fmt.Println("gpus", os.Getenv("CUDA_VISIBLE_DEVICES"), os.Getenv("CUDA_DEVICE_ORDER"))
@@ -58,7 +59,7 @@ func childMain(mode string, args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
 		grandchild := osexec.Command(os.Args[0])
-		grandchild.Stdout = os.Stdout // keeps the output open after its parent has ended
+		grandchild.Stdout = os.Stdout // keeps the output open after its parent process has ended
 		if err := grandchild.Start(); err != nil {
 			panic(err)
 		}
@@ -98,8 +99,7 @@ func childMain(mode string, args []string) {
 	os.Exit(1)
 }
 
-// forever waits without end. It does not use select {}, which the Go runtime would report as a
-// deadlock.
+// forever never returns. The Go runtime would report select {} as a deadlock.
 func forever() { time.Sleep(1<<63 - 1) }
 
 func childServer(t *testing.T, mode string) *plan.Server {
@@ -122,7 +122,7 @@ func childServerOf(self, mode, dir string) *plan.Server {
 	}
 }
 
-// testHolder returns a holder whose run id is used by no other test.
+// testHolder returns a holder with a run id that no other test uses.
 func testHolder() lease.Holder {
 	return lease.Holder{Run: "test-" + rand.Text(), Plan: "test.hcl", PID: os.Getpid(), Started: "now"}
 }
@@ -144,7 +144,7 @@ func kill9(t *testing.T, pid string) {
 	}
 }
 
-// eventually runs the clock until done.
+// eventually runs the clock until done returns true. It fails the test after a minute.
 func eventually(t *testing.T, l *Launcher, done func() bool) {
 	t.Helper()
 	if within(l.Clock, always(time.Minute), done) {
@@ -152,7 +152,7 @@ func eventually(t *testing.T, l *Launcher, done func() bool) {
 	}
 }
 
-// logged waits until the server's log contains the given words, and returns the rest of that line.
+// logged waits until the server's log contains the given words. It returns the rest of their line.
 // The log may arrive later than other output.
 func logged(t *testing.T, l *Launcher, target *exec.Target, words string) (rest string) {
 	t.Helper()
@@ -197,8 +197,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// The server lists no model, so the plan must set served_as. The command transformers serve is such
-// a server: it lists its download cache, not the loaded model.
+// The server lists no model, so the plan must set served_as. `transformers serve` is such a server:
+// it lists the models in its cache, not the one that it loaded.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
 	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
@@ -234,7 +234,7 @@ func TestProcessIsNeverReady(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
 		t.Errorf("error %v", err)
 	}
-	// The error has the log of the server, even if the log is still empty.
+	// A ServerError has the log of the server, even if the log is still empty.
 	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
 		t.Errorf("error %#v, want one with a log", err)
 	}
@@ -255,7 +255,7 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	if resp, err := http.Get(url + "/die"); err == nil {
 		resp.Body.Close()
 	}
-	// The broken connection is noticed a moment before the end of the process.
+	// tokgate notices the broken connection a moment before it notices the end of the process.
 	eventually(t, l, func() bool { return target.Err() != nil })
 	if got := target.Err().Error(); got != "the server's process ended by itself: exit status 7" {
 		t.Errorf("error %q", got)
@@ -281,13 +281,13 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// The process has ended, even if its new parent has not yet removed the zombie.
+	// The process has ended, even if its new parent process has not yet removed the zombie.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
 	}
 }
 
-// If a process leaves the process group of its server, tokgate still finds it by a variable in its
+// tokgate finds a process that has left its server's process group by a variable in its
 // environment.
 func TestProcessThatLeftItsGroup(t *testing.T) {
 	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
@@ -309,8 +309,7 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
-// The server writes a quarter of a gigabyte of log. Only a bounded part is kept in memory and on
-// disk. It includes the end of the log.
+// The server writes a log of about 250 MB. Memory and disk keep only a limited part, with its end.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a tenth of a gigabyte")
@@ -370,8 +369,7 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// A server does not start if its port is taken. Otherwise tokgate would measure whatever answers on
-// the port.
+// A server does not start on a port that is taken. tokgate would measure another program there.
 func TestPortIsTaken(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// gpuOf returns a source of readings for the simulated GPU of a profile; nil if the profile has no
-// GPU. The GPU's power depends on what the engine does.
+// gpuOf returns the source of readings for the simulated GPU of a profile. It is nil if the profile
+// has no GPU. The power in the readings follows the engine's load.
 func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.State) telemetry.Source {
 	if p.GPU == nil {
 		return nil
@@ -32,7 +32,7 @@ func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.Stat
 	})
 }
 
-// simulator starts the built-in server in this process. The server listens on a socket.
+// simulator starts the built-in server in this process, on a socket.
 func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	profile, err := sim.LoadProfile(s.Simulator.Profile, l.Dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		server.Close()
 		return nil, fmt.Errorf("could not start the built-in server: %w", err)
 	}
-	// The built-in server has vLLM's API, even if it takes the place of a different engine.
+	// The built-in server has vLLM's API, even if it stands in for another engine.
 	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Engine: engine.Of("vllm")})
 	if err != nil {
 		server.Close()

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// program writes a shell script that replaces nvidia-smi or amd-smi in a test.
+// program writes a shell script that a test uses in place of nvidia-smi or amd-smi.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")
@@ -26,7 +26,7 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// until reads the source again and again, until the function done accepts the answer.
+// until reads the source repeatedly, until done accepts the result.
 func until(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
 	t.Helper()
 	ok, busy := false, false
@@ -77,7 +77,7 @@ done`)
 // driver does not have the field.
 func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 	for _, tt := range []struct {
-		unknown   string // a field of the query that the driver rejects
+		unknown   string // field of the query that the driver rejects
 		reading   string
 		throttled bool
 	}{
@@ -121,7 +121,7 @@ func TestAMDProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		gpus         []string
-		want         []int // nil if an error is expected (fails)
+		want         []int // nil if an error is expected; see fails
 		fails        string
 	}{
 		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},
@@ -153,7 +153,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
-			var prepared atomic.Bool // is set whenever nvidia-smi is started
+			var prepared atomic.Bool // set when nvidia-smi is started
 			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
 			if err != nil {
 				t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// scripted is a source for tests. The function answer returns the time after which reading n is
-// answered; 0 means never.
+// scripted returns a source for tests. answer returns the time that reading n takes; 0 means that
+// it never ends.
 func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		n := len(*asked)
@@ -57,7 +57,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		if !session.Busy() {
 			session.Read() // an additional reading at 3.5 s, between the regular ones
 		}
-		session.Read() // the source is busy, so it will be read again as soon as possible
+		session.Read() // the last reading is not finished, so the next one starts as soon as it is
 		sleep(t, c, 600*time.Millisecond)
 		session.End()
 		session.End()
@@ -73,15 +73,15 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 			}
 		}
 		got := session.Over(1500*ms, 3530*ms)
-		// A reading counts at the time halfway between request and response. The readings at 2.02 s
-		// and 3.52 s lie within the window, and the third reading failed.
+		// The time of a reading is halfway between its request and its response. The readings at
+		// 2.02 s and 3.52 s are in the window. The third reading failed.
 		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
 			t.Errorf("got %+v, %+v", g, got)
 		}
 	})
 }
 
-// If a server does not answer a reading in time, it is read again. The late answer is ignored.
+// A server that does not answer a reading in time is read again. Its late answer is ignored.
 func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
@@ -107,7 +107,7 @@ func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 	})
 }
 
-// In virtual time a source answers at once.
+// In virtual time, a source answers without delay.
 func TestWatchInVirtualTime(t *testing.T) {
 	c := clock.NewVirtual()
 	n := 0.0
@@ -130,7 +130,7 @@ func TestWatchIsBounded(t *testing.T) {
 		return &Reading{Gauges: map[string]float64{"running": 1}}, nil
 	})}
 	session := w.Begin(t.Context())
-	sleep(t, c, 20*time.Minute) // 12,000 readings, at an interval of 0.1 s
+	sleep(t, c, 20*time.Minute) // 12,000 readings, one every 0.1 s
 	session.End()
 	if n := len(session.server.readings); n > mostReadings || n < mostReadings/4 {
 		t.Errorf("%d readings are kept", n)

@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// at returns a reading of a server. It has the number of waiting requests, the preemptions since
-// the start, and a histogram with the bound 1 s: the numbers of requests below and above it, and
-// the sum of their times.
+// at returns a reading of a server at time t. waiting is the number of waiting requests, and
+// preempted the preemptions since the start. The rest is a histogram of times: the number below 1
+// s, the number above 1 s, and their sum in seconds.
 func at(t time.Duration, waiting, preempted, below, above, sum float64) stamped {
 	return stamped{t, &Reading{
 		Gauges:     map[string]float64{"waiting": waiting},
@@ -39,18 +39,18 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
 		t.Error(diff)
 	}
-	// In the window 20 − 12 requests took up to 1 s, and 5 − 0 took longer. The sum of their times
-	// is 20 − 3 s.
+	// The histogram counts only the window: 20 − 12 requests took up to 1 s, and 5 − 0 took longer.
+	// Their times add up to 20 − 3 = 17 s.
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}
-	// The four readings in the window have the mean (2 + 4 + 3 + 0)/4 = 2.25. The two readings of 9
-	// are outside of it.
+	// The window has four readings, with the mean (2 + 4 + 3 + 0)/4 = 2.25. The two readings of 9
+	// are outside.
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}
-	// A series has the gauge at each reading of the whole round, and the counter's increase at each
-	// reading of the window.
+	// The series of the gauge has its value at each reading of the whole round. The series of the
+	// counter has its increase at each reading of the window.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
@@ -71,8 +71,8 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// A value that cannot be trusted is missing. It is never reported as 0, and never a part of another
-// value.
+// A value that cannot be trusted counts as missing. It is not reported as 0, and no mean includes
+// it.
 func TestSummarizeFailsClosed(t *testing.T) {
 	good := []stamped{at(2*s, 1, 5, 10, 0, 2), at(4*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)}
 	for _, tt := range []struct {
@@ -95,7 +95,8 @@ func TestSummarizeFailsClosed(t *testing.T) {
 			"nothing was read for 4s of the window; a reading was due every 1s: cut off"},
 		{"nothing at the end", history{every: s, readings: good[:1]}, "waiting", "nothing was read for 4s of the window"},
 		{"nothing at the beginning", history{every: s, readings: good[2:]}, "waiting", "nothing was read for 4s of the window"},
-		// A server that restarts shows an empty queue, so its gauges have no value.
+		// After a restart the server reports an empty queue, so a mean over the window would be
+		// wrong.
 		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}
 }
 
-// Failed readings in the middle of a window do not change its values. They are only counted.
+// A failed reading in the middle of a window does not change the values. It is only counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
 	got := summarize(2*s, 6*s, history{
 		every: s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
@@ -127,7 +128,7 @@ func TestSummarizeBridgesAFailure(t *testing.T) {
 	}
 }
 
-// If a page does not contain the gauge, the reading counts as missed.
+// A reading of a page without the gauge counts as missed.
 func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")
@@ -137,7 +138,7 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 	}
 }
 
-// A counter that appears on the page after its first event was 0 before.
+// A counter that appears on the page only after its first event was 0 before.
 func TestCounterThatAppears(t *testing.T) {
 	got := summarize(2*s, 6*s, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),
@@ -152,7 +153,7 @@ func TestGPUEnergy(t *testing.T) {
 		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
 	}
 	got := summarize(2*s, 6*s, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
-	// The GPU used 2600 − 1000 = 1600 J in 4 s. The power is the mean of the readings.
+	// The GPU used 2600 − 1000 = 1600 J in 4 s. The power is the mean over the readings.
 	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
 		t.Errorf("got %+v %+v", got.Added, got.Gauges)
 	}

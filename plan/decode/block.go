@@ -6,13 +6,13 @@ import "github.com/hashicorp/hcl/v2"
 // suggestions, the reference documentation and the completion all read it.
 type Block struct {
 	Name   string
-	Labels []string // names of the labels, in order
-	Doc    string   // description in one or two sentences
-	Attrs  []*Attr  // attributes in the order in which the reference shows them
+	Labels []string // names of the block's labels, in order
+	Doc    string   // one or two sentences of documentation
+	Attrs  []*Attr  // in the order of the reference documentation
 	Blocks []*Block
-	Repeat bool   // may occur more than once
-	Free   string // meaning of the attributes that Attrs lacks; "": only Attrs are allowed
-	Later  bool   // the language has this block, but it is not supported yet
+	Repeat bool   // the block may occur more than once
+	Free   string // meaning of attributes that Attrs does not list; "": there are none
+	Later  bool   // the language reserves this block; it is not supported yet
 }
 
 // Attr describes one attribute.
@@ -23,11 +23,11 @@ type Attr struct {
 	// Default is the default value as HCL source. It is "" if the attribute has no default, or if
 	// Computed describes the default.
 	Default  string
-	Computed string // text that describes a default which is not a constant
+	Computed string // text that describes the default if it is not a constant
 	Doc      string
 	Later    bool
-	// Limits on the value; bind checks them. Min and Max bound a number or a duration. OneOf lists
-	// the allowed words. A word that is not allowed is replaced by the first one.
+	// These fields limit the value; bind checks them. Min and Max bound a number or a duration.
+	// OneOf lists the allowed words; any other word is replaced by the first of them.
 	Min, Max int64
 	OneOf    []string
 }
@@ -50,7 +50,7 @@ func (b *Block) block(name string) *Block {
 	return nil
 }
 
-// schema returns the schema of a block in the form of HCL.
+// schema returns HCL's form of the schema of a block.
 func (d *decoder) schema(b *Block) *hcl.BodySchema {
 	if s := d.schemas[b]; s != nil {
 		return s

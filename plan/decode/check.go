@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// checkPlan makes those checks that need the whole plan.
+// checkPlan runs the checks that need the whole plan.
 func (d *decoder) checkPlan() {
 	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan has no server. Add server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
@@ -24,8 +24,8 @@ func (d *decoder) checkPlan() {
 	d.checkRequires()
 	d.checkCompared()
 	if d.diags.HasErrors() {
-		// After an error the warnings below could be wrong: a name may be unused only because of
-		// the error.
+		// After an error these warnings could be wrong: a name may be unused only because of the
+		// error.
 		return
 	}
 	d.checkTime()
@@ -45,8 +45,8 @@ func (d *decoder) checkPlan() {
 	}
 }
 
-// checkDrafts warns of thresholds on metrics that depend on the text of prompts. It does so if the
-// server decodes speculatively and tokgate makes the prompts.
+// checkDrafts warns of thresholds that depend on the text of prompts. The warning is for a server
+// that decodes speculatively, with prompts that tokgate makes.
 func (d *decoder) checkDrafts() {
 	if d.opts.lenient {
 		return
@@ -71,8 +71,8 @@ func (d *decoder) checkDrafts() {
 	}
 }
 
-// checkTime warns of a plan that has no budget, but requests with long time-outs. If a server never
-// ends a request, the plan pays for the server until every request has timed out.
+// checkTime warns of requests with long timeouts in a plan without a budget. A server that never
+// ends a request would otherwise run, and cost money, until every request has timed out.
 func (d *decoder) checkTime() {
 	const long = 6 * time.Hour
 	if hanging := d.out.Hanging(); hanging > long && d.out.Gate.Budget == 0 && !d.opts.lenient {
@@ -84,7 +84,7 @@ func (d *decoder) checkTime() {
 	}
 }
 
-// checkRequires refuses a plan that requires nothing, because its run could never fail.
+// checkRequires reports an error if a plan requires nothing: its run could never fail.
 func (d *decoder) checkRequires() {
 	if d.out.Gate.MeasureOnly || len(d.out.Asserts) > 0 || d.opts.lenient {
 		return
@@ -96,7 +96,7 @@ func (d *decoder) checkRequires() {
 			}
 		}
 		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
-			return // the plan bounds the backlog of every rate, which is a requirement
+			return // the plan limits the backlog of every rate, which is a requirement
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
 			return
@@ -121,7 +121,7 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "This plan would always pass, because no threshold can fail. %s, or write gate { measure_only = true }.", add)
 }
 
-// meansToRequire reports whether the plan would have something to check if its errors were fixed.
+// meansToRequire reports whether the plan would require something once its errors are fixed.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
@@ -136,15 +136,15 @@ func (d *decoder) meansToRequire() bool {
 	})
 }
 
-// misread reports whether a block was not understood. If so, no block can be called missing,
-// because it may be the misread one.
+// misread reports whether the plan has a block that could not be read. No block can then be called
+// missing, because the unread block may be the missing one.
 func (d *decoder) misread() bool {
 	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
 		return diag.Summary == hclUnsupportedBlock || strings.HasPrefix(diag.Summary, "Missing name for ")
 	})
 }
 
-// checkExtension refuses a max_requests below the planned number of requests.
+// checkExtension reports an error if max_requests is below the planned number of requests.
 func (d *decoder) checkExtension(w *plan.Workload) {
 	if w.Policy.OnInconclusive != plan.Extend || w.Policy.MaxRequests == 0 {
 		return
@@ -159,7 +159,8 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	}
 }
 
-// checkContext refuses a request that is longer than the context length in the server's flags.
+// checkContext reports an error if a request is longer than the context length in the server's
+// flags.
 func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {
@@ -179,8 +180,8 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	}
 }
 
-// contextLimit is the context length that the server's flags set, in tokens of one request. It is 0
-// if the flags set no context length.
+// contextLimit returns the context length that the server's flags set, in tokens of one request,
+// and the flag. It is 0 if no flag sets it.
 func contextLimit(s *plan.Server) (int, plan.Flag) {
 	known := engine.Of(s.Engine).Flags
 	flag, ok := s.FirstFlag(known.Context)
@@ -195,8 +196,8 @@ func contextLimit(s *plan.Server) (int, plan.Flag) {
 	return limit, flag
 }
 
-// tokenCount reads a number of tokens: 32768, "32768", "32k" (32·1000) or "32K" (32·1024), as vLLM
-// does. It returns 0 for any other value.
+// tokenCount reads a number of tokens, as vLLM does: 32768, "32768", "32k" (32·1000) or "32K"
+// (32·1024). It returns 0 for any other value.
 func tokenCount(v cty.Value) int {
 	if v == cty.NilVal || !v.IsKnown() || v.IsNull() {
 		return 0

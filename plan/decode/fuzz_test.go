@@ -41,8 +41,8 @@ func fuzzName(json bool) string {
 	return "fuzz.hcl"
 }
 
-// FuzzLoad checks that every text gives a plan or diagnostics. Each diagnostic has a place, and a
-// text that a terminal can print. None is an internal error.
+// FuzzLoad checks that every text gives a plan or diagnostics. Each diagnostic names a place in the
+// plan. Its text can be printed on a terminal, and it is not an internal error.
 func FuzzLoad(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {
@@ -74,8 +74,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzVarFile changes the content of a variable file, or of a file that the plan reads. No content
-// may cause an internal error.
+// FuzzVarFile loads a plan with any content of its variable file, or of a file that it reads. No
+// content may cause an internal error.
 func FuzzVarFile(f *testing.F) {
 	f.Add([]byte("tokens = 64\nname = \"x\"\n"), false)
 	f.Add([]byte(`{"tokens": 64, "name": ["x"]}`), true)
@@ -117,7 +117,7 @@ workload "w" {
 	})
 }
 
-// FuzzFormat formats any text that parses. The formatted text has the same meaning.
+// FuzzFormat formats any text that can be parsed. The result must have the same meaning.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {
@@ -219,8 +219,8 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// FuzzShallow checks every source that the function shallow accepts. The tokens of the source are
-// within the bounds. Parsed in parts, the source gives the same tree as parsed whole.
+// FuzzShallow checks the sources that shallow accepts. Their numbers of tokens are within the
+// bounds. A source that is parsed in parts gives the same tree as one that is parsed whole.
 func FuzzShallow(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{

@@ -10,18 +10,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on the arguments and the result of a function. They are checked before the
-// call, because computing a large result would already use up the memory.
+// Limits on the arguments and the result of a function. They are checked before the call, because a
+// large result would use up the memory.
 const (
-	// number of elements of a decoded or split text; number of YAML nodes, with aliases expanded
+	// number of elements of a list made from text, or of YAML nodes with their aliases expanded
 	maxParts   = 200_000
 	maxMatched = 1 << 18 // bytes of a text that is matched against a pattern
 	maxPattern = 1 << 12 // bytes of a pattern
-	maxSteps   = 1 << 27 // instructions of a compiled pattern, multiplied by the bytes of the text
+	maxSteps   = 1 << 27 // number of a pattern's instructions, multiplied by the number of bytes of the text
 )
 
-// light adds a check to a function: all arguments together may not exceed the size limit of one
-// value.
+// light adds a limit to a function: its arguments together may not be larger than one value may be.
 func light(f function.Function) function.Function {
 	return bounded(f, func(args []cty.Value) error {
 		size := 0
@@ -61,7 +60,7 @@ func smallReplace(args []cty.Value) error {
 		if re, err := regexp.Compile(old); err == nil {
 			n = len(re.FindAllStringIndex(in, -1))
 		}
-		// each reference to a group, such as $1, inserts at most the whole matched text
+		// a reference to a group, such as $1, inserts at most the whole matched text
 		more = strings.Count(by, "$") * len(in)
 	} else {
 		n = strings.Count(in, old)
@@ -72,8 +71,8 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern refuses a pattern that may take too long. In the worst case it runs all its
-// instructions for each byte of the text.
+// cheapPattern returns an error if a pattern may take too long. In the worst case, all its
+// instructions run for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)
@@ -112,8 +111,8 @@ func smallJoin(args []cty.Value) error {
 	return nil
 }
 
-// smallFormat bounds the size of the result of the function format. Each verb may print the longest
-// argument, quoted. A list argument makes one text for each of its elements.
+// smallFormat returns an error if the function format could return too much text. It assumes that
+// each verb prints the longest argument, quoted. A list argument gives one text per element.
 func smallFormat(args []cty.Value) error {
 	if err := narrowFormat(args); err != nil {
 		return err
@@ -126,7 +125,7 @@ func smallFormat(args []cty.Value) error {
 		}
 	}
 	format := text(args[0])
-	// The check divides, because the product might overflow.
+	// Divide, because the product might overflow.
 	if one := len(format) + strings.Count(format, "%")*longest; one > maxValueBytes/texts {
 		return tooLong(0)
 	}
@@ -151,7 +150,8 @@ func fewPieces(args []cty.Value) error {
 	return nil
 }
 
-// fewElements bounds the number of elements in a JSON, CSV or YAML text. It counts the separators.
+// fewElements returns an error if a JSON, CSV or YAML text has too many elements. It counts
+// separators.
 func fewElements(args []cty.Value) error {
 	n := 0
 	for _, c := range []byte(text(args[0])) {
@@ -165,15 +165,15 @@ func fewElements(args []cty.Value) error {
 	return shallowText(args)
 }
 
-// fewNodes bounds the number of nodes of a YAML text. The nodes behind an alias count once for each
-// use of the alias.
+// fewNodes returns an error if a YAML text has too many nodes. The nodes behind an alias count
+// again for each use of the alias.
 func fewNodes(args []cty.Value) error {
 	if err := fewElements(args); err != nil || !strings.Contains(text(args[0]), "*") {
 		return err
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(text(args[0])), &doc) != nil {
-		return nil // the function's own error is clearer
+		return nil // the function's own error message is clearer
 	}
 	if nodes(&doc, map[*yaml.Node]int{}) > maxParts {
 		return tooMany(0)
@@ -181,8 +181,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes counts the nodes below n. The nodes behind an alias count as well. An alias inside the node
-// that it names would never end, so such a node counts as more than maxParts.
+// nodes returns the number of nodes of n, with the nodes behind aliases. A node that contains an
+// alias for itself would be endless. It counts as more than maxParts.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -199,8 +199,8 @@ func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	return count
 }
 
-// fewToCompare returns an error for a list of more than 5000 elements, because the function
-// compares every pair of elements.
+// fewToCompare returns an error for a list of more than 5000 elements. The function would compare
+// every pair of them.
 func fewToCompare(args []cty.Value) error {
 	if a := args[0]; !a.IsNull() && a.IsKnown() && a.CanIterateElements() && a.LengthInt() > 5000 {
 		return function.NewArgErrorf(0, "the list has more than 5000 elements")

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// manyLevels is a plan with n levels.
+// manyLevels returns a plan with n levels.
 func manyLevels(n int) []byte {
 	var b strings.Builder
 	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
@@ -26,8 +26,7 @@ func manyLevels(n int) []byte {
 	return []byte(b.String())
 }
 
-// megabyte is a plan of about a megabyte, with thousands of workloads, variables and
-// locals.
+// megabyte returns a plan of about 1 MB, with thousands of workloads, variables and locals.
 func megabyte() []byte {
 	var b strings.Builder
 	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
@@ -68,8 +67,8 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
-// The function shallow accepts an ordinary source up to the bounds. The tokens of such a source
-// need not be counted.
+// shallow accepts an ordinary source within its bounds. The tokens of all other sources must be
+// counted.
 func TestShallow(t *testing.T) {
 	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for src, want := range map[string]bool{
@@ -97,9 +96,8 @@ func TestShallow(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad loads each plan, and in turn parses the same source with HCL's parser alone, which
-// is the least time that a source can take. It reports the ratio of the two times. peak-MiB is the
-// memory that the process took from the system for the first load.
+// BenchmarkLoad loads each plan, and parses the same source with HCL's parser alone. It reports the
+// ratio of the two times. peak-MiB is the memory that the first load took from the system.
 func BenchmarkLoad(b *testing.B) {
 	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
 	if err != nil {
@@ -141,7 +139,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// A hostile source gets a diagnostic in a short time, and causes no crash.
+// A hostile plan gets a diagnostic within a short time, and does not crash tokgate.
 func TestLongHostileSources(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
@@ -229,7 +227,7 @@ func TestLongHostileSources(t *testing.T) {
 	}
 }
 
-// A chain of 64 files, each including the next, is too long. A file that is included twice counts
+// Each of 64 files includes the next: the chain is too long. A file that is included twice counts
 // once.
 func TestIncludeLimits(t *testing.T) {
 	files := map[string]string{}

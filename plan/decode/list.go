@@ -11,15 +11,15 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// element is one item of a list. Its range is that of the item, or of the list if the item's range
-// is not known.
+// element is one item of a list. If the place of the item is not known, rng is the place of the
+// list.
 type element struct {
 	value cty.Value
 	rng   hcl.Range
 }
 
-// list returns a list, or nil if the plan does not set the attribute. A single value counts as a
-// list of one element. Null elements are refused.
+// list returns the elements of a list attribute, or nil if the plan does not set it. A single value
+// counts as a list of one element. A null element is an error.
 func (b *body) list(name string) []element {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -58,7 +58,7 @@ func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
 	return out
 }
 
-// noNull adds an element to a list. It refuses an element that is null.
+// noNull appends an element to a list. A null element is an error.
 func (b *body) noNull(list []element, e element, name string) []element {
 	if e.value.IsNull() {
 		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)
@@ -67,7 +67,7 @@ func (b *body) noNull(list []element, e element, name string) []element {
 	return append(list, e)
 }
 
-// texts returns a list of strings.
+// texts returns the strings of a list attribute.
 func (b *body) texts(name string) []string {
 	var out []string
 	for _, e := range b.list(name) {
@@ -82,8 +82,8 @@ func (b *body) texts(name string) []string {
 	return out
 }
 
-// textMap returns a map of strings, or nil if the plan does not set the attribute. It leaves out
-// elements that are null.
+// textMap returns the strings of a map attribute, or nil if the plan does not set it. It skips null
+// elements.
 func (b *body) textMap(name string) map[string]string {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -118,7 +118,7 @@ func (b *body) textMap(name string) map[string]string {
 	return out
 }
 
-// settings returns the settings of an object, without those that are null.
+// settings returns the settings in an object. It skips those that are null.
 func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
 	set := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {

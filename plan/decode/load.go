@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readLoads reads the load blocks of a workload.
+// readLoads reads the load blocks of a workload. p sets their defaults.
 func readLoads(b *body, w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
 	b.each("load", func(l *body) {
@@ -29,7 +29,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if !b.loaded() {
-		b.d.loadless[w] = b.rng // not an error yet: a mix with this workload may have the load
+		b.d.loadless[w] = b.rng // not an error yet: a mix that contains this workload may have the load
 	}
 }
 
@@ -77,8 +77,8 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// readShape reads the shape of the load: concurrency, burst, users, rate, stages or trace. It
-// returns the name of the attribute that holds the levels.
+// readShape reads the shape of a load: concurrency, burst, users, rate, stages or trace. It returns
+// the name of the attribute with the levels.
 func readShape(b *body, l *plan.Load) (attr string) {
 	shapes := []struct {
 		attr string
@@ -147,8 +147,8 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
-// readDuration makes each level of a closed loop last for a duration. A level has one round for
-// each seed.
+// readDuration makes each level of a closed loop last for a duration. Each level then has one round
+// for each seed.
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
@@ -165,7 +165,7 @@ func readDuration(b *body, l *plan.Load) {
 	}
 }
 
-// readBursts makes each burst one round.
+// readBursts sets the rounds of a load of bursts: each burst is a round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") {
 		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests end. Remove `duration`. To send a burst more often, set `bursts`.")
@@ -190,15 +190,15 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
-		// The note on the preset's default replaces the notes on the language's default.
+		// The note on the preset's default replaces notes on the default of the language.
 		b.d.out.Defaults = b.d.out.Defaults[:before]
 		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
-// readRequests sets the measured requests of closed-loop levels, and splits them over the seeds. It
-// uses all seeds that the plan sets, or some of the default seeds. In a round each slot sends at
-// least one request. If there are too few requests for that, there are fewer rounds.
+// readRequests sets the measured requests of closed-loop levels, and divides them among seeds. It
+// uses all seeds of the plan, or some of the default seeds. Each slot sends at least one request in
+// a round, so a level with few requests has fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts applies only to a load of bursts. For a closed loop set requests.")
@@ -249,7 +249,8 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records that a level has the default number of requests, because the plan sets none.
+// unaskedFor records that a level has the default number of requests because the plan sets no
+// number.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}
@@ -257,8 +258,8 @@ func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	d.unasked[l][level.Name] = level.Requests
 }
 
-// readRequestCounts reads a number of requests, or an object that maps names of levels and
-// "default" to numbers.
+// readRequestCounts reads the number of requests. It is one number for all levels, or an object
+// that maps names of levels and "default" to numbers.
 func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
 	v, ok := b.value("requests")
 	if !ok {

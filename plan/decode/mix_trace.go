@@ -11,11 +11,11 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// In a mix over a trace, each row of the trace belongs to one workload of the mix: the workload
-// that the row's type names, or a workload drawn at random. The row sets the time and the lengths
-// of its request. The workload sets everything else.
+// In a mix over a trace, each row of the trace becomes a request of one workload in the mix. The
+// row's type chooses the workload, or else the workload is random. The row sets the time and the
+// lengths of the request. The workload sets everything else.
 
-// allLoads returns the loads of a mix. The load of the mix's capacity search is one of them.
+// allLoads returns all loads of a mix, including the load of its capacity search.
 func (m *mixture) allLoads() []*plan.Load {
 	if m.Capacity == nil || m.Capacity.Load == nil {
 		return m.Loads
@@ -23,14 +23,14 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether the levels or the trace of a load could not be read. If so, the problem
+// unread reports whether the levels or the trace of a load could not be read. An error about that
 // was already reported.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded gives a workload of a mix the lengths of its rows in the trace. The prompts come from
-// the rows, too.
+// recorded sets the lengths of a workload in a mix from its rows in the trace. The rows also give
+// the prompts.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {
@@ -42,8 +42,8 @@ func (m *mixture) recorded(part *plan.Workload) {
 	part.Output = plan.Output{Mean: max(int(math.Round(float64(sum)/float64(max(n, 1)))), 1)}
 }
 
-// checkReplayed refuses a trace that does not fit the mix. For example, a row of the trace may have
-// a type that belongs to no workload of the mix.
+// checkReplayed reports an error if a trace does not fit the mix. For example, a row may have a
+// type for which the mix has no workload.
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
@@ -83,11 +83,11 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 }
 
-// byType reports whether the plan gives the workloads of a mix types of rows instead of shares.
+// byType reports whether the workloads of a mix get their trace rows by type instead of by share.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
-// checkParts refuses shares that do not add up to 100 %. It also refuses a mix that has both shares
-// and types of rows.
+// checkParts reports an error if the shares of a mix do not add up to 100 %. A mix with both shares
+// and types of trace rows is an error too.
 func (m *mixture) checkParts(d *decoder) {
 	sum, of := 0, map[string]bool{}
 	for _, part := range m.parts {

@@ -16,7 +16,7 @@ import (
 
 var percentileStep = regexp.MustCompile(`^p\d+$`)
 
-// checkResult follows a reference to result through the fields of its type. At the first unknown
+// checkResult checks the names in a reference to result against the type typ. At the first unknown
 // name it reports the names that exist.
 func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 	path := "result"

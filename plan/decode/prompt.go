@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readPrompt reads the source of a workload's prompts.
+// readPrompt reads the prompt block of a workload: where its prompts come from.
 func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	p := b.child("prompt")
 	if p == nil {
@@ -44,7 +44,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	return out
 }
 
-// dataset reads a data set. If it has been read before, dataset returns it from the cache.
+// dataset reads a data set, once: later calls return the same data set.
 func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	column := b.text("column")
 	key := [2]string{path, column}
@@ -61,8 +61,8 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	return set
 }
 
-// checkRows refuses rows of a data set that the workload's API does not accept. It also refuses
-// rows that cannot be cut to input_tokens.
+// checkRows reports rows of a data set that the workload cannot use. Its API may not accept them,
+// or they cannot be cut to input_tokens.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
@@ -92,10 +92,10 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// ofSharing lists the attributes that only generated prompts have.
+// ofSharing lists the attributes that exist only for generated prompts.
 var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
-// readShared reads which share of their tokens the prompts have in common at the start: from
+// readShared reads how many tokens the beginnings of prompts share. The plan sets this by
 // shared_prefix or hit_rate.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
@@ -135,7 +135,7 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 // prefixKeys lists the keys of shared_prefix.
 var prefixKeys = []string{"tokens", "groups"}
 
-// readPrefix reads shared_prefix: { tokens = 2048, groups = 20 }.
+// readPrefix reads shared_prefix, such as { tokens = 2048, groups = 20 }.
 func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	const name = "shared_prefix"
 	rng := p.rangeOf(name)
@@ -166,7 +166,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 }
 
-// hasDataset reports whether the workload names a data set.
+// hasDataset reports whether the prompts of the workload come from a data set.
 func (b *body) hasDataset() bool {
 	p := b.child("prompt")
 	return p != nil && p.given("dataset")

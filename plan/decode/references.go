@@ -10,19 +10,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// serverType is the type of a server in an expression: server.vllm.
+// serverType is the type of a server in an expression, such as server.vllm.
 var serverType = cty.CapsuleWithOps("server", reflect.TypeFor[plan.Server](), &cty.CapsuleOps{
 	TypeGoString: func(reflect.Type) string { return "server" },
 	GoString:     func(v any) string { return v.(*plan.Server).Address() },
 })
 
-// workloadType is the type of a workload in an expression: workload.chat.
+// workloadType is the type of a workload in an expression, such as workload.chat.
 var workloadType = cty.CapsuleWithOps("workload", reflect.TypeFor[plan.Workload](), &cty.CapsuleOps{
 	TypeGoString: func(reflect.Type) string { return "workload" },
 	GoString:     func(v any) string { return v.(*plan.Workload).Address() },
 })
 
-// values returns the value of the name server, or of the name workload, in an expression.
+// values returns the value of server or workload in an expression, with the names in families.
 func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	out := map[string]cty.Value{}
 	for name, f := range families {
@@ -42,7 +42,7 @@ func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// readOne reads a reference to one server.
+// readOne reads the reference to a server in the attribute name.
 func readOne(b *body, name string) *plan.Server {
 	v, ok := b.value(name)
 	if !ok {
@@ -62,8 +62,8 @@ func readOne(b *body, name string) *plan.Server {
 	return nil
 }
 
-// readServers returns the servers that the workload names. It returns all servers of the plan if
-// the workload names none.
+// readServers returns the servers that the workload names, or all servers of the plan if it names
+// none.
 func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
 		if len(b.d.out.Servers) > 0 && !b.quiet {
@@ -90,7 +90,7 @@ func readServers(b *body) []*plan.Server {
 				return
 			}
 			out = append(out, s)
-		case v.Type() == cty.DynamicPseudoType: // the problem of this server was reported already
+		case v.Type() == cty.DynamicPseudoType: // an error about this server was reported already
 		case !v.IsKnown():
 			b.isUnknown(rng, "server", v)
 		case v.Type() == cty.String:
@@ -102,8 +102,8 @@ func readServers(b *body) []*plan.Server {
 	return out
 }
 
-// refer calls use for every reference in a list. A reference to a block with for_each stands for
-// all instances of the block.
+// refer calls use for every reference in a list. A reference to a block with for_each means all
+// instances of the block.
 func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })
@@ -121,7 +121,7 @@ func spread(v cty.Value, use func(cty.Value)) {
 	}
 }
 
-// readWorkloads returns the workloads that a claim names.
+// readWorkloads returns the workloads that a tolerate or improve block names.
 func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
 	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {

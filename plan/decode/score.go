@@ -15,8 +15,8 @@ import (
 // taskItems is the number of items of a built-in task.
 const taskItems = 2000
 
-// readTask reads the name of a built-in task and sets out to its prompt. It returns false if no
-// built-in task has this name.
+// readTask reads the name of a built-in task, and sets out to the prompt of the task. It returns
+// false if there is no such task.
 func readTask(p *body, name string, out *plan.Prompt) bool {
 	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
 	if !ok {
@@ -40,8 +40,8 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 	return true
 }
 
-// readScore reads the rule for a correct answer from the score block, or else from the built-in
-// task. It returns nil if the workload has neither of them.
+// readScore reads the rule for right answers from the score block, or takes the rule of the
+// built-in task. It returns nil if the workload has neither.
 func readScore(b *body, w *plan.Workload) *answers.Rule {
 	s := b.child("score")
 	if s == nil {
@@ -64,7 +64,7 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 	return readPattern(s, w, v)
 }
 
-// readPattern reads the pattern of a score block: { regex = "…", group = 1 }.
+// readPattern reads a pattern for right answers, such as { regex = "…", group = 1 }.
 func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	refuse := func(format string, args ...any) *answers.Rule {
 		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)
@@ -92,7 +92,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	return checkScore(s, w, rule)
 }
 
-// checkScore refuses a score block if the workload's answers cannot be scored.
+// checkScore reports an error if the workload's answers cannot be scored by rule.
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
@@ -114,7 +114,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-// readAnswers reads which parts of the answers are recorded.
+// readAnswers reads the answers block of a workload: what of the answers is recorded.
 func readAnswers(b *body, w *plan.Workload) {
 	a := b.child("answers")
 	if a == nil {

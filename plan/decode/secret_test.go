@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// If the name of a value ends like the name of a secret, the value is a secret. Switches and
-// numbers are exceptions.
+// A value is a secret if its name ends like the name of a secret. Switches and numbers are
+// exceptions.
 func TestNamedSecrets(t *testing.T) {
 	src := `
 server "s" {
@@ -39,7 +39,7 @@ workload "w" {
 	if !slices.Equal(p.Secrets, want) {
 		t.Errorf("secrets %q, want %q", p.Secrets, want)
 	}
-	// Masking must not change the length of the source.
+	// A masked source must have the same length as the original.
 	masked := string(p.Files["p.hcl"].Bytes)
 	if len(masked) != len(src) || strings.Count(masked, "\n") != strings.Count(src, "\n") {
 		t.Errorf("%d bytes of %d", len(masked), len(src))
@@ -56,8 +56,8 @@ workload "w" {
 	}
 }
 
-// If a plan file cannot be parsed, its secrets are not known, although diagnostics show its lines.
-// The line of a secret is then masked by the name of the secret.
+// The secrets of a plan that cannot be parsed are not known. Diagnostics still quote its lines. So
+// a line is masked if it names a secret.
 func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	for _, line := range []string{
 		`api_key = "sp1ll-0123456789" }`,
@@ -81,8 +81,8 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	}
 }
 
-// Messages of HCL and its functions may quote their arguments changed or in parts. Masking would
-// not find a secret in such a message, so the message is replaced.
+// A message of HCL may quote part of a value, or a changed form of it. Masking would not find a
+// secret there, so the whole message is replaced.
 func TestSecretsInOthersWords(t *testing.T) {
 	long := "sp1ll" + strings.Repeat("-sp1ll", 2*maxSnippet/6)
 	for _, tt := range []struct{ name, secret, value, want string }{
@@ -127,8 +127,7 @@ server "s" {
 	}
 }
 
-// Secrets are removed from a message before the message is cut. After the cut, masking would not
-// find half a secret.
+// Secrets are removed from a message before it is cut. Half a secret would not be recognised.
 func TestSecretsAreNotCut(t *testing.T) {
 	d := newDecoder(Options{Path: "p.hcl"})
 	secret := strings.Repeat("sp1ll", maxSnippet/4)
@@ -139,7 +138,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 	}
 }
 
-// If a map is made from a secret, the names in the map are secrets as well.
+// If the keys of a map come from a secret, they are secrets too.
 func TestSecretsAsNames(t *testing.T) {
 	src := `
 variable "login" {

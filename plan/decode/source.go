@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// parse reads one source of either syntax, after checking the limits.
+// parse checks the limits for a source and reads it, in either syntax of HCL.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	// Diagnostics can show the lines of a file even if the file has no body.
 	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
@@ -51,8 +51,8 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// readSources reads the plan and the files that it includes. It sorts their blocks by type; the
-// blocks of included files come first. It returns false if nothing can be decoded.
+// readSources reads the plan and the files that it includes. It sorts the blocks by type, with
+// blocks of included files first. It returns false if it cannot decode anything.
 func (d *decoder) readSources() bool {
 	return d.readSource(d.opts.Path, d.opts.Source, nil, hcl.Range{
 		Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos,
@@ -71,7 +71,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 	d.out.Files[path] = file
 	name := path
 	if rel, err := filepath.Rel(d.dir, path); err == nil {
-		name = rel // a relative path, so that the hash is the same in every checkout
+		name = rel // a relative path gives the same hash in every checkout
 	}
 	d.hash.add("source", filepath.ToSlash(name), src)
 	d.add(diags...)
@@ -100,8 +100,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 	}
 	ok := true
 	for _, expr := range exprs {
-		// The paths are evaluated without variables, because variables must not decide which files
-		// belong to a plan.
+		// A path may not use variables: they must not decide which files belong to a plan.
 		v, diags := expr.Value(nil)
 		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
 			d.errorf(expr.Range(), sumInclude, "Each element of include must be a path in quotes. Variables and functions are not allowed here.")
@@ -120,7 +119,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			continue
 		}
 		if d.out.Files[target] != nil {
-			continue // another file has included this file already
+			continue // already read, because another file includes it too
 		}
 		if len(d.out.Files) >= maxFiles {
 			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)
@@ -140,8 +139,8 @@ func indexOf(list []string, s string) int {
 	return -1
 }
 
-// within resolves a path that the plan gives relative to the folder dir. It refuses a path that
-// leads outside the root or into .git, even through a link.
+// within returns the path of a file that the plan names relative to the folder dir. It returns an
+// error if the path leads outside the root or into .git, even through a link.
 func (d *decoder) within(dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("the path is empty")
@@ -165,8 +164,8 @@ func (d *decoder) within(dir, name string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// realPath returns the absolute path, with all links resolved. If the path does not exist, its
-// existing part is resolved.
+// realPath returns the absolute path without symbolic links. If the path does not exist, the part
+// that exists is resolved.
 func realPath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -184,8 +183,8 @@ func realPath(path string) string {
 	}
 }
 
-// repositoryRoot returns the nearest folder that has a .git, from dir upwards. It returns dir if
-// there is none.
+// repositoryRoot returns the nearest folder with a .git: dir itself or a folder above it. It
+// returns dir if there is none.
 func repositoryRoot(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -201,10 +200,10 @@ func repositoryRoot(dir string) string {
 	}
 }
 
-// ReadFile reads a regular file of at most 4 MiB. A larger file is an error. A device or a pipe is
-// also an error, because it may never end.
+// ReadFile reads a regular file of at most 4 MiB. Any other file is an error: a device or a pipe
+// may never end.
 func ReadFile(path string) ([]byte, error) {
-	// The check comes before the opening, because opening a pipe waits for its writer.
+	// Check before opening, because opening a pipe waits for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

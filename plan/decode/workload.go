@@ -48,7 +48,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
-	if !mix { // a mix has no thresholds of its own; its workloads may bound the capacity
+	if !mix { // a mix has no thresholds; its workloads' thresholds may bound its capacity
 		d.checkCapacity(w)
 	}
 	if !d.isLoadless(w) {
@@ -82,7 +82,7 @@ func readRequest(b *body) plan.Request {
 	return out
 }
 
-// reservedFields lists the fields of a request that the measurement itself sets.
+// reservedFields lists the request fields that a plan may not set, each with the reason.
 var reservedFields = map[string]string{
 	"messages":              "prompts are made from input_tokens",
 	"prompt":                "prompts are made from input_tokens",
@@ -109,11 +109,11 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		return // checkTrace sets them
 	}
 	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
-		b.d.lengthless[w] = b.rng // not an error yet: a mix over a trace may set the lengths
+		b.d.lengthless[w] = b.rng // not an error yet: the trace of a mix may set the lengths
 		return
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
-		w.Input = 0 // rows keep their own length
+		w.Input = 0 // each row keeps its own length
 	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {
@@ -138,8 +138,8 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 
 var outputKeys = []string{"mean", "jitter", "natural", "max"}
 
-// readOutput reads output_tokens: a number of tokens such as 1024, { mean = 1024, jitter = "5%" }
-// or { natural = true, max = 600 }.
+// readOutput reads output_tokens. Its forms are 1024, { mean = 1024, jitter = "5%" } and { natural
+// = true, max = 600 }.
 func readOutput(b *body, v cty.Value) plan.Output {
 	const name = "output_tokens"
 	rng := b.rangeOf(name)
@@ -181,8 +181,8 @@ func readOutput(b *body, v cty.Value) plan.Output {
 	return out
 }
 
-// readJitter reads by how much lengths may differ from their mean, as a share of the mean. v is
-// NilVal if the plan does not set it.
+// readJitter reads by which share lengths may differ from their mean. v is NilVal if the plan does
+// not set the jitter.
 func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	rng := b.rangeOf(name)
 	if v == cty.NilVal {

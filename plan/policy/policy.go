@@ -1,6 +1,6 @@
-// Package policy checks what plans may use and what they must require. A policy
-// belongs to the owners of the machines. It is read from the base branch, so that a
-// pull request cannot change the rules that apply to it.
+// Package policy checks what a plan may use and what it must require. The owners of the test
+// machines write the policy. It is read from the base branch, so a pull request cannot change its
+// own rules.
 package policy
 
 import (
@@ -16,22 +16,21 @@ import (
 	"github.com/tokgate/tokgate/plan/demand"
 )
 
-// Policy is a checked policy file.
+// Policy is a policy file that was read and checked.
 type Policy struct {
 	Path  string
 	Files map[string]*hcl.File // source of the policy, for diagnostics
-	// Allow lists what a plan may use, for each kind: servers, images, options and so on. If a kind
-	// is missing, a plan may use nothing of that kind.
+	// Allow lists what a plan may use, by kind: servers, images, options and so on. Nothing of a
+	// kind that is not listed may be used.
 	Allow map[string]List
-	// Require lists the allowed values of the gate's attributes. A missing attribute
+	// Require lists the allowed values of the gate's attributes. An attribute that is not listed
 	// may have any value.
 	Require map[string]List
-	// Keep lists requirements of the plan on the base branch. The same plan in a pull request must
-	// not weaken them.
+	// Keep lists requirements of the plan on the base branch that a pull request must not weaken.
 	Keep List
 }
 
-// List is one list of patterns. In a pattern * stands for any text.
+// List is a list of patterns. In a pattern, * stands for any text.
 type List struct {
 	Patterns []string
 	Range    hcl.Range
@@ -43,7 +42,7 @@ const (
 	SumWeaker     = "Weaker than the policy allows"
 )
 
-// Check checks a plan against the rules of the policy in Allow and Require. Weakened checks Keep.
+// Check checks a plan against the rules in Allow and Require. The method Weakened checks Keep.
 func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, u := range uses(of) {
@@ -65,10 +64,11 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	return out
 }
 
-// Required lists the kinds that a policy may require.
+// Required lists the attributes of the gate for which a policy may require values.
 var Required = []string{"decide", "on_inconclusive"}
 
-// nouns has the singular and the plural name of each kind that policies have rules for.
+// nouns holds, for each kind of thing that policies have rules for, its name in the singular and
+// plural.
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
@@ -91,13 +91,14 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
 
-// Weakened checks a plan against the demands of the same plan on the base branch.
+// Weakened reports requirements of the plan on the base branch that the plan weakens, if Keep lists
+// them.
 func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
 			detail := fmt.Sprintf("%s. The policy at %s does not let a plan lower this demand of the base branch (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
-			if _, here := of.Files[w.Range.Filename]; !here { // a removed demand is a line of the base branch
+			if _, here := of.Files[w.Range.Filename]; !here { // removed: its line is only in the base branch
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 			}
@@ -107,11 +108,11 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	return out
 }
 
-// KeepAt is the place in the policy that lists the kept demands: "policy.hcl:12".
+// KeepAt returns the place of the policy's keep list, such as "policy.hcl:12".
 func (p *Policy) KeepAt() string { return fmt.Sprintf("%s:%d", p.Path, p.Keep.Range.Start.Line) }
 
-// add appends a diagnostic, with the plan's secrets removed from its text. It appends nothing if
-// the list already has an equal diagnostic.
+// add appends a diagnostic to the list, and removes the plan's secrets from its text. It skips a
+// diagnostic that the list already has.
 func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Range) hcl.Diagnostics {
 	for _, secret := range of.Secrets {
 		if len(secret) > 3 {
@@ -138,8 +139,8 @@ func match(pattern, text string) bool {
 	return re.MatchString(text)
 }
 
-// exposing matches container options that give access to the host. The pattern "*" does not allow
-// such an option; a pattern must contain the option's name.
+// exposing matches container options that give access to the host. The pattern "*" of a policy does
+// not allow such an option: the pattern must contain the option's name.
 var exposing = regexp.MustCompile(`^(-[^-]|--(privileged|network|net|pid|ipc|uts|userns|cgroupns|cgroup-parent|cap-add|device|device-cgroup-rule|security-opt|volume|volumes-from|mount|gpus|runtime|group-add)(=|$))`)
 
 func (u use) sharesHost() bool {

@@ -8,13 +8,13 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any system call may fail while a night is added, and a write may also fail in the middle. Every
-// night that was added is read back exactly once, and the next night can be added. An incomplete
-// line is reported.
+// Any system call may fail while a night is added, also in the middle of a write. Later every night
+// that was added is read exactly once, and the next night can be added. An incomplete line is
+// reported.
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // the last pass makes fewer calls than at, so no call fails
+		for calls >= at { // fail call 1, then call 2, and so on, until there are fewer calls
 			dir := t.TempDir()
 			at++
 			calls = 0
@@ -48,8 +48,8 @@ func TestDiskFaults(t *testing.T) {
 			if len(want) > 0 || failed > 1 {
 				t.Fatalf("call %d: nights %v are lost, %d could not be added", at, want, failed)
 			}
-			// If a night could not be added, the second try adds it. If the night is there already,
-			// nothing is added.
+			// The second try adds a night that could not be added before. It does not add a night a
+			// second time.
 			for i := range 3 {
 				if _, _, err := Add(dir, night(fmt.Sprint("run-", i), november, 1)); err != nil {
 					t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A writer waits while another process has written only half a line. Without the wait, it would
-// take the half for an incomplete line of a crashed writer and remove it.
+// A writer waits while another process is in the middle of a line. Otherwise it would take the half
+// line for the remains of a crashed writer, and remove it.
 func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	const each = 50
 	dir := t.TempDir()
@@ -46,7 +46,8 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 }
 
-// addInHalves writes a line in two pieces. The first piece is on disk before the second is written.
+// addInHalves writes the line of a night in two halves. The first half is on disk before the second
+// is written.
 func addInHalves(path string, n metric.Night) error {
 	raw, err := json.Marshal(line{Schema: Schema, Night: &n})
 	if err != nil {

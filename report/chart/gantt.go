@@ -5,8 +5,8 @@ import (
 	"html/template"
 )
 
-// Gantt shows requests as bars over time, one row for each slot: the wait for the
-// first token is light, the answer dark.
+// Gantt shows requests as bars over time, with one row for each slot. The wait for the first token
+// is light, the answer is dark.
 type Gantt struct {
 	Name   string
 	Rows   int                  // at least 1
@@ -15,22 +15,22 @@ type Gantt struct {
 	Bars   []Request
 }
 
-// Request is one request: it waits from Start to First, and answers from First to
-// End. First is NaN if no token came.
+// Request is one request in the chart. It waits from Start to First and answers from First to End,
+// in seconds. First is NaN if no token came.
 type Request struct {
 	Row               int
 	Start, First, End float64
-	Class             string // "" or "faint" or "failed"
+	Class             string // "", "faint" or "failed"
 	Tip               string
 }
 
 // ganttWidth is the width in pixels; it is wider than a phone, so the chart scrolls there.
 const ganttWidth = 960.0
 
-// mostRows bounds the rows. Nobody can read more.
+// mostRows is the largest number of rows. Nobody could read more.
 const mostRows = 512
 
-// SVG draws the bars; "" when there are none.
+// SVG draws the bars. It returns "" if there are none.
 func (g *Gantt) SVG() template.HTML {
 	if len(g.Bars) == 0 || g.Length <= 0 || !finite(g.Length) || g.Rows < 1 || g.Rows > mostRows {
 		return ""
@@ -85,8 +85,7 @@ func (g *Gantt) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// Block returns the swatch for a legend that explains a part of a bar: "wait", "decode", "faint" or
-// "failed".
+// Block returns the legend's sample for a part of a bar: "wait", "decode", "faint" or "failed".
 func Block(class string) template.HTML {
 	inner := class
 	if class == "faint" || class == "failed" {

@@ -9,14 +9,14 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// Series with an index of Ordered or more belong to an ordered group, such as increasing loads. The
-// lines of a group have one colour, in as many shades as Shades says.
+// A series with an index of Ordered or more belongs to an ordered group, such as increasing loads.
+// The lines of a group have one colour, in Shades shades.
 const (
 	Ordered = 100
 	Shades  = 8
 )
 
-// class returns the class of a series' colour.
+// class returns the CSS class for the colour of a series.
 func class(index int) string {
 	if index >= Ordered {
 		return fmt.Sprintf("o%d", (index-Ordered)%Shades)
@@ -32,7 +32,7 @@ func dash(index int) string {
 	return dashes[index/2%len(dashes)]
 }
 
-// Bar draws a share between 0 and 1 as a horizontal bar, in the colour of an outcome.
+// Bar draws a share in [0, 1] as a horizontal bar in the colour of the outcome.
 func Bar(share float64, outcome string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 100 8" width="100" height="8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" x="0" y="0" width="100" height="8" rx="2" fill="none"/><rect class="fill %s" x="0" y="0" width="%s" height="8" rx="2"/></svg>`,
 		esc(outcome), num(min(max(100*share, 1), 100))))
@@ -111,7 +111,7 @@ func (f *frame) marks(s *svg, line *Series) {
 	}
 }
 
-// Glyph draws the mark of a point, centred at x, y.
+// Glyph draws the mark of a point with its centre at x, y.
 func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	of := "mark " + class(index)
 	switch mark {
@@ -136,7 +136,7 @@ func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, of, num(x), num(y))
 }
 
-// Swatch returns the sample of a series for a legend.
+// Swatch returns a short sample of the line of series index, for a legend.
 func Swatch(index int) template.HTML {
 	broken := ""
 	if d := dash(index); d != "" {
@@ -146,13 +146,13 @@ func Swatch(index int) template.HTML {
 		class(index), broken, Glyph(index, OfSeries, false, 13, 6)))
 }
 
-// Sign returns the mark of an outcome for a legend.
+// Sign returns an outcome's mark for a legend.
 func Sign(m Mark) template.HTML {
 	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + Glyph(0, m, false, 7, 7) + `</svg>`)
 }
 
-// tips draws what appears when the pointer is on a point: an invisible disc that reacts to the
-// pointer, and a text next to it that stays inside the picture.
+// tips draws the text that appears when the pointer is on a point. An invisible disc around the
+// point reacts to the pointer. The text stays inside the picture.
 func (f *frame) tips(s *svg, line *Series, height float64) {
 	if line.Plain {
 		return

@@ -12,9 +12,9 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// alone draws a chart of lines that have one point each, because each was measured at a single
-// load. The X axis is the length of the prompts if they differ; otherwise each point has a row of
-// its own. svg is "" if a line has several loads.
+// alone draws a chart of lines that have only one point each, measured at a single load. The X axis
+// is the length of the prompts if they differ; otherwise each point has its own row. svg is "" if a
+// line has several points.
 func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" With %s, by the length of the prompt.", inFlight(lines[0].cases[0]))
@@ -25,8 +25,8 @@ func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, w
 	return "", ""
 }
 
-// dots returns a chart with one row for each line. It is for lines with a single load, because one
-// point makes no line. It returns nil if a line has several loads.
+// dots returns a chart with one row for each line. It is for lines of a single point, which cannot
+// be drawn as lines. It returns nil if a line has more or fewer points.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
 	for i, s := range c.Series {
@@ -43,8 +43,9 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 	return f
 }
 
-// byLength returns a chart over the length of prompts, for lines that were measured at one and the
-// same load. It returns nil if a line has several loads, or if two lines have the same length.
+// byLength returns a chart with the length of prompts on the X axis. All lines must be measured at
+// the same single load. It returns nil if a line has several loads, or if two lines have the same
+// length.
 func byLength(c chart.Chart, lines []track) *chart.Chart {
 	const fewest = 3
 	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},

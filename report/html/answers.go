@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// badAnswers shows the worst answers of each server beside the right ones.
+// badAnswers returns the section with the worst answers of each server, beside the right answers.
 func badAnswers(runs []run) (section, bool) {
 	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
 	for _, r := range runs {
@@ -18,8 +18,8 @@ func badAnswers(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide returns a table of answers, each next to the answer that was expected or that the
-// control gave. It returns nil if there are no answers.
+// sideBySide returns a table of answers. Beside each stands the answer that was expected, or the
+// answer of the control. It returns nil if the list is empty.
 func sideBySide(r run, caption string, list []report.Answer) *table {
 	if len(list) == 0 {
 		return nil
@@ -54,5 +54,5 @@ func sideBySide(r run, caption string, list []report.Answer) *table {
 	return t
 }
 
-// nothingSaid stands for an empty answer.
+// nothingSaid is shown in place of an empty answer.
 const nothingSaid = "(nothing)"

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// comparisons shows each candidate beside its control.
+// comparisons returns the section that shows each candidate beside its control.
 func comparisons(runs []run) (section, bool) {
 	s := section{ID: "comparison", Title: "Comparison with the control",
 		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. The upright mark is the change that the plan tolerates or asks for. Right is always better."}
@@ -37,8 +37,8 @@ func comparisons(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostCompared is the number of levels of a comparison that the page shows open; further levels are
-// folded.
+// mostCompared is the number of levels of a comparison that the page shows at first. The user must
+// unfold further levels.
 const mostCompared = 4
 
 func comparison(r run, c *report.Comparison) []block {
@@ -50,7 +50,7 @@ func comparison(r run, c *report.Comparison) []block {
 	if len(decisions.Rows) > 0 {
 		out = append(out, block{Table: decisions})
 	}
-	// There is one chart for each workload and level.
+	// Each workload and level has one chart.
 	type key struct{ workload, level string }
 	var order []key
 	rows := map[key][]*report.Change{}
@@ -97,7 +97,7 @@ func comparison(r run, c *report.Comparison) []block {
 	return out
 }
 
-// signed formats a change with its sign.
+// signed returns a change as text, with its sign.
 func signed(n report.Number, points bool, unit string) string {
 	if !n.OK {
 		return "–"
@@ -112,7 +112,7 @@ func signed(n report.Number, points bool, unit string) string {
 	return sign + n.Format("ratio")
 }
 
-// better returns the change n with its sign chosen so that a positive value is an improvement.
+// better returns the number n of a change, with a sign such that positive means an improvement.
 func better(x *report.Change, n report.Number) float64 {
 	v := bound(n)
 	if x.Better == "lower" {
@@ -121,7 +121,7 @@ func better(x *report.Change, n report.Number) float64 {
 	return v
 }
 
-// changeMark returns the mark for a change. Only changes for the worse are red.
+// changeMark returns the mark for a change. Only a change for the worse may be red.
 func changeMark(x *report.Change) chart.Mark {
 	switch way := better(x, x.Change); {
 	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
@@ -132,7 +132,7 @@ func changeMark(x *report.Change) chart.Mark {
 	return chart.Unsure
 }
 
-// changeLegend returns a legend for the marks in the rows; marks that no row has are left out.
+// changeLegend returns a legend for those marks that occur in the rows.
 func changeLegend(rows []chart.Change) (out []legend) {
 	for _, l := range []struct {
 		mark chart.Mark
@@ -145,7 +145,7 @@ func changeLegend(rows []chart.Change) (out []legend) {
 	return out
 }
 
-// changeRow returns a change as a named row of a chart.
+// changeRow returns a change as a row of a chart, with the given name.
 func changeRow(x *report.Change, name string) chart.Change {
 	low, high := better(x, x.Low), better(x, x.High)
 	if x.Better == "lower" {
@@ -178,7 +178,7 @@ func changes(r run, workload, level string, list []*report.Change) figure {
 	return f
 }
 
-// changeClass returns the CSS class of a change's verdict.
+// changeClass returns the CSS class for the verdict on a change.
 func changeClass(x *report.Change) string {
 	if x.Outcome == report.Error {
 		return "error"
@@ -186,7 +186,7 @@ func changeClass(x *report.Change) string {
 	return map[chart.Mark]string{chart.Pass: "pass", chart.Fail: "fail", chart.Unsure: "unsure"}[changeMark(x)]
 }
 
-// overall shows a comparison in one picture: one metric, a row for each workload.
+// overall returns a picture of a whole comparison: one metric, with a row for each workload.
 func overall(r run, c *report.Comparison) (figure, bool) {
 	for _, name := range []string{"throughput", "e2e", "ttft", "speed"} {
 		forest := chart.Forest{Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
@@ -211,7 +211,7 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 	return figure{}, false
 }
 
-// overlaid draws the distributions of both sides over each other.
+// overlaid draws the distributions of control and candidate in one picture.
 func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool) {
 	both := track{r: r, workload: workload}
 	var names []string

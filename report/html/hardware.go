@@ -6,11 +6,11 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// hardware shows what the servers ran on, as far as they and the machine reported it.
+// hardware returns the section on what the servers ran on, as far as it was reported.
 func hardware(runs []run) (section, bool) {
 	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
-		return s, false // a page with several runs has a table of what differs, which includes the hardware
+		return s, false // a page with several runs has a table of differences, which includes the hardware
 	}
 	r := runs[0]
 	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
@@ -35,7 +35,7 @@ func hardware(runs []run) (section, bool) {
 	return s, len(t.Rows) > 0
 }
 
-// factOf returns the first of the given facts that a server has; "" if it has none.
+// factOf returns the server's value for the first of the keys that has one; "" if none has.
 func factOf(s *report.Server, keys ...string) string {
 	for _, key := range keys {
 		for _, p := range s.Fingerprint {
@@ -47,8 +47,8 @@ func factOf(s *report.Server, keys ...string) string {
 	return ""
 }
 
-// caches shows the share of prompt tokens that came from a prefix cache. The section is absent if
-// all prompts begin differently.
+// caches returns the section about the share of prompt tokens that came from a prefix cache. There
+// is no section if all prompts begin differently.
 func caches(runs []run) (section, bool) {
 	s := section{ID: "caching", Title: "Caching", Lead: "The share of the prompts' tokens that came from a prefix cache. The server does not process these tokens again, so the first token comes sooner."}
 	var curves []curve

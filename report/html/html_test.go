@@ -19,9 +19,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// recorded reads a document that the tests of package report keep. "pass" is a small
-// one without problems. "rich" has everything that a run may contain, including
-// hostile text.
+// recorded reads a document from the tests of package report. "pass" is small and has no problems.
+// "rich" has everything that a run may contain, including hostile text.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -45,7 +44,7 @@ func render(t testing.TB, docs ...*report.Document) string {
 	return b.String()
 }
 
-// Heads of tables begin with a capital letter, except symbols and names.
+// The head of a table's column begins with a capital letter, unless it is a symbol or a name.
 func TestHeads(t *testing.T) {
 	heads := regexp.MustCompile(`<th scope="col">(.*?)</th>`)
 	n := 0
@@ -64,8 +63,8 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// The page loads nothing. It has no script, no style attribute (its own policy would
-// block it), and no addresses but its own anchors.
+// The page loads nothing. It has no script, no style attribute (its own policy would block it), and
+// no links except to its own anchors.
 func TestSelfContained(t *testing.T) {
 	for _, docs := range [][]*report.Document{{recorded(t, "pass")}, {recorded(t, "rich")}, {recorded(t, "pass"), recorded(t, "rich")}} {
 		out := render(t, docs...)
@@ -92,10 +91,10 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// hostile is put in every place where a document has foreign text.
+// hostile is a dangerous text. The tests put it wherever a document may have text from outside.
 const hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{.}}</style>--><!--</title>&lt;\x00\u202e`${x}`\r\n::error::x"
 
-// poison replaces every string in v with a hostile text.
+// poison replaces every string in v by the string with.
 func poison(v reflect.Value, with string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -118,7 +117,7 @@ func poison(v reflect.Value, with string) {
 	}
 }
 
-// The tags and attributes that the page uses: no script, no style attribute, no
+// These are the only tags and attributes that the page uses: no script, no style attribute, no
 // handler.
 var (
 	tags = wordSet(`!DOCTYPE html head meta title style body a header footer div nav ul li main section strong span b p h1 h2 h3 dl dt dd
@@ -135,8 +134,8 @@ func wordSet(s string) map[string]bool {
 	return m
 }
 
-// harmless returns an error if text from a document became a part of the page. It finds tags and
-// attributes that the page does not use, values without quotes, and invisible characters.
+// harmless returns an error if text of a document became a part of the page's HTML. It looks for
+// tags and attributes that the page does not use, values without quotes, and invisible characters.
 func harmless(out string) error {
 	if i := strings.IndexAny(out, "\x00\x1b\u202e"); i >= 0 {
 		return fmt.Errorf("a control character came through near %q", out[max(i-40, 0):i])
@@ -155,8 +154,7 @@ func harmless(out string) error {
 	}
 }
 
-// tagLength returns the length of a tag after its "<"; 0 if the page does not use
-// that tag.
+// tagLength returns the length of a tag after its "<", or 0 if the page does not use such a tag.
 func tagLength(s string) int {
 	word := func(i int) int {
 		for i < len(s) && (s[i] == '-' || s[i] == '!' || s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z') {
@@ -205,8 +203,8 @@ func TestHostileText(t *testing.T) {
 		if err := harmless(render(t, d)); err != nil {
 			t.Errorf("%s, every string hostile: %v", name, err)
 		}
-		// The first pages made every string hostile. Here only names are hostile: levels keep their
-		// kinds and metrics their names, so that the charts are drawn too.
+		// Only names are hostile in this page. Levels keep their kinds, and metrics their names, so
+		// that the charts are drawn too.
 		d = recorded(t, name)
 		for i := range d.Cases {
 			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
@@ -246,7 +244,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// The page must be safe for any numbers in a document, because a document may come from anyone.
+// No number in a document may break the page, because anybody may have written the document.
 func FuzzNumbers(f *testing.F) {
 	f.Add(0.0, 1.0, 1, 2)
 	f.Add(math.Inf(1), math.MaxFloat64, 0, -1)
@@ -285,8 +283,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// The pages of the recorded documents avoid mistakes that are known from published benchmark
-// reports.
+// The pages of the recorded documents must not repeat mistakes of published benchmark reports.
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)
@@ -295,8 +292,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
-		// The page's peak must be the highest measured value, and its range of loads must cover all
-		// cases.
+		// The peak on the page must be the highest measured value. The range of loads must cover
+		// all cases.
 		peak, low, high := 0.0, math.MaxInt, 0
 		for i := range d.Cases {
 			c := &d.Cases[i]
@@ -318,21 +315,20 @@ func TestPageKeepsItsWord(t *testing.T) {
 		if !strings.Contains(plain, want) {
 			t.Errorf("%s: the loads are not said to be %s", name, want)
 		}
-		// The page must not call requests "users". A number of users may appear only as a range or
-		// with ≈.
+		// The page must not call requests "users". A number of users must be a range, or begin with
+		// ≈.
 		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
 			if regexp.MustCompile(`\d+ users\b`).MatchString(m) && !regexp.MustCompile(`(\d+ to \d+|≈).* users`).MatchString(m) {
 				t.Errorf("%s: requests are called users: %q", name, m)
 			}
 		}
-		// Figures in tables of numbers have a unit, unless the head of the column
-		// names it.
+		// Every number in a table cell has a unit, unless the head of its column names the unit.
 		for _, m := range regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(out, -1) {
 			if regexp.MustCompile(`^\d+\.\d+$`).MatchString(m[1]) {
 				t.Errorf("%s: %q has no unit", name, m[1])
 			}
 		}
-		// Every metric that is drawn is defined exactly once.
+		// Every definition that the page links to is there exactly once.
 		for _, m := range regexp.MustCompile(`href="#(def-[^"]+)"`).FindAllStringSubmatch(out, -1) {
 			if n := strings.Count(out, `id="`+m[1]+`"`); n != 1 {
 				t.Errorf("%s: %s is defined %d times", name, m[1], n)
@@ -342,8 +338,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 }
 
 func TestNearness(t *testing.T) {
-	// A value of 9.4 s is 6 % below a limit of 10 s. That is "within", not "well within", which a
-	// published report called it.
+	// 9.4 s is 6 % below the limit of 10 s. The report says "within", not "well within".
 	for _, tt := range []struct {
 		op       string
 		v, limit float64
@@ -360,7 +355,7 @@ func TestNearness(t *testing.T) {
 	}
 }
 
-// A section without data is absent.
+// A section without data is not on the page.
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
 	for _, id := range []string{"burst", "rates", "arrivals", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
@@ -380,8 +375,7 @@ func TestAbsentSections(t *testing.T) {
 	}
 }
 
-// Rates are drawn with the plan's limit, and with the largest rate as a vertical
-// line.
+// The charts of a rate show the plan's limit, and the largest rate as a vertical line.
 func TestRates(t *testing.T) {
 	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section class="numbered" id="rates"`)
 	part, _, _ = strings.Cut(part, "</section>")
@@ -392,8 +386,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A workload with an open loop has charts over time. They are in the section of its use case. All
-// stages of a load make one line. Each chart has a caption of its own.
+// A workload with an open loop has charts over time in the section of its use case. All stages of a
+// load share one line. Each chart has its own caption.
 func TestOverTime(t *testing.T) {
 	d := recorded(t, "rich")
 	part := func(page, id string) string {
@@ -417,8 +411,7 @@ func TestOverTime(t *testing.T) {
 	}
 }
 
-// large returns a document of 200 levels of 5000 requests each, as results.json keeps
-// them.
+// large returns a document of 200 levels of 5000 requests each, as it is in results.json.
 func large(t testing.TB) *report.Document {
 	d := recorded(t, "rich")
 	c, v := d.Cases[1], d.Verdicts[6]
@@ -449,8 +442,8 @@ func BenchmarkWrite200Levels(b *testing.B) {
 	}
 }
 
-// A comparison shows its tolerance and the differences between the servers. HTML in the texts of a
-// server is escaped.
+// A comparison shows its tolerance and the differences between the servers. HTML in the servers'
+// texts is escaped.
 func TestComparison(t *testing.T) {
 	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
 	d := recorded(t, "pass")
@@ -484,7 +477,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// If a threshold is required at one level and only warns at other levels, the rules show it once.
+// If a threshold is required at one level and only warns at others, the page's rules show it once.
 func TestRules(t *testing.T) {
 	bound := func(text, severity string) report.Bound {
 		return report.Bound{Threshold: report.Threshold{Metric: "e2e", Text: text}, Severity: severity}
@@ -504,8 +497,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// If a plan has no thresholds, use cases have no sections of their own. The sections would only say
-// that nothing is required.
+// If a plan has no thresholds, its use cases get no sections. They would only say that nothing is
+// required.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {
@@ -520,7 +513,7 @@ func TestNoUseCaseIsAsked(t *testing.T) {
 	}
 }
 
-// The first page can be rendered alone. It contains the plan's own words, escaped.
+// Brief renders only the first page. It contains texts of the plan, and escapes them.
 func TestBrief(t *testing.T) {
 	d := recorded(t, "pass")
 	d.Plan.Cover = &report.Cover{Title: "Chat " + hostile, Subtitle: hostile, Organization: hostile, Notes: []string{hostile},
@@ -548,8 +541,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// A wrong answer is shown next to the expected answer and the control's answer. HTML in the answers
-// is escaped.
+// A wrong answer stands beside the expected answer and the control's answer. HTML in the answers is
+// escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
 	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,

@@ -1,4 +1,5 @@
-// Package inventory shows what a traffic file contains, as text and as a page that loads nothing.
+// Package inventory shows what a traffic file contains, as text or as an HTML page. The page loads
+// no other files.
 package inventory
 
 import (
@@ -15,31 +16,30 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Inventory is what a file contains. All of its text may be foreign.
+// Inventory is what a traffic file contains. All its texts may come from outside.
 type Inventory struct {
 	Title string // the file and its format
 	Facts []Fact // in order
-	// Rates are requests per second in equal intervals of Step seconds; nil if the file has
-	// no times.
+	// Rates are the requests per second in intervals of Step seconds; nil if the file has no times.
 	Rates   []float64
 	Step    float64
 	Lengths []Lengths
 	Notes   []string
 }
 
-// Fact is a line of the inventory, such as "sessions: 120, of 3.4 rows".
+// Fact is one line of the inventory: a name and a value.
 type Fact struct{ Name, Value string }
 
-// Lengths are the lengths of one kind, in ascending order.
+// Lengths holds all lengths of one kind, in ascending order.
 type Lengths struct {
-	Name   string // "prompt", with the unit: "prompt, tokens"
+	Name   string // what is measured, and the unit, such as "prompt, tokens"
 	Values []float64
 }
 
-// Columns of the table of lengths.
+// columns lists the columns of the table of lengths.
 var columns = []string{"mean", "p5", "p50", "p95", "p99", "max"}
 
-// cells returns the figures in the table of lengths.
+// cells returns one row of the table of lengths, in the order of columns.
 func (l Lengths) cells() []string {
 	values := slices.Sorted(slices.Values(l.Values))
 	if len(values) == 0 {
@@ -57,15 +57,15 @@ func (l Lengths) cells() []string {
 	return out
 }
 
-// barWidth is the width of the longest bar in the text, in character cells.
+// barWidth is the width of the longest bar in the text, in characters.
 const barWidth = 40
 
-// mostBars bounds the bars in the text. If there are more, neighbouring intervals are
+// mostBars is the largest number of bars in the text. If a file has more intervals, neighbours are
 // merged.
 const mostBars = 20
 
-// bars returns at most mostBars intervals of the file: the start of each interval, and its requests
-// per second.
+// bars divides the duration of the file into at most mostBars intervals. It returns the start of
+// each, in seconds, and its requests per second.
 func (v *Inventory) bars() (begins, rates []float64) {
 	each := (len(v.Rates) + mostBars - 1) / mostBars
 	for i := 0; i < len(v.Rates); i += each {
@@ -124,7 +124,7 @@ var source string
 
 var page = template.Must(template.New("page").Parse(source))
 
-// HTML writes the inventory as a page.
+// HTML writes the inventory as an HTML page.
 func (v *Inventory) HTML(w io.Writer) error {
 	type row struct {
 		Name  string
@@ -149,20 +149,20 @@ func (v *Inventory) HTML(w io.Writer) error {
 	return page.Execute(w, p)
 }
 
-// chart draws requests over time.
+// chart draws the number of requests per second over time.
 func (v *Inventory) chart() template.HTML {
 	s := chart.Series{Name: "requests a second", Steps: true, Plain: true}
 	for i, r := range v.Rates {
 		s.Points = append(s.Points, chart.Point{X: float64(i) * v.Step, Y: r, Low: math.NaN(), High: math.NaN()})
 	}
-	if n := len(v.Rates); n > 0 { // the line of a step chart ends where the last interval ends
+	if n := len(v.Rates); n > 0 { // the line of a step chart must reach the end of the last interval
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
 	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
 	return c.SVG()
 }
 
-// chart draws the share of lengths up to each length.
+// chart draws a curve: for each length, the share of all lengths up to it.
 func (l Lengths) chart() template.HTML {
 	values := slices.Sorted(slices.Values(l.Values))
 	s := chart.Series{Name: l.Name, Steps: true, Plain: true}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The lengths 1, 2, 3 and 4 tokens have the mean 2.5 (shown as 3), the p50 2 and the p95 4. Control
+// Lengths of 1, 2, 3 and 4 tokens have the mean 2.5 (shown as 3), the p50 2 and the p95 4. Control
 // characters and HTML in the texts are escaped.
 func TestInventory(t *testing.T) {
 	v := &Inventory{
@@ -45,7 +45,7 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// A file without times and lengths has no chart.
+// The inventory of a file without times and lengths has no chart.
 func TestEmpty(t *testing.T) {
 	var b strings.Builder
 	if err := (&Inventory{Title: "a"}).HTML(&b); err != nil || strings.Contains(b.String(), "<svg") {

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Mornings writes one line for each night that changed the verdict, and one for each pin: what a
-// team saw in the morning.
+// Mornings writes what a team saw in the mornings: one line for each night that changed the
+// verdict, and one for each pin.
 func Mornings(w io.Writer, h metric.History) error {
 	out := bufio.NewWriter(w)
 	line := func(day, said string) { fmt.Fprintln(out, text.Inert(text.Line(day+"  "+said))) }

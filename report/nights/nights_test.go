@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fixture returns the history of 40 nights. From night 31 on, after an upgrade of the engine, TTFT
-// is 10 % higher; the speed is unchanged. One workload begins in night 36.
+// fixture returns the history of 40 nights. From night 31 on TTFT is 10 % higher, after an upgrade
+// of the engine, and the speed is unchanged. One workload begins in night 36.
 func fixture() judged.Result {
 	var h metric.History
 	for i := range 40 {
@@ -101,7 +101,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// A series that improved has a green square and a green line, and nothing red.
+// The page of a series that improved has a green square and a green line, and nothing red.
 func TestBetterIsNeverRed(t *testing.T) {
 	var h metric.History
 	for i := range 40 {
@@ -126,7 +126,7 @@ func TestBetterIsNeverRed(t *testing.T) {
 	}
 }
 
-// The first word of the last line is the outcome.
+// The last line begins with the outcome.
 func TestLastLine(t *testing.T) {
 	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}
 	for want, n := range map[string]judged.Result{

@@ -8,41 +8,41 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Forecast lists the parts of a run, with what is known beforehand about their durations. It
-// estimates the duration of the run and, during the run, the remaining time.
+// Forecast lists the parts of a run, and what is known about their durations. It estimates the
+// duration of the run before it starts, and the remaining time during the run.
 type Forecast struct {
 	Parts []Part
-	Rest  time.Duration // duration outside the parts, such as warm-up and teardown; 0 if unknown
+	Rest  time.Duration // expected time outside the parts, such as warm-up and teardown; 0 if unknown
 }
 
-// Part is a kind of work that a run repeats: the starts of a server, the visits of a level, or a
-// capacity search.
+// Part is a kind of work that a run may repeat: starting a server, measuring a level, or a capacity
+// search.
 type Part struct {
 	Server   string
-	Workload string // "" for starts of the server
-	Level    string // "" for a capacity search
-	Times    int    // how often the part runs: once, or in a comparison once per leg
-	// Took is the duration of one repetition in earlier runs. Known is false if there were no
-	// earlier runs.
+	Workload string // address or name of the workload; "" for starts of the server
+	Level    string // name of the level; "" for a capacity search
+	Times    int    // how often the part runs: once, or once per leg of a comparison
+	// Took is the duration of one repetition in earlier runs. Known is false if the duration is
+	// unknown.
 	Took  time.Duration
 	Known bool
-	// Size is the work of one repetition. All levels use the same unit, so that the duration of one
-	// level gives an estimate for all others. 0 means that the work is not known, and all levels
-	// are expected to take equally long.
+	// Size is the amount of work in one repetition, in one unit for all levels. So the known
+	// duration of one level gives an estimate for other levels. 0 means that the work is not known;
+	// all levels then count as equally long.
 	Size float64
-	// Beside is set if this part always runs together with a second part of the same kind.
+	// Beside is set if a second part of the same kind always runs at the same time.
 	Beside bool
 
-	skipped bool // set if no more repetitions of the part will run
+	skipped bool // no more repetitions of the part will run
 	done    int
-	spent   time.Duration // time of the repetitions that are over
+	spent   time.Duration // total time of the finished repetitions
 	going   bool
-	since   time.Duration // the time at which the current repetition began
-	rest    time.Duration // remaining time of the current repetition, by its own pace; 0 if unknown
+	since   time.Duration // time at which the current repetition began
+	rest    time.Duration // remaining time of the current repetition, by its progress; 0 if unknown
 }
 
-// Total returns the expected duration of the run before it starts. It counts only parts of known
-// duration; unknown is the number of all other parts.
+// Total returns the expected duration of the run before it starts. It adds up the parts of known
+// duration; unknown is the number of parts of unknown duration.
 func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	sum = f.Rest
 	for i := range f.Parts {
@@ -55,8 +55,8 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	return sum, unknown
 }
 
-// alone returns how much a part adds to the duration of the run. This is the part's duration d, or
-// half of it if a second part runs at the same time.
+// alone returns by how much a part prolongs the run: its duration d, or half of it if a second part
+// runs at the same time.
 func (p *Part) alone(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2
@@ -68,8 +68,8 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count returns how many runs of parts of one kind there are in all, and how many of these runs are
-// over. A part that runs several times counts several times.
+// count returns how often parts of one kind run in total, and how many of these runs are over. kind
+// reports whether a part is of that kind.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
@@ -79,7 +79,7 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	return done, all
 }
 
-// part returns the part for a server, a workload and a level; nil if the forecast has no such part.
+// part returns the part of the forecast for a server, a workload and a level; nil if there is none.
 func (f *Forecast) part(server, workload, level string) *Part {
 	i := slices.IndexFunc(f.Parts, func(p Part) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)
@@ -90,7 +90,7 @@ func (f *Forecast) part(server, workload, level string) *Part {
 	return &f.Parts[i]
 }
 
-// begin, end and skip record the progress of a part. They do nothing on nil.
+// begin, end and skip record the progress of a part. If the part is nil, they do nothing.
 func (p *Part) begin(now time.Duration) {
 	if p != nil && !p.going {
 		p.going, p.since, p.rest = true, now, 0
@@ -109,8 +109,8 @@ func (p *Part) skip() {
 	}
 }
 
-// seen returns the total duration of the part's repetitions so far, and their number. It includes
-// the running repetition if its remaining time can be estimated.
+// seen returns the total duration and the number of the part's repetitions so far. The running one
+// is included if its remaining time can be estimated.
 func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1
@@ -118,8 +118,8 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	return p.spent, p.done
 }
 
-// each estimates the duration of one repetition of a part. It uses the repetitions of this run, or
-// else an earlier run, or else similar parts of this run.
+// each estimates the duration of one repetition of a part. It uses the part's repetitions in this
+// run, or else in an earlier run, or else similar parts in this run.
 func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true
@@ -154,8 +154,8 @@ func (p *Part) size() float64 {
 }
 
 // left returns the remaining time of a run that began at the time began. It leaves out capacity
-// searches of unknown duration; searches is their number. ok is false if the duration of a start or
-// a level that still has to run is unknown.
+// searches of unknown duration; searches is their number. ok is false if another remaining part has
+// an unknown duration.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -179,16 +179,16 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 			return 0, 0, false
 		}
 	}
-	// For each start of a server, some time is spent outside of the parts. In this time tokgate
-	// learns how the server counts tokens, and later stops the server.
+	// A run also spends time outside its parts, about equally much for each start of a server.
+	// tokgate then learns how the server counts tokens, and later stops the server.
 	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
 	return left + f.Rest, searches, true
 }
 
-// remaining describes how far the run is: "2 of 16 starts", "3 of 34 levels", "ETA 12m30s". It
-// returns nothing for a run of one level.
+// remaining describes the progress of the run, such as "2 of 16 starts", "3 of 34 levels" and "ETA
+// 12m30s". It returns nil for a run of fewer than two levels.
 func (d *Display) remaining() []string {
 	f := &d.opt.Forecast
 	done, all := f.count((*Part).isLevel)
@@ -216,7 +216,7 @@ func (d *Display) runETA() string {
 	for _, l := range d.levels {
 		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
 			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
-				p.rest = 1 // almost 0: all requests of the level have ended
+				p.rest = 1 // almost 0, because all requests of the level have ended
 			}
 		}
 	}

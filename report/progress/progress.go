@@ -1,6 +1,6 @@
-// Package progress shows a run while it happens: on a terminal as a small block that
-// is repainted, elsewhere as a few plain lines. It observes the run. It reads no
-// clock: a function gives it the time, and the caller calls Tick.
+// Package progress shows a run while it happens. On a terminal it repaints a few lines in place;
+// elsewhere it writes a few plain lines. It reads no clock: a function gives it the time, and the
+// caller calls Tick.
 package progress
 
 import (
@@ -17,91 +17,91 @@ import (
 
 // Options configure a Display.
 type Options struct {
-	TTY   bool // repaint a block (see Repaint); false for plain lines
+	TTY   bool // repaint the display in place (see Repaint); false: write plain lines
 	Quiet bool // draw nothing at all
-	Color bool // of the block (see ColorMode)
+	Color bool // colour the display (see ColorMode)
 	// Width returns the width of the terminal in columns. It is called before each paint. If it is
-	// nil or its result is not positive, the width is 80. Plain lines are not cut to the width.
+	// nil or returns no positive number, the width is 80. Plain lines may be wider.
 	Width func() int
-	// Now returns the time on a monotonic clock with any origin. It must be set.
+	// Now returns the time by a monotonic clock with any origin. It is required.
 	Now func() time.Duration
-	// Simulated returns the virtual time that a simulated run shows; nil if the run is real. Now
-	// still determines when to paint, and how long the user has to wait.
+	// Simulated returns the time to show in a simulated run, in virtual time; nil if the run is
+	// real. Repainting always follows Now.
 	Simulated func() time.Duration
-	// Forecast lists the parts of the run. Without parts nothing is known.
+	// Forecast is the expected course of the run. If it has no parts, no time left is shown.
 	Forecast Forecast
-	// Fold returns the lines that fold the phases of a run in a plain log. It is called with the
-	// title of a phase when the phase begins, and with "" after the last phase. nil if the log has
-	// no folding.
+	// Fold returns the lines that fold a phase of the run in a plain log. It is called with the
+	// title of each phase when the phase begins, and with "" at the end. It is nil if the log
+	// cannot fold.
 	Fold func(title string) string
 }
 
 const (
 	// paintEvery is the shortest time between two repaints of the display.
 	paintEvery = 100 * time.Millisecond
-	// lineEvery is the shortest time between two plain lines about the progress of a level.
+	// lineEvery is the shortest time between two plain lines about the progress of the same level.
 	lineEvery = 30 * time.Second
-	// stateEvery is the shortest time between two plain lines about a starting server. It is needed
-	// because the server's log may change every millisecond.
+	// stateEvery is the shortest time between two plain lines about the state of a starting server.
+	// The server's log may change every millisecond.
 	stateEvery = 10 * time.Second
-	// window is the number of last requests that the displayed statistics cover.
+	// window is the number of latest requests on which the displayed statistics are based.
 	window = 1000
 )
 
-// Display observes a run and draws it. Its methods make it an exec.Observer. It is safe for
-// concurrent use. No method returns an error; if something cannot be drawn, it is lost.
+// Display draws the progress of a run. It implements exec.Observer. It is safe for concurrent use.
+// No method returns an error: what cannot be drawn is lost.
 type Display struct {
 	out io.Writer
 	opt Options
 
 	mu       sync.Mutex
-	started  time.Duration // time at which the run began, on its own clock
+	started  time.Duration // start of the run, on the run's own clock
 	begun    time.Duration // by Now
-	servers  []*server     // starting servers, in the order of their first messages
+	servers  []*server     // starting servers, by the time of their first message
 	index    int           // of the level, 1-based
-	levels   []*level      // running levels, at most two at the same time
-	answers  []*answers    // answers in progress besides measured requests, in a comparison
-	painted  []int         // widths of the block's lines on the screen
+	levels   []*level      // running levels; at most two
+	answers  []*answers    // answers that a comparison needs besides measured requests
+	painted  []int         // widths of the lines that the display has on the screen
 	lastTime time.Duration
-	phase    string // the phase of the run whose lines are folded; "" if none is
-	skipped  string // reason of the last skipped level
+	phase    string // phase of the run whose lines are folded at present; "" if none are
+	skipped  string // reason why the last skipped level was skipped
 	hidden   bool   // the cursor
 	closed   bool
 }
 
 type server struct {
 	address, state string
-	since          time.Duration // time of the server's first message
-	said           string        // state in the last plain line about the server
+	since          time.Duration // time at which the server first sent a message
+	said           string        // state of the server in the last plain line
 	saidAt         time.Duration
-	known          bool // a plain line was written
+	known          bool // a plain line about the server was written
 }
 
-// level is a level that is running.
+// level is a level that is being measured.
 type level struct {
 	server, workload, name string
-	reported               [3]string // server, workload and name as reported; may hold escapes
+	reported               [3]string // server, workload and name before escapes were removed
 	index                  int       // of the level, 1-based
-	probe                  string    // the purpose of a capacity search's probe; "" for a level of the plan
+	probe                  string    // purpose of the probe, if a capacity search measures the level; else ""
 	due, done, failed      int
 	inFlight               int
 	rounds                 int
-	warming                bool // no measured request of the round has started yet
+	warming                bool // no measured request of the round has been sent yet
 	since                  time.Duration
-	measuring              time.Duration // time at which the first measured request started
+	measuring              time.Duration // time at which the first measured request was sent
 	measured               bool          // one has
 	expected               time.Duration
 	ttft                   ring
-	tokens, took           ring // of each stream after its first chunk: tokens, and their time
+	tokens, took           ring // for each stream after its first chunk: number of tokens, and seconds
 	lastLine               time.Duration
 }
 
-// New returns a display on out. Nothing is drawn before the run starts.
+// New returns a display that writes to out. It draws nothing before the run starts.
 func New(out io.Writer, opt Options) *Display {
 	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
 }
 
-// time returns the current time on the run's clock, which is virtual if the run is simulated.
+// time returns the present time on the run's clock, which is virtual in a simulated run.
 func (d *Display) time() time.Duration {
 	if d.opt.Simulated != nil {
 		return d.opt.Simulated()
@@ -109,8 +109,8 @@ func (d *Display) time() time.Duration {
 	return d.opt.Now()
 }
 
-// faster describes how much faster than real time a simulated run is; "" if the run
-// is real or has not begun.
+// faster says how much faster than real time a simulated run is. It returns "" if the run is real
+// or has not begun.
 func (d *Display) faster() string {
 	wall, run := d.opt.Now()-d.begun, d.time()-d.started
 	if d.opt.Simulated == nil || wall <= 0 || run <= wall {
@@ -124,8 +124,8 @@ func (d *Display) faster() string {
 	return fmt.Sprintf("%.*f times as fast as in real time", digits, factor)
 }
 
-// Tick draws what changed since the last call. The caller calls it about ten times a second during
-// the run, so that the display moves even if nothing happens. More calls do no harm.
+// Tick redraws the parts of the display that changed since the last call. Call it about ten times a
+// second during the run, so that clocks advance; more calls do no harm.
 func (d *Display) Tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,8 +155,8 @@ func (d *Display) tick() {
 	d.sayAnswers(now)
 }
 
-// Close removes the block and shows the cursor again. It may be called several times
-// and on every path.
+// Close removes the display from the screen and shows the cursor again. It may be called several
+// times.
 func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,7 +174,7 @@ func (d *Display) Close() {
 	d.closed = true
 }
 
-// RunStarted reports that the run begins.
+// RunStarted shows that the run begins.
 func (d *Display) RunStarted(r *metric.Run) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -195,7 +195,7 @@ func (d *Display) RunStarted(r *metric.Run) error {
 	return nil
 }
 
-// ServerStarting reports what a server that is not ready is waiting for.
+// ServerStarting shows what a starting server is waiting for.
 func (d *Display) ServerStarting(address, state string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,8 +213,8 @@ func (d *Display) ServerStarting(address, state string) {
 	d.tick()
 }
 
-// sayState writes a plain line about the state of a server. It writes nothing if the state is
-// unchanged, or if the last line about the server is less than stateEvery old.
+// sayState writes a plain line about the state of a server. It writes nothing if the state is the
+// same, or if the last line about the server is younger than stateEvery.
 func (d *Display) sayState(s *server) {
 	now := d.opt.Now()
 	if s.state == s.said && s.known || s.known && now-s.saidAt < stateEvery {
@@ -224,7 +224,7 @@ func (d *Display) sayState(s *server) {
 	d.say("server " + s.address + ": " + s.state)
 }
 
-// ServerReady reports that a server answers.
+// ServerReady shows that a server answers.
 func (d *Display) ServerReady(s *metric.ServerRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -239,14 +239,13 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	return nil
 }
 
-// ServerDone reports that a server has ended. If the server could not be measured, it reports the
-// error.
+// ServerDone shows that a server has ended, or the error why it could not be measured.
 func (d *Display) ServerDone(s *metric.ServerRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(s.Address)
 	if s.Error != "" {
-		d.fold("") // write the error outside of folded lines, so that it is visible
+		d.fold("") // a folded error would not be visible
 		d.say("server " + s.Address + ": error: " + s.Error)
 		return nil
 	}
@@ -259,12 +258,12 @@ func (d *Display) forget(address string) {
 	d.servers = slices.DeleteFunc(d.servers, func(s *server) bool { return s.address == address })
 }
 
-// LevelStarted reports that a level begins.
+// LevelStarted shows that a level begins.
 func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opt.Now()
-	// Remove the line about the server's preparations before this level, if there is one.
+	// Before this level, a line may have shown the server's preparations. Remove it.
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++
@@ -277,7 +276,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		index:    d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		started.expected = 0 // unknown, because it is virtual time and the ETA is real time
+		started.expected = 0 // no expected duration: it is virtual time, but the display shows real time
 	}
 	if l.Probe != nil {
 		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
@@ -298,7 +297,8 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	return nil
 }
 
-// running returns the running level with the given server, workload and name; nil if there is none.
+// running returns the level that is being measured, with the given server, workload and name; nil
+// if there is none.
 func (d *Display) running(server, workload, name string) *level {
 	i := slices.IndexFunc(d.levels, func(l *level) bool { return l.reported == [3]string{server, workload, name} })
 	if i < 0 {
@@ -307,8 +307,8 @@ func (d *Display) running(server, workload, name string) *level {
 	return d.levels[i]
 }
 
-// RequestStarted counts a request that starts. For every request, RequestStarted and SampleDone are
-// each called once.
+// RequestStarted counts the start of a request. It is called once for every request, and SampleDone
+// is called once later.
 func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -364,10 +364,10 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 	return nil
 }
 
-// LevelDone reports the result of a level, or that it was not run.
+// LevelDone shows the result of a level, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
 	if m.Of != "" {
-		return nil // this level is a part of a mix, and the mix is reported as a whole
+		return nil // the level belongs to a part of a mix; only the whole mix is shown
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -406,7 +406,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 	return nil
 }
 
-// CapacityDone reports that a search is over.
+// CapacityDone shows that a capacity search is over.
 func (d *Display) CapacityDone(c *metric.Capacity) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -429,14 +429,15 @@ func (d *Display) RunDone(r *metric.Run) error {
 	return nil
 }
 
-// Say writes one line that stays above the block.
+// Say writes one line above the display. The line stays.
 func (d *Display) Say(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.say(line)
 }
 
-// say writes one line that stays on the screen. In plain mode all foreign text is written by say.
+// say writes one line that stays on the screen. In plain mode, every text from outside goes through
+// it.
 func (d *Display) say(line string) {
 	if d.closed {
 		return
@@ -447,8 +448,8 @@ func (d *Display) say(line string) {
 		io.WriteString(d.out, stamp+"  "+line+"\n")
 		return
 	}
-	// Separate the time from the line by two spaces, because a terminal may break a line in the
-	// middle of a word.
+	// Two spaces separate the time from the line, because a terminal may break a line in the middle
+	// of a word.
 	stamp += "  "
 	above := stamp
 	for i, part := range text.Wrap(line, max(d.width()-text.Width(stamp), 20)) {
@@ -460,8 +461,8 @@ func (d *Display) say(line string) {
 	d.paint(above)
 }
 
-// fold begins a phase of the run, and ends the phase before it. With "" it only ends the last
-// phase.
+// fold ends the current phase of the run and begins a phase with the given title. If title is "",
+// it begins no phase.
 func (d *Display) fold(title string) {
 	if d.opt.Fold == nil || d.opt.TTY || d.closed || title == d.phase {
 		return

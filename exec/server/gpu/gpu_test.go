@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Four GPUs as nvidia-smi 570 prints them. The second is busy; the last reports few
-// values.
+// fourGPUs is the output of nvidia-smi 570 for four GPUs. The second is busy, and the last reports
+// few values.
 const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
 1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
 2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00, Enabled, Disabled, Enabled
@@ -75,7 +75,7 @@ func TestParseAMD(t *testing.T) {
 	}
 }
 
-// FuzzSMI: the output of the tools is either read or refused.
+// FuzzSMI: any output of the GPU tools is either parsed or an error.
 func FuzzSMI(f *testing.F) {
 	f.Add(fourGPUs)
 	f.Add(`[{"gpu": 0, "asic": [], "vram": {"size": 1}}]`)
@@ -115,13 +115,13 @@ func TestRestrict(t *testing.T) {
 		{all, "2,0", "2,0"}, // in its order
 		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
-		{all, "GPU-2222", "2"}, // the beginning of a UUID is enough
-		{all, "0,7,1", "0"},    // CUDA ignores all GPUs after an unknown name
+		{all, "GPU-2222", "2"}, // the first digits of a UUID suffice
+		{all, "0,7,1", "0"},    // after an unknown name, CUDA ignores all further GPUs
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
-		{all, "MIG-1234", "MIG-1234"}, // a MIG part, which no list contains
-		{nil, "0,1", "0,1"},           // no tool lists GPUs, so these names are used
+		{all, "MIG-1234", "MIG-1234"}, // no list contains a MIG instance
+		{nil, "0,1", "0,1"},           // no tool lists GPUs, so the names are used as they are
 		{nil, "x", "x"},
 	} {
 		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {
@@ -134,7 +134,7 @@ func process(g *plan.GPUs) *plan.Server {
 	return &plan.Server{Name: "s", Process: &plan.Process{GPUs: g}}
 }
 
-// Choose returns how many GPUs a server takes, and the GPUs to choose from, best first.
+// Choose returns how many GPUs a server gets, and from which GPUs to choose them, best first.
 func TestChoose(t *testing.T) {
 	four := smi(t)
 	none := Inventory{Why: "this machine has none"}

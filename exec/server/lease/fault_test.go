@@ -9,15 +9,15 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A call to the disk may fail at once, or in the middle of a write. The next run must still find a
-// server as it was last noted. If a run cannot read a note, it reports that and keeps the note.
+// A call to the disk may fail at once, or in the middle of a write. The next run must still read
+// the last whole note about the server. If it cannot read a note, it says so and keeps the note.
 func TestDiskFaults(t *testing.T) {
 	before := Server{Holder: Holder{Run: "run-1", Plan: "a plan with a longer name than that which follows.hcl"}, Mark: "run-1/s", Port: 8000}
 	after := before
 	after.Plan, after.Group, after.Start = "p", 4711, "boot/1"
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // ends when a pass makes fewer calls than at, so that no call of it fails
+		for calls >= at { // fail call 1, then call 2, and so on, until there are fewer calls
 			f := Folder(t.TempDir())
 			at++
 			calls = 0
@@ -40,7 +40,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // the run itself stops its server if it cannot note it
+					begun = false // a run that cannot note its server stops it by itself
 				}
 				n.Leave()
 			}
