@@ -12,11 +12,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Ask holds the requirements of a request on its answer.
+// Ask holds what a request requires of its answer.
 type Ask struct {
 	parses bool // response_format requires JSON
 	schema *jsonschema.Resolved
-	tools  map[string]*jsonschema.Resolved // schemas of the arguments, by tool; nil: no tools
+	tools  map[string]*jsonschema.Resolved // schemas of the arguments, by tool; nil without tools
 }
 
 // Read returns what a request requires of its answer, from the fields response_format and tools of
@@ -66,8 +66,8 @@ func Read(fields map[string]any) (*Ask, error) {
 	return a, nil
 }
 
-// resolve prepares a schema for checking; it returns nil if there is no schema. A reference to a
-// different document is an error, because resolve loads nothing.
+// resolve prepares a schema for checks; nil if there is no schema. A reference to another document
+// is an error, because resolve loads nothing.
 func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
@@ -95,8 +95,8 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called reports whether the answer has at least one tool call and all of its calls are valid. A
-// call is valid if its tool was offered and its arguments match the tool's schema.
+// called reports whether the answer has tool calls, and all of them are valid. A valid call is of
+// an offered tool, and its arguments match the tool's schema.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {
 		schema, offered := a.tools[c.Name]
@@ -114,7 +114,7 @@ func meets(text string, schema *jsonschema.Resolved) bool {
 	return ok && (schema == nil || schema.Validate(v) == nil)
 }
 
-// value reads the text as a single JSON value.
+// value parses text as a single JSON value.
 func value(text string) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	if d.Decode(&v) != nil {

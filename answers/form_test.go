@@ -97,7 +97,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// If a requirement on answers cannot be read, it is reported, and answers are not checked for it.
+// A requirement on answers that cannot be read is reported, and is not checked.
 func TestReadRefuses(t *testing.T) {
 	for _, fields := range []string{
 		`{"response_format": {"type": "json_schema", "json_schema": {"schema": {"pattern": "("}}}}`,

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If certify calls a threshold possible, a level without any bad request passes it. If certify
-// calls it impossible, no level passes it.
+// If certify calls a threshold possible, a level without a bad request must pass it. If certify
+// calls a threshold impossible, no level may pass it.
 func TestLongCertifyAgreesWithJudge(t *testing.T) {
 	for _, name := range []struct{ metric, text string }{
 		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
@@ -119,8 +119,8 @@ workload "published" {
 	}
 }
 
-// A trace has a fixed number of requests. So the diagnostics say to replay a longer stretch of the
-// trace.
+// A trace has a fixed number of requests. If they are too few, the diagnostics say to replay a
+// longer stretch.
 func TestCertifyDiagnosticsOfATrace(t *testing.T) {
 	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 99%"))
 	p.Workloads[0].Loads = []*plan.Load{{Kind: metric.OpenLoop, Levels: []plan.Level{{Name: "trace", Rate: 1, Requests: 40, Rounds: 10, Speedup: 1}}}}
@@ -153,8 +153,8 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 
 var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
 
-// A threshold on a share that the planned rounds can never certify gets a diagnostic, with ways to
-// change the plan.
+// A threshold on a share gets a diagnostic if the planned rounds can never certify it. The
+// diagnostic says how to change the plan.
 func TestCertifyDiagnosticsOfShares(t *testing.T) {
 	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl", "testdata/each.hcl"} {
 		t.Run(file, func(t *testing.T) { testDiagnostics(t, file) })
@@ -188,7 +188,7 @@ func testDiagnostics(t *testing.T, file string) {
 	}
 }
 
-// A level that may be extended is checked with its largest number of requests. The looks share the
+// A level that may be extended is certified at its largest number of requests. Its looks share the
 // allowed error.
 func TestCertifyOfWhatIsExtended(t *testing.T) {
 	for _, c := range []struct {
@@ -198,14 +198,15 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// Looks at 20, 40 and 80 requests share the allowed error. The last look may use 0.0252 of
-		// it, so it needs 72 requests: 0.95^72 = 0.0249. With looks at 20, 40 and 70 requests the
-		// last look needs 71.
+		// The three looks share the allowed error. After looks at 20 and 40 requests, the last look
+		// may use 0.0252 of it. So it needs 72 requests: 0.95^72 = 0.0249. If the last look is at
+		// 70 requests, it needs 71.
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Without max_requests a level gets at most four times its planned requests. With looks at
-		// 100, 200 and 400 requests, a p99 needs 364 requests at the last look: 0.99^364 = 0.0258.
+		// Without max_requests a level gets at most four times its planned requests. 90 planned
+		// requests become at most 360. A p99 needs 364 requests at the last of three looks:
+		// 0.99^364 = 0.0258.
 		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
 		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
 	} {
@@ -220,9 +221,9 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
-// By default a probe may have four times the requests of its first look, and so four times its
-// rounds. The argument max_requests limits that number. At one level of a search, a deep probe may
-// have all of max_requests.
+// By default a probe may have four times the requests of its first look, and so four times the
+// rounds. max_requests changes this factor of four. At one level of a search, a deep probe may send
+// all of max_requests.
 func TestCertifyOfShareAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name, capacity, load string
@@ -231,19 +232,19 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		// With one look 149 rounds are enough, because 0.98^149 = 0.0493 is below 5%. Two looks, at
-		// 800 and 900 requests, need 183 rounds, because each look has half of the error: 0.98^183
-		// = 0.0248. 900 requests have only 113 rounds.
+		// With one look, 149 rounds are enough: 0.98^149 = 0.0493 is below 5%. With two looks, at
+		// 800 and 900 requests, each look has half of the error. They need 183 rounds: 0.98^183 =
+		// 0.0248. 900 requests have only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
-		// 200 requests have 10 rounds, 800 have 40, and 3200 have 160. With looks at 1600 and 3200
-		// requests 183 rounds are needed, so 3200 are too few and 3660 are enough.
+		// A round has 20 requests: 200 requests have 10 rounds, 800 have 40, and 3,200 have 160.
+		// Looks at 1,600 and 3,200 requests need 183 rounds, which are 3,660 requests. So 3,640 are
+		// too few.
 		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},
 		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "this level has enough", plan.ClustersRound},
-		// Waves hold 8 requests: 200 requests are 25 waves, 800 are 100 waves, and 3200 are 400
-		// waves.
+		// A wave has 8 requests. So 200 requests are 25 waves, 800 are 100 and 3,200 are 400.
 		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "this level has enough waves to pass only if it is measured with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
@@ -279,8 +280,8 @@ workload "chat" {
 	}
 }
 
-// Every preset can be certified at every load, without further arguments, whether or not its levels
-// are extended.
+// Every preset can be certified at every load without more arguments, with "stop" and with
+// "extend".
 func TestLongPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
 		for _, on := range []string{"stop", "extend"} {
@@ -320,9 +321,9 @@ func TestCertifyByTime(t *testing.T) {
 	}
 }
 
-// All requests in flight may fail together, but for a rate the number in flight is not known in
-// advance. 1,000 requests are 59 waves if at most 16 are in flight, or 100 waves of 10, which
-// TestShareOfARate judges.
+// A wave is all requests in flight, which may fail together. At a rate, the number in flight is not
+// known in advance. 1,000 requests make the 59 waves that a share of 95% needs, if a wave has at
+// most 16 requests.
 func TestCertifyOfARate(t *testing.T) {
 	for _, tt := range []struct {
 		requests, clusters, needed, remark string

@@ -22,26 +22,26 @@ var (
 	table = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
-// characteristic counts the results of simulated gates of one kind.
+// characteristic counts the outcomes of simulated gates of one kind.
 type characteristic struct {
 	process  process
 	n        int
 	pass     int
 	fail     int
-	covered  int // gates whose bounds include the true value
+	covered  int // number of gates whose bounds include the true value
 	estimate int // number of gates that would pass if the point estimate decided
 }
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most returns the highest measured share that agrees with a true share of alpha: three standard
-// errors above it.
+// most returns the highest measured share that still agrees with a true share of alpha. It lies
+// three standard errors above alpha.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
 
-// simulate simulates n gates of a process. It judges each gate twice: with certainty, and by point
-// estimates.
+// simulate simulates n gates of a process. It judges each gate by its statistical test, and again
+// by its point estimate.
 func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
 	c := characteristic{process: p, n: n}
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -66,7 +66,7 @@ func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Thr
 	return c
 }
 
-// twoAtATime runs independent jobs, two at a time.
+// twoAtATime runs independent jobs, at most two at a time.
 func twoAtATime(jobs []func()) {
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
@@ -80,7 +80,7 @@ func twoAtATime(jobs []func()) {
 	wait.Wait()
 }
 
-// failing turns each request whose score exceeds the limit into a failed request.
+// failing turns every request above the limit into a failed request.
 func failing(l *metric.Level) *metric.Level {
 	for _, r := range l.Rounds {
 		for _, x := range r.Samples {
@@ -93,8 +93,8 @@ func failing(l *metric.Level) *metric.Level {
 }
 
 // TestLongCharacteristics measures the error rates that tokgate promises. A server exactly at its
-// limit passes at most 5% of the time, and fails at most 5% of the time, even if its requests
-// depend on each other.
+// limit passes at most 5% of the time, and fails at most 5% of the time. This holds even if its
+// requests depend on each other.
 func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
@@ -102,7 +102,7 @@ func TestLongCharacteristics(t *testing.T) {
 	type kind struct {
 		title     string
 		threshold *plan.Threshold
-		truth     float64 // true value of the metric of the threshold
+		truth     float64 // true value of the threshold's metric
 		processes []process
 		rounds    int
 		perRound  int
@@ -111,7 +111,7 @@ func TestLongCharacteristics(t *testing.T) {
 		promised  bool
 		clusters  plan.Clusters
 	}
-	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // processes whose mean is known
+	normal := chosen(func(p process) bool { return !p.heavy && !p.own }) // with a known mean
 	at := func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level {
 		return p.level(r, rounds, perRound, score, 1)
 	}
@@ -123,7 +123,8 @@ func TestLongCharacteristics(t *testing.T) {
 		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true, ""},
 		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
 			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
-				// If g is standard normal, the mean of e^(σg) is e^(σ²/2).
+				// The mean of e^(spread·g) over standard normal scores g is e^(spread²/2). Divide
+				// by it, so that the mean is exactly at the limit of 2 s.
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
 			}, 0, true, ""},
 		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
@@ -151,8 +152,8 @@ func TestLongCharacteristics(t *testing.T) {
 				if k.share > 0 {
 					score = p.score(k.share)
 				}
-				// A large gate takes as long as several small ones, so fewer large gates are
-				// simulated.
+				// One large gate takes as long as several small gates, so simulate fewer large
+				// gates.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
@@ -197,7 +198,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 }
 
-// rounds measures how much additional rounds help if bad requests come together.
+// rounds measures how much it helps to add rounds if bad requests come together.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
@@ -239,8 +240,8 @@ func rounds(t *testing.T, out *strings.Builder) {
 			fmt.Fprintf(out, " %.1f%% |", 100*c.share(c.pass))
 		}
 		out.WriteString("\n")
-		// The last plan has 150 rounds. Even if each round counts as one request, they are more
-		// than the 59 that the exact test needs.
+		// The last plan has 150 rounds, and the exact test needs 59 independent requests. So 150
+		// rounds suffice even if each round counts as only one request.
 		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
 			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
 		}
@@ -248,22 +249,22 @@ func rounds(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// chosen returns those of all processes for which the function kind returns true.
+// chosen returns the elements of processes for which kind returns true.
 func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves returns processes in which only requests of the same wave depend on each other. The
-// parameter share is the share of requests that fail.
+// inWaves returns processes in which requests depend on each other only within a wave. share is the
+// share of requests that fail.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides reports whether ten rounds often fail to show how much rounds differ. That is so if a rare
-// event affects all requests of a round.
+// hides reports whether ten rounds often fail to show how much rounds differ. This happens if a
+// rare event affects all requests of a round.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
-// longer reports whether requests depend on each other over more than one wave of four requests.
+// longer reports whether requests depend on each other beyond a wave of four requests.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
 // healthy measures how often a server passes if only few of its requests fail.
@@ -271,7 +272,7 @@ func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string
 		share float64 // share of requests that fail
-		as    process // how the failures come together
+		as    process // process by which requests fail together
 	}
 	servers := []server{
 		{name: "none fails"}, {"1 request in 1000 fails", 0.001, process{}}, {"1 round in 1000 fails", 0.001, process{slowRounds: 0.001}},
@@ -328,7 +329,7 @@ func looks(t *testing.T, out *strings.Builder) {
 		score := p.score(0.05)
 		th := threshold("ttft", "p95 < 2s")
 		for range n {
-			// Every round has 20 requests. The looks are after 10, 20 and 40 rounds.
+			// A round has 20 requests, so the looks are after 10, 20 and 40 rounds.
 			l := p.level(r, 40, 20, score, 1)
 			pl, _ := gate(l, th)
 			for _, k := range []int{200, 400, 800} {
@@ -367,21 +368,21 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended counts the gates that ended at an early look, and the requests that they used.
+// ended holds the shares of gates that ended at an early look, and the requests that they used.
 type ended struct {
-	pass, passHalf float64 // number of passes, and of passes after half of the requests
+	pass, passHalf float64 // gates that passed, and gates that passed after half of the requests
 	fail, failHalf float64
-	spent          float64 // of the requests
+	spent          float64 // share of the requests that were used
 }
 
-// onTheWay measures looks after half and after seven tenths of the rounds: how often they are
-// wrong, and how many requests they save.
+// onTheWay measures gates that may end at half or seven tenths of their rounds. It counts wrong
+// outcomes and the requests that an early end saves.
 func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
 	most := characteristic{n: n}.most(0.05)
-	// least returns the smallest measured share that agrees with a promised share: three standard
-	// errors below it.
+	// least returns the smallest measured share that still agrees with a promised share. It lies
+	// three standard errors below the promise.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
 	row := func(name string, seed uint64, kept func(ended) bool, draw func(r *rand.Rand) *metric.Level) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -414,7 +415,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	}
 	for i, c := range []struct {
 		rounds float64
-		spent  float64 // largest share of the error that the look at half of the requests may use
+		spent  float64 // largest share of the requests that a gate may need on average
 		power  [2]float64
 	}{{0, 0.6, [2]float64{0.90, 0.40}}, {0.05, 0.7, [2]float64{0.75, 0.28}}} {
 		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {
@@ -438,11 +439,11 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// power measures how often a server that is better or worse than its limit passes or fails.
+// power measures how often gates pass or fail servers that are better or worse than the limit.
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string
-		sigma, rounds float64 // standard deviations of the logarithm of a time: within and between rounds
+		sigma, rounds float64 // standard deviations of a log time, within and between rounds
 	}
 	servers := []server{{"steady: times ±20%, rounds ±1%", 0.2, 0.01}, {"usual: times ±30%, rounds ±5%", 0.3, 0.05}, {"noisy: times ±40%, rounds ±15%", 0.4, 0.15}}
 	margins := []float64{0.5, 0.7, 0.8, 0.9, 1.1, 1.3}

@@ -12,28 +12,28 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duels describes simulated comparisons of two servers with a known difference. The value of a leg
-// is a statistic of requests whose times are log-normal. Each start of a server has a speed of its
-// own, and the environment drifts from leg to leg.
+// duels describes simulated comparisons of two servers with a known difference. Request times are
+// log-normal, and the value of a leg is a statistic of them. Each start of a server changes its
+// speed, and the speed drifts from leg to leg.
 type duels struct {
 	rounds, perRound int
 	stat             metric.Stat
-	requests         float64 // standard deviation of the logarithm of a request's time
-	starts           float64 // of a start's
+	requests         float64 // standard deviation of the logarithm of a request time
+	starts           float64 // standard deviation of the logarithm of a start's speed
 	drift            float64 // standard deviation of the random step from one leg to the next
-	trend            float64 // constant step from one leg to the next
-	blocks           bool    // the control runs all its legs first, and then the candidate
+	trend            float64 // constant change from one leg to the next
+	blocks           bool    // the control runs all its legs before the candidate
 	restart          plan.Restart
-	cards            float64 // how much slower the GPUs of one server are, as a share
+	cards            float64 // slowdown of the GPUs of one server, as a share of their speed
 	beside           bool
 	byRounds         bool // count rounds as independent units, although only blocks are independent
 }
 
-// usual is an ordinary comparison. Its values are the defaults from which the chances are computed.
+// usual is an ordinary comparison. tokgate's computed chances of a comparison assume its values.
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
-// draw simulates one comparison in which the candidate takes exp(effect) times as long, and returns
-// the changes of its legs.
+// draw simulates one comparison in which the candidate takes exp(effect) times as long as the
+// control. It returns the changes of the independent units.
 func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
@@ -41,8 +41,8 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		// The two consecutive legs of server B use the same started server. Every leg of server A
-		// uses a new one.
+		// The two consecutive legs of server B share a start of the server. Every leg of server A
+		// has a start of its own.
 		if d.restart == plan.RestartOrder {
 			fresh = side == 0 || round%2 == 0
 		}
@@ -89,12 +89,13 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	return units
 }
 
-// outcomes counts the results of comparisons.
+// outcomes counts the outcomes of comparisons.
 type outcomes struct{ n, pass, fail, better, worse, point int }
 
 func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)) }
 
-// judgeAll judges n simulated comparisons against a tolerance, with the code that judges real ones.
+// judgeAll judges n simulated comparisons against a tolerance, with the code that judges measured
+// ones.
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
@@ -121,7 +122,7 @@ func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes 
 	return o
 }
 
-// compareCharacteristics measures how often verdicts of comparisons are wrong.
+// compareCharacteristics measures how often the verdicts of comparisons are wrong.
 func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	n := max(*gates/2, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -224,8 +225,8 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	wholeComparisons(t, out)
 }
 
-// wholeComparisons judges simulated runs with several changes each by the complete code: blocks,
-// Holm's correction, shares, and means of completed requests.
+// wholeComparisons judges simulated runs with several changes each. It uses the complete code:
+// blocks, Holm's correction, shares, and means of completed requests.
 func wholeComparisons(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -239,7 +240,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 72 % of the runs none of the eight rounds has a failure
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // 0.96^8 = 72 % of the runs have no failure
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -272,7 +273,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 				fail++
 			case Error:
 				if c.whole {
-					break // in a round without completed requests there is no mean
+					break // a round in which no request completed has no mean
 				}
 				t.Fatalf("%s: %v %q", c.name, v.Why, names(v))
 			}
@@ -290,15 +291,15 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 }
 
 // oneFact judges comparisons with a tight tolerance, on three metrics that measure nearly the same.
-// The times of requests vary by prompt and by chance. Both sides get the same prompts, so the
-// variation by prompt is equal on both.
+// Request times vary by prompt and by chance. Both servers get the same prompts, so they share the
+// variation by prompt.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
 	out.WriteString("**One fact in three changes: ttft mean, throughput and e2e mean, 5 % tolerated of each, 8 rounds of 100, which differ by 3 %**\n\n| requests vary by | unchanged: pass | fail | 5 % worse: pass | fail | 10 % worse: pass | fail |\n|---|---|---|---|---|---|---|\n")
 	for i, c := range []struct {
 		name        string
-		chance, own float64 // standard deviations of the logarithm: by chance, by prompt
+		chance, own float64 // standard deviations of the log time: by chance, and by prompt
 	}{{"±10 %", .10, 0}, {"±20 %", .20, 0}, {"±30 %", .30, 0}, {"±30 %, of their own", 0, .30}, {"±30 %, nine tenths of the variance their own", .095, .285}} {
 		fmt.Fprintf(out, "| %s |", c.name)
 		for k, factor := range []float64{1, 1.05, 1.10} {
@@ -325,9 +326,9 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				}
 			}
 			fmt.Fprintf(out, " %.1f%% | %.1f%% |", 100*pass, 100*fail)
-			// The promised power holds if single requests vary by at most ±10 %. At ±30 % no test
-			// reaches it: even a test that knew the variance would pass only 74 % of unchanged
-			// servers.
+			// Check the promised power only if requests vary by at most ±10 % by chance. At ±30 %
+			// no test reaches this power. Even with a known variance, a test would pass only 74 %
+			// of unchanged servers.
 			if least := []float64{0.80, 0, 0.65}[k]; c.chance <= 0.1 && n >= 50 && []float64{pass, 1, fail}[k] < least-3*math.Sqrt(least*(1-least)/float64(n)) {
 				t.Errorf("one fact, requests %s, %.2f times: pass %.3f, fail %.3f; at least %v was promised", c.name, factor, pass, fail, least)
 			}

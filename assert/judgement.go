@@ -10,20 +10,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// judge holds the state while one run is judged.
+// judge is the state of the judgement of one run.
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // levels with their requests up to the last look
-	// recorded holds all requests of each level.
+	levels   map[levelKey]*metric.Level // levels, each with the requests up to its last look
+	// recorded are the levels with all their requests.
 	recorded map[levelKey]*metric.Level
-	valid    map[levelKey]bool // whether each level was measured properly
+	valid    map[levelKey]bool // whether the measurement of a level is valid
 	partial  bool
 	list     []Verdict
 	// baselines holds the recorded runs of stored controls, by the name of the comparison.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
-	limits      map[*metric.Capacity]limit // results of the searches that were judged so far
+	limits      map[*metric.Capacity]limit // results of the capacity searches judged so far
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
@@ -37,8 +37,8 @@ func newJudge(p *plan.Plan, run *metric.Run) *judge {
 	return j
 }
 
-// take adds a recorded level. If the record has the level twice, which exec never writes, the first
-// one counts.
+// take adds a recorded level. If a record contains a level twice, the first one counts. exec never
+// writes such a record.
 func (j *judge) take(l *metric.Level) {
 	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
 		j.recorded[k] = sample.Sound(l)
@@ -61,8 +61,8 @@ func (j *judge) keep(v Verdict) {
 	j.list = append(j.list, v)
 }
 
-// cause returns the cause of an error. It is the server if the server had an error, or if the level
-// was measured and no request completed, whatever else was wrong.
+// cause returns the cause of an error. The server is the cause if it had an error, or if no request
+// of a measured level completed. This holds whatever else was wrong.
 func (j *judge) cause(v *Verdict) verdict.Cause {
 	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
@@ -70,8 +70,8 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
-// implied returns the severity of thresholds that other thresholds imply. In a plan that only
-// measures it is a warning, so that the plan never fails by an implied threshold.
+// implied returns the severity of thresholds that tokgate adds because others imply them. In a plan
+// that only measures they can only warn, so they never fail the plan.
 func (j *judge) implied() verdict.Severity {
 	if j.promised.Gate.MeasureOnly {
 		return verdict.SeverityWarn
@@ -79,7 +79,7 @@ func (j *judge) implied() verdict.Severity {
 	return verdict.SeverityError
 }
 
-// serverError explains why a server could not be measured; "" if it could.
+// serverError returns the reason why a server could not be measured; "" if it could.
 func (j *judge) serverError(address string) string {
 	if s := j.run.Server(address); s != nil {
 		return s.Error

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// running returns a level of ten rounds whose last round is still running. In that round only the
-// first requests have ended, as many as ended says.
+// running returns a level of ten rounds. In the last round, only the first requests have ended;
+// ended is their number.
 func running(ended int, ttft func(round, i int) float64) *metric.Level {
 	l := shape{rounds: 10, perRound: 20, ttft: ttft}.level()
 	last := l.Rounds[9]
@@ -36,23 +36,25 @@ func TestJudgeLook(t *testing.T) {
 		invalid, binding string
 		log              float64
 	}{
-		// With one look 59 requests are enough: 0.95^59 = 0.0485. With three looks each may use an
-		// error of 0.05/3, so 80 requests are needed: 0.95^80 = 0.0165.
+		// With one look, the allowed error is 0.05. 59 good requests are enough: 0.95^59 = 0.0485.
+		// With three looks, each may use an error of 0.05/3 = 0.0167. Then 80 good requests are
+		// needed: 0.95^80 = 0.0165.
 		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
-		// Only the first half of the requests counts. The slow requests start later.
+		// Only the first 100 of the 200 requests count. The slow requests start after them.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
-		// A higher speed is better, so the logarithm of estimate / limit, 50 / 10 tok/s, changes
-		// its sign.
+		// The estimate is 50 tok/s and the limit is 10 tok/s. A higher speed is better, so the
+		// distance ln(50/10) is negative.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// No request is bad, so the estimate is as far from the limit as possible. With 10 waves a
-		// success rate of 75% has the chance 0.75^10 = 0.056 and a rate of 70% has 0.7^10 = 0.028.
+		// No request is bad, so the estimate is as far from the limit as possible. 200 requests are
+		// 10 waves. If 75% of the waves are good, all 10 are good with probability 0.75^10 = 0.056.
+		// At 70% this probability is 0.7^10 = 0.028, below the error of 0.05.
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
@@ -78,12 +80,12 @@ func TestJudgeLook(t *testing.T) {
 	}
 }
 
-// An exact statistic fails before the end of a level only if the requests that are still to come
-// cannot change that.
+// An exact statistic fails before the end of a level only if the remaining requests cannot change
+// that.
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		failed       int // number of failed requests among the first 200 requests
+		failed       int // number of failures among the first 200 requests
 		metric, text string
 		want         Outcome
 	}{
@@ -108,14 +110,14 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A mean passes at a look only if success passes as well. The implied threshold on success does not
-// make it fail earlier.
+// A mean passes at a look only if success passes too. tokgate adds the threshold on success. This
+// threshold must not fail the mean earlier.
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		failed  int // number of failed requests among the first 200 of 400 requests
+		failed  int // number of failures among the first 200 of 400 requests
 		success string
-		warns   bool // and only warns
+		warns   bool // success only warns
 		want    Outcome
 	}{
 		{"success may still hold", 6, "observed >= 98%", false, Inconclusive},
@@ -141,7 +143,7 @@ func TestJudgeLookAtMeans(t *testing.T) {
 	}
 }
 
-// The verdict of a look at all requests of a level is the same as the verdict on the level.
+// A look at all requests of a level gives the same verdict as the level.
 func TestJudgeLookAgreesWithJudge(t *testing.T) {
 	for _, text := range []string{"p50 < 2s", "p95 < 2s", "mean < 2s", "max < 2s"} {
 		for seed := range 20 {
@@ -170,19 +172,19 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// At the level itself both thresholds decide, and so does the implied threshold on success.
-	// Binding names the threshold that fails.
+	// At the level itself, both thresholds decide, and so does the threshold on success that
+	// tokgate adds. Binding names the threshold that failed.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
 	}
-	// At a probe of a capacity search only the thresholds of the capacity can decide the outcome.
+	// At a probe of a search, only the thresholds on the capacity decide the outcome.
 	probe := *l
 	probe.Probe = &metric.Probe{}
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
-	// A threshold that only warns cannot decide a look. If no threshold can decide it, the look is
+	// A threshold that only warns cannot decide a look. If all thresholds only warn, the look is
 	// inconclusive.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
@@ -196,7 +198,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	}
 }
 
-// An invalid measurement gives no verdict, however clear its numbers are.
+// An invalid measurement gives no verdict, even if its values are clear.
 func TestJudgeLookInvalid(t *testing.T) {
 	l := running(20, func(int, int) float64 { return 5 })
 	l.Rounds[1].Samples[2].Usage.Output = 7
@@ -204,11 +206,11 @@ func TestJudgeLookInvalid(t *testing.T) {
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
-	// The answer that is too short is not among the first 20 requests.
+	// The answer that is too short does not belong to the first 20 requests.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
-	// An earlier request has not ended yet.
+	// A request among the first 190 has not ended yet.
 	l = running(12, func(int, int) float64 { return 5 })
 	last := l.Rounds[9]
 	last.Samples = slices.Delete(last.Samples, 3, 4)
@@ -217,7 +219,7 @@ func TestJudgeLookInvalid(t *testing.T) {
 	}
 }
 
-// A look never changes the level.
+// A look does not change the level.
 func TestJudgeLookIsPure(t *testing.T) {
 	l := running(12, func(int, int) float64 { return 1 })
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
@@ -231,7 +233,7 @@ func TestJudgeLookIsPure(t *testing.T) {
 	}
 }
 
-// A level that ended at a look has the verdict of the look.
+// If a look ended a level, the level has the verdict of this look.
 func TestJudgeAtTheLastLook(t *testing.T) {
 	level := func() *metric.Level {
 		l := running(12, func(int, int) float64 { return 1 })
@@ -249,14 +251,14 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at one of 3 planned looks, on the 80 requests that started first: at 98.3% confidence, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
-	// With three looks the allowed error of a look is smaller, so 79 requests cannot pass.
+	// With three looks, each look may use less of the allowed error, so 79 requests cannot pass.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
 		t.Errorf("79 requests: %v", names(v))
 	}
-	// A look with more requests than the level has makes the measurement invalid.
+	// A look at more requests than the level has makes the measurement invalid.
 	l = level()
 	l.Looks[1].Requests = 199
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
@@ -273,12 +275,13 @@ func BenchmarkJudgeLook(b *testing.B) {
 	}
 }
 
-// If slots were idle and no request failed, the generator is the cause. A search then measures the
-// level again before it gives the level up.
+// If slots were idle although no request failed, the load generator is the cause. The look then has
+// an error, and not an outcome of the server.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
-	// With one, two or three idle rounds left out, at least 80 requests remain and pass. The 40
-	// requests of one round are too few.
+	// The level has 5 rounds of 40 requests. Idle rounds are left out. With up to three idle
+	// rounds, at least 80 requests remain, which is enough to pass. With four idle rounds only 40
+	// requests remain.
 	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} {
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})

@@ -23,14 +23,13 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// judgements holds the decisions and messages of this build on the runs of the corpus. The key is
-// the name of a run.
+// judgements holds the decisions and messages of this build, by the name of a run of the corpus.
 type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"
 
-// judgeCorpus judges every run of the corpus. It returns outcomes, causes, exit codes, looks and
-// JUnit types as text.
+// judgeCorpus judges every run of the corpus. It returns the outcomes, causes, exit codes, looks
+// and JUnit types as text.
 func judgeCorpus(t *testing.T) judgements {
 	out := judgements{map[string]string{}, map[string]string{}}
 	kinds := regexp.MustCompile(`<testcase |<(failure|error|skipped)( [^>]*type="[^"]*")?`)
@@ -72,7 +71,7 @@ func judgeCorpus(t *testing.T) judgements {
 	return out
 }
 
-// TestJudgementsOfCorpus is run by TestLongReworded, in a build in which all messages are changed.
+// TestJudgementsOfCorpus runs only inside TestLongReworded, in a build with changed messages.
 func TestJudgementsOfCorpus(t *testing.T) {
 	path := os.Getenv(judgementsFile)
 	if path == "" {
@@ -87,8 +86,8 @@ func TestJudgementsOfCorpus(t *testing.T) {
 	}
 }
 
-// TestLongReworded: no decision depends on a message. If every sentence of this package is changed,
-// every outcome, cause, exit code and JUnit type of the corpus stays the same.
+// TestLongReworded checks that no decision depends on a message. It changes every sentence of this
+// package. Outcomes, causes, exit codes and JUnit types of the corpus must stay the same.
 func TestLongReworded(t *testing.T) {
 	dir := t.TempDir()
 	replaced, literals := map[string]string{}, 0
@@ -149,8 +148,8 @@ func TestLongReworded(t *testing.T) {
 // verb matches a verb of the package fmt, or a percent sign.
 var verb = regexp.MustCompile(`%[-+# 0]*[0-9]*(\.[0-9]+)?[a-zA-Z%]`)
 
-// reword changes every sentence in the source: it rotates the letters by thirteen. A string literal
-// with a space counts as a sentence, except in imports and tags.
+// reword rotates the letters of every sentence in a Go source by 13. A sentence is a string literal
+// with a space, except in imports and tags.
 func reword(path string, source []byte) (reworded []byte, n int, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)

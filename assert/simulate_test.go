@@ -12,21 +12,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// process is a simulated server with a known distribution of latencies. It draws standard scores,
-// from which shape.ttft computes times. Its requests may depend on each other in all ways that are
-// known from real servers.
+// process is a simulated server with a known distribution of latencies. It simulates scores, which
+// shape.ttft turns into times. Its requests may depend on each other in all ways that are known
+// from real servers.
 type process struct {
 	name string
-	// Shares of the variance that the requests of a round, or of a wave, have in common. A wave is
-	// as many requests as are in flight. The rest of the variance belongs to each request alone.
+	// Shares of the variance that all requests of a round, or of a wave, have in common. A wave is
+	// the requests that are in flight together. The rest of the variance differs for each request.
 	round, wave float64
-	rho         float64 // correlation between consecutive requests, of what they do not share
-	heavy       bool    // what the requests of a round share is exponential, and so skewed
-	own         bool    // what a request does not share is exponential, and so skewed
-	slowRounds  float64 // share of rounds that are slow as a whole
+	rho         float64 // correlation of the parts not in common, from request to request
+	heavy       bool    // the part that a round has in common is exponential, and so skewed
+	own         bool    // the part that is not in common is exponential, and so skewed
+	slowRounds  float64 // share of rounds in which all requests are slow
 	slowWaves   float64 // share of waves in which all requests are slow
 	common      int     // number of requests in a wave
-	spells      float64 // share of requests in slow spells, each of common requests
+	spells      float64 // share of requests in slow spells; a spell has as many requests as a wave
 	part        float64 // share of the requests in a spell that are slow; 0 means all
 }
 
@@ -45,23 +45,23 @@ var processes = []process{
 	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
 }
 
-// hidden lists two processes that no gate of this size can detect. Sometimes all requests of a
-// wave, or of a round, are slow. Requests of other waves or rounds do not show it, and with few
-// waves or rounds it often happens in none of them.
+// hidden lists two processes that no gate of this size can detect. A few waves or rounds are slow
+// as a whole, and the other requests show no sign of it. A gate with few waves or rounds often sees
+// none that is slow.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// together lists processes in which all requests of a slow wave or round fail together, and nothing
-// else shows that they depend on each other.
+// together lists processes in which all requests of a wave or round fail together. Nothing but
+// these failures shows that requests depend on each other.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// spells lists processes in which requests near each other in time fail, wherever a wave begins. A
-// spell has the length of a wave, and all or only some of its requests fail.
+// spells lists processes in which requests fail in spells, which may begin anywhere in a wave. A
+// spell is as long as a wave. All or some of its requests fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
@@ -80,7 +80,8 @@ func clusters(share float64, of ...process) []process {
 	return out
 }
 
-// scores returns a function that simulates the scores of one gate.
+// scores returns a function that simulates the score of request i in the given round. The scores
+// belong to one gate.
 func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	var at, last, left = -1, -1, 0
 	part := p.part
@@ -99,7 +100,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // a wave may have begun before the round
+			for j := range max(p.common-1, 0) { // a spell may have begun before the round
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -132,12 +133,12 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	}
 }
 
-// score returns the score that the given share of requests exceeds. If all parts of a score are
-// normal, it is exact. Otherwise it comes from half a million simulated requests.
+// score returns the score that the given share of requests exceeds. It is exact if the scores are
+// normal. Otherwise it comes from half a million simulated requests.
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // a slow request has a score that is 10 higher
+		return 5 // a slow request has a score that is 10 higher than usual
 	case p.heavy || p.own:
 		type of struct {
 			process
@@ -149,14 +150,14 @@ func (p process) score(share float64) float64 {
 	return stat.NormalQuantile(1 - share)
 }
 
-// drawn caches the result of process.draw, because several tables need the same result.
+// drawn caches results of process.draw, because several tables need the same ones.
 var drawn sync.Map
 
 func (p process) draw(share float64) float64 {
 	r := rand.New(rand.NewPCG(99, 100))
 	draws := make([]float64, 500_000)
 	for i := 0; i < len(draws); i += 10 {
-		f := p.scores(r) // a draw simulates new rounds, so that many different rounds contribute
+		f := p.scores(r) // simulate new rounds, so that many different rounds contribute
 		for j := range 10 {
 			draws[i+j] = f(0, j)
 		}
@@ -168,7 +169,7 @@ func (p process) draw(share float64) float64 {
 // spread is the standard deviation of the logarithm of a latency.
 const spread = 0.4
 
-// level simulates a level. A request with the given score takes 2 s · factor; a higher score takes
+// level simulates a level. A request with the given score takes 2 s · factor. Higher scores take
 // longer.
 func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
 	g := p.scores(r)

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// errorAt returns the allowed error that the last look in looks may use.
+// errorAt returns the allowed error of the last look.
 func errorAt(alpha float64, looks []metric.Look) float64 {
 	last := looks[len(looks)-1]
 	if last.Spent == 0 {
@@ -20,13 +20,13 @@ func errorAt(alpha float64, looks []metric.Look) float64 {
 		}
 	}
 	allowed := stat.Spend(at, spent, alpha)
-	if allowed == nil { // no look has a share of the error of its own
+	if allowed == nil { // no look has its own share of the error
 		return stat.SplitAlpha(alpha, len(looks))
 	}
 	return allowed[len(allowed)-1]
 }
 
-// errorAtLast returns the allowed error at the last planned look.
+// errorAtLast returns the allowed error of the last planned look.
 func errorAtLast(alpha float64, looks []plan.Look) float64 {
 	held := make([]metric.Look, len(looks))
 	for i, at := range looks {

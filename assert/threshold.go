@@ -12,9 +12,9 @@ import (
 )
 
 // percentile judges a threshold such as "p95 < 8s" as "at most 5% of the requests take 8 s or
-// longer". It uses an exact binomial test in each direction, with the effective number of requests.
-// For a metric of gaps it tests the share of all gaps; the effective number is then at most the
-// number of requests.
+// longer". It tests this share with the effective number of requests, by an exact binomial test in
+// each direction. For a metric of gaps it tests the share of all gaps. The effective number is then
+// at most the number of requests.
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -52,8 +52,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
-		// A nearest-rank percentile meets its limit if few enough observations miss it. The allowed
-		// number of misses is the number of observations beyond the rank.
+		// The point estimate of a percentile meets the limit if at most this many observations miss
+		// it: those beyond the nearest rank.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -72,8 +72,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// needed returns the total number of requests after which the share would be decided against the
-// limit e, if further requests are worth as much as those so far.
+// needed returns the total number of requests that would decide the test of the share against the
+// limit e. It assumes that more requests are worth as much as those so far.
 func (s *subject) needed(share, e, effective float64) float64 {
 	n, ok := stat.Needed(share, e, s.alpha)
 	if !ok {
@@ -82,8 +82,8 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.worth(effective)
 }
 
-// decide sets the outcome from an exact test of a share. The parameter needed is the total number
-// of requests after which an undecided test would be decided.
+// decide sets the outcome from an exact test of a share. needed is the total number of requests
+// that would decide an inconclusive test.
 func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	switch decision {
 	case stat.Below:
@@ -101,14 +101,14 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	}
 }
 
-// margin is the second way to certify a percentile. It helps if the effective number of requests is
-// small because rounds differ, although every round stays far from the limit. It uses a tolerance
-// bound on the worst observation of a round. Two conditions remain: the exact test must pass if
-// every request counts as independent, and no round has a missing value.
+// margin is a second way to certify a percentile. It helps if rounds differ, so that the effective
+// number of requests is small, but every round stays far from the limit. It uses a tolerance bound
+// on the worst observation of a round. Two conditions remain. The exact test must pass if every
+// request counts as independent, and no round may have a missing value.
 //
-// The bound assumes that the logarithms of the rounds are normal. For skewed rounds with nearly all
-// variance between rounds it would err three times as often as allowed (simulated with exponential
-// rounds). So the bound must hold for half of the allowed share, at a fifth of the error.
+// The bound assumes that the logarithms of the rounds are normal. In simulations with exponential
+// rounds, which are very skewed, it erred three times as often as allowed. So the bound must hold
+// for half of the allowed share, at a fifth of the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -136,15 +136,15 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 }
 
 // clear reports whether almost all rounds stay within the limit. Looks before the end of a level
-// use it, because a level then has few rounds, and its first five often include no bad round by
-// chance. It uses an upper tolerance bound, at 85 % confidence, on the worst value of a round.
+// use it, because the first few rounds often contain no bad round by chance. It bounds the worst
+// value of a round from above, at 85 % confidence.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
 // worst returns a tolerance bound on the worst value of a block. With the given confidence, the
-// share content of all blocks meets it. ok is false if a block has a missing value.
+// share content of all blocks meets the bound. ok is false if a block has a missing value.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {
@@ -164,21 +164,23 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 	return bound, true
 }
 
-// nearestRank returns the rank that metric.Distribution.Percentile uses.
+// nearestRank returns the rank of a percentile among n values, by the rule of
+// metric.Distribution.Percentile.
 func nearestRank(p float64, n int) int {
 	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
 }
 
-// percentileBounds returns bounds on a percentile that the share e of observations may miss.
+// percentileBounds returns the confidence bounds of a percentile. The share e of the observations
+// may miss the percentile's limit.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
-	if sample.Upward(op) { // if higher is better, the smallest values are the worst
+	if sample.Upward(op) { // if higher is better, the worst values are the smallest
 		return d.Rank(d.Count() + 1 - h), d.Rank(d.Count() + 1 - l)
 	}
 	return d.Rank(l), d.Rank(h)
 }
 
-// mean judges the mean of completed requests by a t interval over the means of rounds or blocks.
+// mean judges the mean over completed requests by a t interval over the means of rounds or blocks.
 // Single requests depend on each other, but rounds and blocks count as independent.
 func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
@@ -197,9 +199,9 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval judges a mean by a t interval over the values of rounds or blocks. The rounds of a rate are
-// first corrected for their dependence; see persistence. For a pooled metric the units are reciprocals of
-// its values.
+// interval judges a mean by a t interval over units, the values of rounds or blocks. Rounds of a
+// rate depend on each other, so the interval is widened first (see persistence). For a pooled
+// metric the units are reciprocals of the values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	k := s.persistence(len(units))
 	skewed := stat.LogMeanBound(units, k, s.alpha)
@@ -241,8 +243,8 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Needs, v.More = s.more(needed)
 }
 
-// exact judges a statistic, such as min or every, that is exact for the requests of this run and
-// says nothing about other requests.
+// exact judges a statistic such as min or every. Its value is exact for the requests of this run,
+// and says nothing about other requests.
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -263,8 +265,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// If the statistic is the best value, such as min with an upper limit, the number of misses
-		// has no meaning.
+		// Add the number of misses, unless the statistic is the best value, such as a min with an
+		// upper limit. Then the number means nothing.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
@@ -274,8 +276,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 
 const thisRun = "exact for the requests of this run; it says nothing about other requests"
 
-// wide judges a metric that has one value for a level, such as throughput. It uses a t interval
-// over rounds or blocks.
+// wide judges a metric with one value for a level, such as throughput. It uses a t interval over
+// the values of the rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	if t.Metric.Name == growing {
 		s.sustained(v, t)
@@ -319,7 +321,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, st := range s.stretches(s.policy.Window) {
 			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
 			if !x.OK && st.Seconds() > 0 {
-				x = metric.Some(0) // no token arrived in this stretch, so the rate is 0
+				x = metric.Some(0) // no token arrived in this interval
 			}
 			add(x)
 		}
@@ -327,9 +329,9 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, units)
 }
 
-// scaling judges the ratio throughput(N) / (N·throughput(1)). Each throughput has a t interval at
-// half of the error. A bound on the ratio is an end of the first interval divided by the opposite
-// end of the second (Bonferroni).
+// scaling judges the ratio throughput(N) / (N·throughput(1)). Each of the two throughputs has a t
+// interval at half of the error. A bound on the ratio is an end of the first interval, divided by
+// the opposite end of the second (Bonferroni).
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64
@@ -375,7 +377,7 @@ func decided(v *Verdict, pass bool) {
 	}
 }
 
-// estimated decides by the point estimate.
+// estimated sets the outcome from the point estimate.
 func estimated(v *Verdict, pass bool) {
 	decided(v, pass)
 	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)

@@ -10,16 +10,15 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// A value that was not measured is null in the variable result. In HCL null is unequal to every
-// number, so "result.….p95 != 5" would be true. So a condition that uses a value that was not
-// measured counts as not evaluated. Three mechanisms find these conditions:
+// In a condition, a value that was not measured is null. HCL treats null as unequal to every
+// number, so "result.….p95 != 5" would be true. A condition that uses such a value must count as
+// not evaluated. Three mechanisms find these conditions:
 //
-//   - references: the condition refers to such a value, even in a branch that
-//     is not taken;
-//   - marks: the null carries a mark, which every value computed from it
-//     inherits. Marks find what references cannot: the body of a for, a splat;
-//   - try and can: these functions would hide the error and the mark of a
-//     null, so their result is marked if their argument uses such a null.
+//   - References: the condition refers to such a value, even in a branch that is not taken.
+//   - Marks: the null carries a mark, which every value computed from it inherits. Marks find what
+//     references cannot, such as values in the body of a for.
+//   - The functions try and can: they would hide the mark of a null. So their result is marked if
+//     their argument uses such a null.
 type mark string
 
 const notMeasured = mark("not measured")
@@ -35,7 +34,7 @@ func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	for _, t := range references {
 		v, diags := t.TraverseAbs(ctx)
 		if diags.HasErrors() {
-			continue // evaluation says so
+			continue // evaluating the condition reports this
 		}
 		if v.HasMark(notMeasured) {
 			return spell(t)
@@ -44,7 +43,7 @@ func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	return ""
 }
 
-// spell returns a reference in the plan's language, such as result.sim.chat.
+// spell writes a reference as in a plan, such as result.sim.chat.
 func spell(t hcl.Traversal) string {
 	var b strings.Builder
 	for _, step := range t {
@@ -66,8 +65,8 @@ func spell(t hcl.Traversal) string {
 	return b.String()
 }
 
-// forgiving returns variants of try and can, the functions that turn an error into a value. Their
-// results are marked if they hide a missing measurement.
+// forgiving returns variants of try and can, which turn an error into a value. The variants mark
+// their result if it hides a missing measurement.
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {
@@ -86,8 +85,8 @@ func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	return f, ok
 }
 
-// watched returns a variant of the function f. Its result is marked if an argument refers to a
-// missing measurement, or to a value that contains one.
+// watched returns a variant of f. It marks the result if an argument refers to a missing
+// measurement, or to a value that contains one.
 func watched(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},

@@ -9,12 +9,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server counts tokens, and every speed depends on this count. So tokgate compares the count
-// with the text that arrived. A gateway, a filter for stop strings or a broken detokenizer may
-// count tokens that were never sent.
+// Limits on the difference between the server's token count and the text that arrived. Every speed
+// depends on this count. A gateway, a filter for stop strings or a broken detokenizer may count
+// tokens that were never sent.
 const (
-	// leastText is the smallest allowed median of bytes of text per token. A token of text has one
-	// or more bytes. Only few tokens have none, such as an end of sequence, unless text is missing.
+	// leastText is the smallest allowed text per token, in bytes: the median over the answers.
+	// Nearly every token has at least one byte, unless text is missing.
 	leastText = 0.5
 	// spareChunks is how many chunks an answer may have beyond 1.1 times its tokens. Parsers of
 	// reasoning and of tool calls sometimes split a token.
@@ -23,12 +23,11 @@ const (
 	fewAnswers = 0.05
 )
 
-// heldBack ends a message about missing text. It explains the harmless cause, a reasoning model
+// heldBack is the end of a message about missing text. It names a harmless cause: a reasoning model
 // that does not send its reasoning.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack returns a note on tokens that only the server counted, because it did not send its
-// reasoning.
+// keptBack returns a note on hidden tokens: the server counted its reasoning, but did not send it.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {
@@ -68,7 +67,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 		invalid(verdict.CauseInvalid, "usage: %d of %d answers came in more chunks than they have tokens by the server's count, such as %d chunks and %d tokens", split, completed, many.Chunks, many.Usage.Output)
 	}
 	if len(texts) == 0 {
-		return // a simulated run, or the record of an earlier version
+		return // no text lengths: a simulated run, or a recording by an earlier version
 	}
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {
@@ -77,27 +76,25 @@ func believable(samples []*metric.Sample, invalid objection) {
 }
 
 const (
-	// leastTokens and mostTokens limit the ratio of two counts of the tokens in the same answers.
-	// The first count is that of the server's tokenizer on the text; the second is the server's
-	// usage. The counts may differ, because the tokenizer may divide a text in another way than the
-	// model generated it. With a byte-level BPE and random tokens the ratio is 1.0 to 1.6, because
-	// characters are cut in two. It is below 1 only because of tokens without text, such as ends of
-	// turns.
+	// leastTokens and mostTokens bound the ratio of two token counts of the same answers: the count
+	// of the server's tokenizer, and the count in the server's usage. The counts may differ,
+	// because the tokenizer may divide a text differently than the model generated it. With random
+	// tokens of a byte-level BPE the ratio is 1.0 to 1.6, because characters are cut in two. Only
+	// tokens without text, such as ends of turns, make it less than 1.
 	leastTokens, mostTokens = 0.6, 2.0
-	leastRecounts           = 3 // smallest number of counted answers that counts as evidence
+	leastRecounts           = 3 // smallest number of answers whose tokens must be counted twice
 
-	// replayed is a ratio of two times: that of a repeated answer to that of the first answer. An
-	// answer below this ratio was not generated, but replayed from a cache. Speculative decoding
-	// from earlier answers is not ten times faster. The first answer must have taken at least
-	// longWrite.
+	// replayed is the time of a repeated answer, as a share of the time of the first answer. A
+	// faster answer was replayed from a cache, because no speculative decoding is ten times faster.
+	// The first answer must have taken at least longWrite.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // smallest number of compared answers; fewer than half of them may be equal
+	leastCompared = 4 // fewest answers to compare; at half or more equal ones, they are invalid
 )
 
-// generated makes a measurement invalid if the server's answers do not have the number of tokens
-// that it counted, or if it did not generate them.
+// generated makes a measurement invalid if the server did not generate its answers, or if it
+// counted their tokens wrongly.
 func generated(a *metric.Answers, invalid objection) {
 	if a == nil {
 		return

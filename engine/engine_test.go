@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Every field of every engine is set, or Without explains why the field is empty. A boolean field
-// may be false without an explanation.
+// Every field of every engine has a value, or Without explains why it is empty. Only a boolean
+// field may be false without an explanation.
 func TestEverythingIsKnown(t *testing.T) {
 	for _, e := range All {
 		reasons := map[string]bool{}
@@ -41,7 +41,7 @@ func TestEverythingIsKnown(t *testing.T) {
 	}
 }
 
-// The engines use the names of facts, metrics and counters that the rest of the program knows.
+// The engines use names of facts, metrics and counters that package metric knows.
 func TestNames(t *testing.T) {
 	if got := Names(nil); len(got) != len(All) || got[len(got)-1] != Plain || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(All) {
 		t.Errorf("names %v", got)

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Answers are compared with each other only if they are long and have more than a few different
+// Answers are compared with each other only if they are long enough and have enough different
 // words.
 func TestAlike(t *testing.T) {
 	long := func(from int) string {
@@ -48,8 +48,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// An answer is recorded without secrets, and without the first half of a secret at a cut.
-// It is recorded as a hash if the plan says so, or if the run has stored too much text.
+// A recorded answer contains no secret, and no first part of a secret where the answer was cut. It
+// is recorded as a hash if the plan says so, or if the run has stored too much text.
 func TestStored(t *testing.T) {
 	natural := plan.Output{Natural: true, Mean: 64}
 	scored := &answers.Rule{Match: "contains"}
@@ -85,9 +85,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// The tokenizer counts the text that was sent. Ten tokens are claimed. Hidden reasoning is not
-// sent: if it has four tokens, six are left to count. An answer of hidden reasoning alone has no
-// text to count.
+// An answer of ten tokens is kept, so that its tokens can be counted again. Hidden reasoning was
+// not sent, and is not counted. With four hidden tokens six remain, and with ten none.
 func TestKeepsWhatWasSent(t *testing.T) {
 	for _, tt := range []struct{ output, hidden, want int }{{10, 0, 10}, {10, 4, 6}, {10, 10, 0}} {
 		rd, l := &round{out: &metric.Round{}}, &lot{asking: &asking{kept: &kept{}}}

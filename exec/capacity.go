@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ladder is the first level of a search without prior knowledge. A search does not begin at
-// level 1: there the requests run one after another, which takes longest, and the capacity is
-// rarely so low.
+// ladder is the first level of a search without prior knowledge. It is above level 1, because
+// requests that run one after another take longest, and because capacities below 8 are rare.
 const ladder = 8
 
 // hunt is a running capacity search.
@@ -24,24 +23,22 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  *metric.Level         // the level that finds the server's largest rate, for a search over rates; else nil
+	saturation  *metric.Level         // finds the largest rate for a search over rates; else nil
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	visits      []visit
 	notes       []string
-	unreset     bool // the server's caches could not be cleared, and a note says so
+	unreset     bool // a note says that the server's caches could not be cleared
 	last        visit
-	invalid     int // number of consecutive probes that could not be judged
-	// invalidity is the reason why the last probe could not be judged; "" if it
-	// could.
+	invalid     int // number of consecutive probes that were invalid
+	// invalidity is the reason why the last probe was invalid; "" if it was valid.
 	invalidity string
 }
 
-// visit holds those facts about a probe that the report needs and the search itself does not
-// keep.
+// visit holds facts about a probe that the report needs and the search does not keep.
 type visit struct {
-	split    int // number of looks that share the error; 0 if no look was held
-	requests int // that were judged
+	split    int // number of looks that share the allowed error; 0 without looks
+	requests int // number of requests that were judged
 }
 
 // searching is the state machine that decides what to measure next.
@@ -52,12 +49,12 @@ type searching interface {
 	Limit() search.Limit
 }
 
-// sampleSet identifies a set of samples at a level of the search: n is the level, and set the
-// number of the set.
+// sampleSet identifies a set of samples in a search: n is the level, and set is the number of the
+// set.
 type sampleSet struct{ n, set int }
 
-// searchCapacity searches the largest load at which w meets its thresholds on s. An
-// error means that the server is lost.
+// searchCapacity searches for the largest load at which w meets its thresholds on s. lost means
+// that the server is lost.
 func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lost error) {
 	out := newCapacity(s, w)
 	budget, ok := r.searchBudget(w.Capacity)
@@ -93,7 +90,7 @@ func (r *runner) concluded(c *metric.Capacity) {
 	}
 }
 
-// unsearched records the searches of a server that are not made, with the reason.
+// unsearched records the capacity searches of a server that will not be made, with the reason.
 func (r *runner) unsearched(s *plan.Server, why string) {
 	for _, x := range slices.Clone(r.searches) {
 		if x.server != s {
@@ -124,7 +121,7 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	return out
 }
 
-// seek runs the search until the search or the run ends.
+// seek probes until the search ends or the run stops. lost means that the server is lost.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	if h.capacity.Over == metric.OpenLoop {
 		lost = h.rates(budget)
@@ -145,7 +142,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			break
 		}
 		if !h.check() && result.Outcome == search.Inconclusive {
-			h.levelSearch.Stop(h.why()) // the probe was cut short and has no result
+			h.levelSearch.Stop(h.why()) // the probe stopped early and has no result
 			break
 		}
 		h.levelSearch.Report(p, result)
@@ -154,8 +151,8 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			h.invalid = 0
 		}
 		if h.invalid == mostInvalid {
-			// After several invalid probes in a row the load is not the cause, and more
-			// levels would only cost time.
+			// After several invalid probes in a row, the load is not the cause. More levels would
+			// only cost time.
 			h.levelSearch.Stop(h.invalidity)
 		}
 	}
@@ -166,7 +163,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
-// loads returns a search over requests in flight, requests in a burst, users or speeds.
+// loads returns a search whose unit is requests in flight, requests in a burst, users or speedups.
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c := h.capacity
 	opts := search.Options{
@@ -186,9 +183,9 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	return search.New(opts)
 }
 
-// wantedBy is the load at which the candidate must be certified for a comparison. It is the
-// control's capacity less the tolerance. It is 0 if no comparison bounds the capacity, or if the
-// control's capacity is not known.
+// wantedBy returns the load at which a comparison must certify the candidate: the control's
+// capacity less the tolerance. It is 0 if no comparison bounds the capacity, or if the control's
+// capacity is not known.
 func (h *hunt) wantedBy() int {
 	most := 0
 	for _, c := range h.Plan.Compares {
@@ -205,8 +202,8 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// first returns the first level of a search without prior knowledge. For recorded traffic this
-// is the recorded speed, otherwise the first level of a ladder.
+// first returns the first level of a search without prior knowledge. For recorded traffic this is
+// the recorded speed. For other loads it is ladder.
 func first(over metric.LoadKind) int {
 	if over == metric.Speedup {
 		return int(math.Round(1 / plan.SpeedupStep))
@@ -214,7 +211,7 @@ func first(over metric.LoadKind) int {
 	return ladder
 }
 
-// searchOver returns the unit of load that the search raises.
+// searchOver returns the unit of load of a search.
 func searchOver(k metric.LoadKind) search.Over {
 	switch k {
 	case metric.Burst:
@@ -227,16 +224,16 @@ func searchOver(k metric.LoadKind) search.Over {
 	return search.Concurrency
 }
 
-// looks plans the looks at level n.
+// looks returns the numbers of requests at which level n is judged.
 func (h *hunt) looks(n int) []int {
 	first := h.capacity.Level(n).Requests
 	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
-// deep plans the looks of a deep probe of level n. The last look is at the largest number of
-// requests. The look before it is at half of that number, and so on, down to twice the number of
-// requests of the usual probes. For bursts the looks are at whole bursts. deep returns nil if a
-// deep probe could not have more requests than usual probes.
+// deep returns the numbers of requests at which a deep probe of level n is judged. The last of them
+// is the largest number allowed. Each earlier look has half as many requests, down to twice the
+// requests of a usual probe. Bursts are judged at whole bursts. deep returns nil if a deep probe
+// would have no more requests than a usual probe.
 func (h *hunt) deep(n int) []int {
 	unit := 1
 	if h.capacity.Over == metric.Burst {
@@ -255,7 +252,8 @@ func (h *hunt) deep(n int) []int {
 	return deep
 }
 
-// measuredBefore returns the workload's fixed levels as results of probes.
+// measuredBefore returns the fixed levels of the workload that were measured already, as results of
+// probes.
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
@@ -288,7 +286,7 @@ func (h *hunt) measuredBefore() []search.Result {
 	return out
 }
 
-// over is the kind of search that the level belongs to.
+// over returns the kind of search to which the level belongs.
 func over(l *metric.Level) metric.LoadKind {
 	if l.Speedup > 0 {
 		return metric.Speedup
@@ -296,8 +294,8 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom is the number of looks that share the error at a level that has n requests from
-// before the search. These requests get one look, and each later look counts too.
+// plannedFrom returns the number of looks that share the error at a level of which n requests were
+// sent before the search. These requests get one look, and each later look counts too.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {
@@ -308,8 +306,8 @@ func (h *hunt) plannedFrom(level, n int) int {
 	return planned
 }
 
-// view returns a level of the search for the judge: only the given rounds, and of these only
-// complete ones.
+// view returns a copy of a search's level for the judge. It has only those given rounds that are
+// complete.
 func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	v := *l
 	v.Probe, v.Rounds, v.Looks = &metric.Probe{}, nil, nil
@@ -321,7 +319,7 @@ func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	return &v
 }
 
-// conclude fills in what the search may claim.
+// conclude fills in the result of the search.
 func (h *hunt) conclude(out *metric.Capacity) {
 	l := h.levelSearch.Limit()
 	l.Fill(out)

@@ -9,15 +9,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// rates searches over rates, after measuring the largest rate of the saturated server. An
-// error means that the server is lost.
+// rates first measures the largest rate of the saturated server, and then searches over rates. lost
+// means that the server is lost.
 func (h *hunt) rates(budget time.Duration) (lost error) {
 	c := h.capacity
 	begin := h.Clock.Now()
 	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
 	if budget > 0 {
-		// Subtract the time that the saturation took. Keep at least 1 ns, because 0 would
-		// mean that the time is not bounded.
+		// Subtract the time of the saturation. Keep at least 1 ns, because a budget of 0 means no
+		// budget.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
 	mean, least := fewest(h.saturation.Saturation)
@@ -30,8 +30,9 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	return lost
 }
 
-// fewest returns the mean rate over the parts of a saturation, and an approximate lower bound of
-// it. The bound is only for planning probes. For claims the judge computes a bound of its own.
+// fewest returns the mean rate of a saturation and an approximate lower bound of it. parts are the
+// saturation's rates in consecutive intervals. The bound serves only to plan probes, because the
+// judge computes a bound of its own.
 func fewest(parts []float64) (mean, least float64) {
 	n := float64(len(parts))
 	if n < 2 {
@@ -47,7 +48,8 @@ func fewest(parts []float64) (mean, least float64) {
 	return mean, mean - 1.9*math.Sqrt(variance/n)
 }
 
-// share divides the requests of a probe into rounds.
+// share divides the requests of a probe into rounds. It returns the number of requests of each
+// round.
 func (h *hunt) share(s *series, requests int) []int {
 	if h.capacity.Over != metric.OpenLoop {
 		return s.Level.More(requests)

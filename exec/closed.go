@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// closed runs a round of a closed loop as package load describes it.
+// closed runs a round of a closed loop by the rules of package load.
 func (rd *round) closed(health *func() metric.Health) {
 	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
 	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
@@ -24,8 +24,8 @@ func (rd *round) closed(health *func() metric.Health) {
 		}
 	}
 	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
-		// Otherwise some slots would send warm-up requests next to measured requests of
-		// other slots.
+		// Finish the warm-up first. Otherwise some slots would send warm-up requests while other
+		// slots send measured requests.
 		rd.warmUp(c.Probes, rest)
 		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
 	}
@@ -53,7 +53,7 @@ func (rd *round) closed(health *func() metric.Health) {
 			return
 		}
 		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // no event: the slot must not be idle until then
+			rd.next(slot, at) // not by an event: the slot must not be idle until the event
 		} else {
 			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
 		}
@@ -61,7 +61,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
 	rd.ended = nil
-	if rd.timer != nil { // the round was halted before the end of its time
+	if rd.timer != nil { // the round stopped before the end of its time
 		rd.timer()
 		rd.close()
 	}
@@ -70,14 +70,15 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 }
 
-// close ends the time in which a round with a duration sends measured requests.
+// close ends the part of a round in which measured requests are sent. It is used if the load has a
+// duration.
 func (rd *round) close() {
 	rd.loop.Close()
 	rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.loop.Due() - rd.out.Due
 	rd.out.Due = rd.loop.Due()
 }
 
-// next makes a slot do its next step. The parameter at is the time at which the step was due.
+// next makes a slot do its next step, which was due at the time at.
 func (rd *round) next(slot int, at time.Duration) {
 	if rd.halted() {
 		return
@@ -92,7 +93,7 @@ func (rd *round) next(slot int, at time.Duration) {
 	}
 }
 
-// ask calls next again for the slots that were told to wait.
+// ask lets the slots continue that were told to wait.
 func (rd *round) ask() {
 	held := rd.held
 	rd.held = nil

@@ -17,19 +17,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reply is the scripted answer to one request. The zero reply hangs until it is
-// cancelled.
+// reply is the scripted answer to one request. The zero reply hangs until the request is cancelled.
 type reply struct {
-	text   string        // of each token
-	refuse error         // no connection
-	status error         // an HTTP status that refuses the request
-	code   int           // its status; 0: 500
-	ttft   time.Duration // 0: no token ever
+	text   string        // text of each token
+	refuse error         // error of the connection
+	status error         // an HTTP status with which the server refuses the request
+	code   int           // HTTP status code of status; 0 means 500
+	ttft   time.Duration // 0 means that no token ever comes
 	itl    time.Duration
-	deaf   bool // the request does not end when it is cancelled
+	deaf   bool // the request does not end when its context is cancelled
 }
 
-// transport is a fake server. The function script decides every reply, and all times are on the
+// transport is a fake server. The function script decides every reply. All times come from the
 // run's clock.
 type transport struct {
 	clock  clock.Clock
@@ -40,7 +39,7 @@ type transport struct {
 	requests []client.Request
 	starts   []time.Duration
 	inFlight int
-	accepted int // number of requests that were not refused
+	accepted int // requests that the server did not refuse
 	most     int
 	prompts  map[string]int
 
@@ -48,7 +47,7 @@ type transport struct {
 	watching bool      // a tick is due
 }
 
-// flight is a request that is under way.
+// flight is a request in flight.
 type flight struct {
 	ctx  context.Context
 	end  func(error)
@@ -139,7 +138,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 // other goroutine may end them.
 func (t *transport) watch() {
 	flights := t.flights
-	t.flights = nil // an end may begin new flights
+	t.flights = nil // the end of a flight may begin new flights
 	for _, f := range flights {
 		if !f.over && f.ctx.Err() != nil {
 			f.end(f.ctx.Err())
@@ -153,7 +152,7 @@ func (t *transport) watch() {
 	}
 }
 
-// prompts makes prompts that name themselves.
+// prompts makes prompts with their own ids as text.
 type prompts struct{ workload string }
 
 func (p prompts) Exact() bool { return true }
@@ -164,14 +163,14 @@ func (p prompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return client.Prompt{Text: fmt.Sprintf("%s %+v", p.workload, id)}, nil
 }
 
-// observer stores its calls and checks their order.
+// observer is an Observer that keeps its calls and checks their order.
 type observer struct {
 	t       *testing.T
 	calls   []string
 	samples []*metric.Sample
 	started int
 	onDone  func(*metric.Sample)
-	fail    error // error that the next SampleDone returns
+	fail    error // the next SampleDone returns this error
 }
 
 func (o *observer) say(format string, args ...any) error {
@@ -203,7 +202,7 @@ func (o *observer) LevelDone(l *metric.Level) error {
 }
 func (o *observer) RunDone(r *metric.Run) error { return o.say("run done %q", r.Stopped) }
 
-// bench is a run under construction.
+// bench has everything that a test needs for a run.
 type bench struct {
 	exec.Config
 	*transport
@@ -233,8 +232,8 @@ func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *c
 	return b
 }
 
-// onBoth runs a test twice: in real time inside a synctest bubble, and in virtual time. The
-// bubble also proves that no goroutine remains.
+// onBoth runs a test in real time inside a synctest bubble, and again in virtual time. The bubble
+// also proves that no goroutine remains.
 func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("real", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })
@@ -242,7 +241,7 @@ func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("virtual", func(t *testing.T) { f(t, clock.NewVirtual()) })
 }
 
-// planOf is a plan of one workload on one server.
+// planOf returns a plan of one workload on one server.
 func planOf(output int, loads ...*plan.Load) *plan.Plan {
 	s := &plan.Server{Name: "fake"}
 	w := &plan.Workload{
@@ -252,7 +251,7 @@ func planOf(output int, loads ...*plan.Load) *plan.Plan {
 	return &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}
 }
 
-// closedLoad is a closed-loop load of one level.
+// closedLoad returns a closed-loop load of one level.
 func closedLoad(n, requests int, seeds ...int64) *plan.Load {
 	return &plan.Load{
 		Kind: metric.ClosedLoop, Seeds: seeds, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,

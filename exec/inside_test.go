@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// told returns a source of server metrics and the number of times that it was read. The metrics
-// are the counts of b's transport. If fail returns an error, reading fails.
+// told returns a source of server metrics, and a counter of its readings. The metrics are the
+// counts of b's transport. If fail returns an error, the reading fails.
 func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	n := 0
 	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {
@@ -34,12 +34,12 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	})}, &n
 }
 
-// TestInside: counters are reported as differences over the measured window. Gauges are reported
-// from readings within the window.
+// TestInside checks the server's own metrics. Counters are reported as differences over the
+// measured window. Gauges are reported from readings within the window.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s, and the 4 slots start half a second apart. There are two
-		// rounds of 40 requests. Each slot sends ten requests in a round.
+		// A request takes 2 s. The 4 slots start half a second apart. In each of the two rounds,
+		// they send 40 requests, 10 per slot.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = told(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)
@@ -54,7 +54,8 @@ func TestInside(t *testing.T) {
 			if (tm.From-r.WindowStart).Abs() > ms || (tm.To-r.WindowEnd).Abs() > ms {
 				t.Errorf("read from %v to %v, the window is %v to %v", tm.From, tm.To, r.WindowStart, r.WindowEnd)
 			}
-			// Every 2 s four requests begin.
+			// Four requests begin every 2 s. Count those that began between the first and the last
+			// reading.
 			begun := 0.0
 			for _, x := range r.Samples {
 				if x.Sent > tm.From && x.Sent <= tm.To {
@@ -75,8 +76,8 @@ func TestInside(t *testing.T) {
 	})
 }
 
-// TestInsideOfABurst: the server's metrics are read before and after a burst, even if the burst
-// is very short.
+// TestInsideOfABurst checks that the server's metrics are read before and after a burst, even if
+// the burst is very short.
 func TestInsideOfABurst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 16, Rounds: 2}}}
@@ -94,9 +95,9 @@ func TestInsideOfABurst(t *testing.T) {
 	})
 }
 
-// TestInsideFails: a failed scrape of the server's metrics costs no request and does not end the
-// run. Its error is kept without the plan's secrets. If scrapes fail often, those that succeed
-// are not used either.
+// TestInsideFails checks that a failed scrape of the server's metrics costs no request and does not
+// end the run. Its error is kept without the plan's secrets. If scrapes fail often, the metrics are
+// not used at all.
 func TestInsideFails(t *testing.T) {
 	every := func(k int) func(int) error {
 		return func(n int) error {
@@ -145,7 +146,7 @@ func TestInsideFails(t *testing.T) {
 	}
 }
 
-// TestInsideHangs: a page that never arrives delays a round by at most a second.
+// TestInsideHangs checks that a metrics page that never arrives delays a round by at most a second.
 func TestInsideHangs(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))

@@ -11,47 +11,47 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// The reasons for which a run stopped early: metric.Run.Stopped.
+// Values of metric.Run.Stopped: the reasons why a run stopped early.
 const (
 	StoppedInterrupted = "interrupted"
 	StoppedBudget      = "budget"
 )
 
-// runner is the state of a run. It belongs to one goroutine, the loop.
+// runner is the state of a run. Only one goroutine uses it, the loop.
 type runner struct {
 	Config
-	ctx context.Context // the caller's context; the second interrupt of a user cancels it
+	ctx context.Context // the caller's context, which a user's second interrupt cancels
 	run *metric.Run
 	// secrets removes the plan's secrets from all text of a server, so that nothing
 	// later can print or write one.
 	secrets record.Redactor
 
-	// starting and flying are the contexts of the run. When starting ends, nothing more may be
-	// started. When flying ends, requests in flight must end too.
+	// starting and flying are contexts of the run. After the end of starting, nothing more starts.
+	// After the end of flying, requests in flight must end too.
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
-	yield func() // lets other strands run; nil if only the loop runs
-	stuck bool   // the clock stopped during strands
+	yield func() // lets another strand run; nil if there are no strands
+	stuck bool   // no event can happen any more, so all strands must end
 
-	stopped  string // why nothing more is started; "" while requests may start
-	err      error  // an error of the whole run, not of one server
+	stopped  string // why the run starts nothing more; "" while it may start requests
+	err      error  // error of the whole run, not of a server
 	cleanups []func()
 
-	durations map[*plan.Workload]time.Duration // time of one request on the server under test
-	repeated  map[[2]string]bool               // by server and workload: a prompt was sent again
+	durations map[*plan.Workload]time.Duration // duration of one request on the server under test
+	repeated  map[[2]string]bool               // a prompt was sent again; by server and workload
 	sent      map[[2]string]int                // number of measured requests, by server and workload
 	// storedBytes is the size of the recorded answers.
 	storedBytes int
 
 	deadline    time.Duration // end of the run's budget; 0 if none
-	searches    []wanted      // still to come
+	searches    []wanted      // searches still to come
 	remaining   int           // number of fixed levels still to come
-	launches    int           // servers still to come
+	launches    int           // number of server starts still to come
 	launchTook  time.Duration // the longest start of a server so far
-	fixed       time.Duration // total time of the fixed levels so far
+	fixed       time.Duration // total time of the fixed levels that have ended
 	fixedLevels int
-	rounds      int                             // rounds of the fixed levels so far
+	rounds      int                             // number of rounds of the fixed levels so far
 	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
 	took        map[*metric.Level]time.Duration // time of each level
 }
@@ -70,14 +70,14 @@ func newRunner(ctx context.Context, c Config) *runner {
 	if r.Budget == 0 {
 		r.Budget = c.Plan.Gate.Budget
 	}
-	// Neither context ends with ctx. The loop makes all decisions, and it waits for requests in
-	// flight even after they were told to end.
+	// Neither of the two contexts ends with ctx, because the loop decides when they end. It waits
+	// for requests in flight even after they were told to end.
 	r.starting, r.endStarting = context.WithCancel(context.WithoutCancel(ctx))
 	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
 	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
 
-	// An interrupt wakes the loop. The loop then sees the interrupt in the function check.
-	// Goroutines that work for the loop see it in their context.
+	// An interrupt wakes the loop, which sees it in the function check. Goroutines that work for
+	// the loop see it in their context.
 	for _, c := range []context.Context{ctx, r.Drain} {
 		stop := context.AfterFunc(c, func() {
 			r.endStarting()
@@ -96,8 +96,8 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return r
 }
 
-// teardown is the part of the budget that is reserved for ending a server. It is at most a tenth
-// of the budget.
+// teardown returns the part of the budget that is kept for ending servers. It is at most a tenth of
+// the budget.
 func (r *runner) teardown() time.Duration {
 	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
 		return 0
@@ -111,8 +111,8 @@ func (r *runner) close() {
 	}
 }
 
-// halt makes the run start nothing more. After the time grace it also cancels the requests in
-// flight. If halt is called again, the first reason stays.
+// halt makes the run start nothing more. After the time grace, it also cancels the requests in
+// flight. A second call does not change the reason.
 func (r *runner) halt(why string, grace time.Duration) {
 	first := r.stopped == ""
 	if first {
@@ -127,7 +127,7 @@ func (r *runner) halt(why string, grace time.Duration) {
 	}
 }
 
-// check handles interrupts, and reports whether something may still be started.
+// check stops the run if it was interrupted. It reports whether the run may start something more.
 func (r *runner) check() bool {
 	if r.ctx.Err() != nil {
 		r.halt(StoppedInterrupted, 0)
@@ -137,8 +137,7 @@ func (r *runner) check() bool {
 	return r.stopped == "" && r.err == nil
 }
 
-// observe keeps an observer's error: an observation that cannot be recorded does not
-// count.
+// observe stops the run if an observer failed, so that no result lacks an observation.
 func (r *runner) observe(err error) {
 	if err != nil && r.err == nil {
 		r.fail(fmt.Errorf("could not hand on what was observed: %w", err))
@@ -153,8 +152,9 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock until done returns true. It runs on after a failure or an interrupt,
-// because what was begun must end. If the clock stops, until returns early, and the run ends.
+// until runs the clock until done returns true. It also runs after a failure or an interrupt,
+// because requests in flight must end. If no event can happen any more, until returns early and the
+// run ends.
 func (r *runner) until(done func() bool) {
 	for r.check(); !done(); r.check() {
 		if !r.wait() {
@@ -163,7 +163,7 @@ func (r *runner) until(done func() bool) {
 	}
 }
 
-// wait waits for the next event, and reports whether one can happen.
+// wait waits for the next event. It returns false if no event can happen any more.
 func (r *runner) wait() bool {
 	if r.yield != nil {
 		r.yield()
@@ -176,8 +176,8 @@ func (r *runner) wait() bool {
 	return true
 }
 
-// why returns the reason why the run starts nothing more. People read it where a level is
-// missing from the report.
+// why returns the reason why the run starts nothing more. The report shows it for each missing
+// level.
 func (r *runner) why() string {
 	switch {
 	case r.err != nil:
@@ -190,8 +190,8 @@ func (r *runner) why() string {
 
 func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 
-// skip reports cases that do not run, each as a level with the reason. A case that the user did
-// not select has metric.SkippedOnly as its reason.
+// skip reports cases that do not run, each as a level with the reason why. The reason is
+// metric.SkippedOnly if the user did not select the case.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
 		l := r.newLevel(c)
@@ -212,7 +212,7 @@ func (r *runner) newLevel(c Case) *metric.Level {
 	return l
 }
 
-// done passes a level that is over to the observer, and then the levels of its parts.
+// done passes a level that has ended to the observer, and then the levels of its mix's parts.
 func (r *runner) done(l *metric.Level) {
 	r.observe(r.Observer.LevelDone(l))
 	l.Divide()

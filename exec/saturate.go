@@ -10,24 +10,24 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation keeps so many requests in flight that the server's queue is never empty. Package
-// load decides how many. What the server then streams in a given time is the most that it can
-// stream. A saturation is measured once for each workload on a server, before the first level of
-// a rate. Its requests are not judged. At its end the requests in flight are cancelled.
+// saturation measures the speed of a server whose queue is never empty, in tokens per second. This
+// is the highest speed that the server can reach. It runs once for each workload on a server,
+// before the first level with a rate. Its requests are not judged. Those in flight at the end are
+// cancelled.
 type saturation struct {
 	*round
 	steps    load.Saturation
 	order    int
-	from, to time.Duration // of the window
+	from, to time.Duration // ends of the measuring window
 	stops    []func() bool
 	begun    time.Duration
 	first    bool // a request completed
 	over     bool
-	answers  map[*flight]*counted // in flight
-	tokens   atomic.Int64         // streamed so far, in chunks
+	answers  map[*flight]*counted // answers of requests in flight
+	tokens   atomic.Int64         // tokens streamed so far, as counted in chunks
 }
 
-// counted is an answer that also adds its tokens to those of the saturation.
+// counted is an answer that adds its tokens to those of the saturation.
 type counted struct {
 	*client.Answer
 	began atomic.Bool
@@ -43,11 +43,11 @@ func (c *counted) Event(at time.Duration, e *client.Event) {
 	c.Answer.Event(at, e)
 }
 
-// mostSaturating bounds the warm-up of a saturation. The warm-up takes twice as long as the
-// first completed request.
+// mostSaturating bounds the warm-up of a saturation. Normally the warm-up takes twice the time of
+// the first completed request.
 const mostSaturating = time.Minute
 
-// saturate plays the saturation.
+// saturate runs the saturation.
 func (rd *round) saturate(health *func() metric.Health) {
 	s := &saturation{round: rd, answers: map[*flight]*counted{}, steps: load.Saturation{N: rd.level.N, Most: rd.saturates, Enough: enough(rd.Workload)}}
 	rd.prepare(metric.Filler, 0, rd.level.N)
@@ -76,7 +76,7 @@ func (s *saturation) at(t time.Duration, f func()) {
 	s.stops = append(s.stops, s.Clock.Timer(t, f))
 }
 
-// ticks checks the saturation once a second until its window begins.
+// ticks checks once a second whether the measuring window of the saturation can begin.
 func (s *saturation) ticks() {
 	s.at(s.Clock.Now()+time.Second, func() {
 		if s.from == 0 {
@@ -86,8 +86,8 @@ func (s *saturation) ticks() {
 	})
 }
 
-// warms checks the saturation. It begins the window, or sends more requests. The parameter warm
-// is true if the warm-up of the first requests is over.
+// warms checks once whether the measuring window of the saturation can begin. If not, it sends more
+// requests. warm is true if the warm-up of the first requests is over.
 func (s *saturation) warms(warm bool) {
 	if s.from > 0 || s.halted() {
 		return
@@ -112,10 +112,10 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends further requests. The parameter had is the number of requests before. The first
-// call restarts all requests, because the first requests began together. After the restart every
-// request begins at another point of its answer, as if requests had long followed each other:
-// its prompt contains the answer up to that point.
+// joins sends further requests. had is the number of requests that are already in flight. The first
+// call restarts all requests, because they began together. Each restarted request begins at a
+// different point of its answer, as in a long run. For this, its prompt contains the answer up to
+// that point.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -129,23 +129,23 @@ func (s *saturation) joins(had int) {
 	}
 	more := s.steps.N - had
 	s.level.N = s.steps.N
-	// The prompts that were made so far are for whole requests, so make new ones.
+	// Discard the prompts that were made in advance. The new requests begin in the middle of their
+	// answers, so they need other prompts.
 	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{}
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			// The first requests are those nearest to their end. While the server reads
-			// the prompts of the others, these end and are replaced. In the other order
-			// all requests would be equally far from their end when all prompts have
-			// been read.
+			// Begin with the requests that are nearest to their end. They end and are replaced
+			// while the server still reads the prompts of the other requests. In the opposite
+			// order, all requests would be equally far from their end at that time.
 			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)
 	}
 }
 
-// fresh restarts requests that wait in the server's queue although their prompts contain the
-// beginning of their answer. They begin again without it: a queued request has no answer yet.
+// fresh restarts queued requests whose prompts contain the beginning of their answer. It removes
+// this beginning, because a queued request has no answer yet.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return
@@ -170,17 +170,17 @@ func (s *saturation) next(slot int) {
 	})
 }
 
-// listen counts each token for the saturation.
+// listen makes the saturation count the tokens of an answer.
 func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 	c := &counted{Answer: a, all: &s.tokens}
 	s.answers[f] = c
 	return c
 }
 
-// ended handles the end of a request.
+// ended handles the end of a request, and sends the next one.
 func (s *saturation) ended(f *flight) {
 	if s.answers[f] == nil {
-		return // a restarted request: another one has taken its place
+		return // a new request has replaced this restarted one
 	}
 	delete(s.answers, f)
 	if !f.sample.Completed() {
@@ -194,8 +194,8 @@ func (s *saturation) ended(f *flight) {
 	s.next(f.turn.Slot)
 }
 
-// enough is a number of tokens a second. If a saturation reaches it, there is no need to look
-// for more. It is twice the largest number that the plan asks for; 0 if that is not known.
+// enough returns the speed in tokens per second at which a saturation need not look for more. It is
+// twice the highest speed that the plan asks for; 0 if not known.
 func enough(w *plan.Workload) float64 {
 	rate := 0.0
 	for _, l := range w.Loads {

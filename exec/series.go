@@ -11,30 +11,30 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// series is a running level: rounds are added to it, look by look.
+// series is a running level, to which each look adds rounds.
 type series struct {
 	*runner
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // requests of the level; in a mix one asking for each part
-	// before holds the rounds of a fixed level to which a search adds rounds. They were
-	// measured under the name of that level.
+	asks   []*asking // requests of the level; a mix has one asking for each part
+	// before are the rounds that a fixed level had before a search added more. They were recorded
+	// under the fixed level's name.
 	before []*metric.Round
 	leg    *metric.Leg   // the current leg of a comparison; else nil
-	held   *metric.Round // a finished leg that waits for the other leg of its pair; else nil
+	held   *metric.Round // a finished leg whose pair is not complete; nil if there is none
 	now    *round        // the current round; nil between rounds
-	last   *round        // the round that ended last
+	last   *round        // the last round that ended
 	// durations is the runner's map, but for this server only: another server may be
 	// measured at the same time.
 	durations map[*plan.Workload]time.Duration
-	sheds     bool      // rounds may be left out
-	warmed    bool      // see warm
-	stages    []*series // all stages of an open loop; set only in the first stage
+	sheds     bool      // rounds may be left out if the budget runs short
+	warmed    bool      // whether warm was called
+	stages    []*series // the stages of an open loop; set only in the first stage
 }
 
-// series prepares a level to run. If the level cannot run, it returns nil, and the level holds
-// the reason.
+// series prepares a level to run. If the level cannot run, series returns nil and writes the reason
+// into l.
 func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
 	asks, lost := r.askings(t, c, l)
 	if asks == nil {
@@ -43,8 +43,8 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
 }
 
-// askings prepares the requests of a level. It returns nil if l cannot run, and l has
-// the reason.
+// askings prepares the requests of a level, for each part of its mix. It returns nil if l cannot
+// run; l then has the reason.
 func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
 	if c.Workload.Mix == nil {
 		a, lost := r.asking(t, c, l, l)
@@ -67,8 +67,8 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 	return out, nil
 }
 
-// asking prepares the requests of a workload. l is the level of the workload itself, and whole
-// is the level of the case. The two differ if the workload is a part of a mix.
+// asking prepares the requests of a workload. l is the workload's own level, and whole is the level
+// of the case. They differ if the workload is a part of a mix.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
 	if err != nil {
@@ -93,8 +93,7 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
 }
 
-// lots prepares what a round sends; due holds the number of measured requests of each
-// part.
+// lots prepares the requests of a round. due is the number of measured requests of each part.
 func (s *series) lots(rd *round, due []int) {
 	counts := []int{rd.out.Due}
 	if s.Workload.Mix != nil {
@@ -110,7 +109,7 @@ func (s *series) lots(rd *round, due []int) {
 			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		}
 		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the answer ends by itself, and the mean is its largest length
+			l.lengths.Jitter = 0 // the model ends the answer, and Mean is the largest length
 		}
 		if rd.out.Time == 0 {
 			l.measured = l.lengths.Measured(l.due)
@@ -119,7 +118,7 @@ func (s *series) lots(rd *round, due []int) {
 	}
 }
 
-// deal draws a part of the mix for each measured request of the round, and returns the number of
+// deal chooses a part of the mix for each measured request of the round. It returns the number of
 // requests of each part. Both sides of a comparison get the same parts.
 func (s *series) deal(rd *round, due []int) []int {
 	if s.Workload.ByType() {
@@ -145,7 +144,7 @@ func (s *series) deal(rd *round, due []int) []int {
 	return counts
 }
 
-// given returns the number of measured requests of the level so far, for each part of the mix.
+// given returns how many measured requests the level has so far, for each part of its mix.
 func (s *series) given() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range slices.Concat(s.before, s.level.Rounds) {
@@ -160,8 +159,8 @@ func (s *series) given() []int {
 	return out
 }
 
-// play adds rounds to the level. due holds the number of measured requests of each round. ended
-// reports whether all rounds ended; lost is the reason why the server is gone.
+// play adds rounds to the level. due is the number of measured requests of each round. ended
+// reports whether all rounds ended. lost means that the server is lost.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
@@ -192,9 +191,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level. of is the planned number of rounds of
-// the level. round returns true if the round was disturbed and must be measured again. The
-// decision uses only what the generator knows of itself, before anything is judged.
+// round adds a round of n measured requests to the level. of is the planned number of rounds. again
+// is true if the load generator was disturbed, so the round must be measured again. This is decided
+// before anything is judged.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
@@ -209,7 +208,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // keep the leg until both legs of the pair are over; see turns.settle
+		s.held = rd.out // keep the leg: settle judges the two legs of a pair together
 		return false
 	}
 	if s.voids(rd, of) {
@@ -219,7 +218,7 @@ func (s *series) round(n, of int) (again bool) {
 	return rd.out.Void != ""
 }
 
-// window runs one window, and adds its parts to the level as rounds. due holds the number of
+// window runs one window and adds each of its parts to the level as a round. due is the number of
 // measured requests of each part. ended reports whether the window ran to its end.
 func (s *series) window(due []int) (ended bool, lost error) {
 	l := s.level
@@ -246,7 +245,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		switch {
 		case s.leg != nil:
-			s.held = r // keep the leg, which is one round, until both legs of the pair are over
+			s.held = r // keep the leg until both legs of the pair are over
 		case len(s.stages) > 0:
 			s.stages[i].keep(r)
 		default:
@@ -265,7 +264,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	return why == "", rd.lost
 }
 
-// keep adds a finished round to its level.
+// keep adds a finished round to its level. A disturbed round goes to the list Voided.
 func (s *series) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
 		l.Voided = append(l.Voided, r)
@@ -275,8 +274,8 @@ func (s *series) keep(r *metric.Round) {
 	s.observe(s.Observer.RoundDone(s.level, r))
 }
 
-// newRound returns the next round of the level. due holds the number of measured requests of
-// each part.
+// newRound returns the next round of the level. due is the number of measured requests of each
+// part.
 func (s *series) newRound(due []int) *round {
 	l, n := s.level, 0
 	for _, part := range due {
@@ -294,7 +293,8 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids reports whether a disturbed round is measured again. It is not if the time is too short.
+// voids reports whether a disturbed round must be measured again. It returns false if too little
+// time is left.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
@@ -302,13 +302,13 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain reports whether a disturbed round is measured again. of is the number of rounds
-// of the level. voided is the number of rounds that were measured again so far.
+// measuredAgain reports whether a disturbed round is measured again. of is the level's number of
+// rounds, and voided is the number of rounds that were measured again so far.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
 
-// measured is the number of measured requests in the complete rounds.
+// measured returns the number of measured requests in the complete rounds.
 func (s *series) measured() int {
 	n := 0
 	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// settle fills in the results of the round from its samples.
+// settle computes the results of the round from its samples.
 func (rd *round) settle() {
 	out, n, found := rd.out, 0, false
 	for _, s := range out.Samples {

@@ -11,20 +11,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Talker is a Prompts that can continue a conversation: it joins what was sent, the answer,
-// and the user's next message.
+// Talker is a Prompts that can continue a conversation. Next returns the prompt of the next turn:
+// the prompt that was sent, the answer said, and a new message of the user.
 type Talker interface {
 	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
 }
 
-// meets returns a new conversation.
+// meets starts a new conversation.
 func (rd *round) meets(phase metric.Phase, number, slot int) *talk {
 	t := &talk{phase: phase, number: number, slot: slot, turn: 1}
 	t.of = rd.Workload.Prompt.Turns.Draw(rd.chance(t, 0).Float64())
 	return t
 }
 
-// chance returns the random source for a turn of a conversation.
+// chance returns the source of random numbers for a turn of a conversation.
 func (rd *round) chance(t *talk, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s %d %s %d %d", rd.level.Workload, rd.level.Name, rd.out.Index, t.phase, t.number, turn)
@@ -42,8 +42,8 @@ func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	rd.fly(load.Turn{Slot: t.slot, Phase: phase, Order: t.number}, at, t.prompt, t)
 }
 
-// goesOn makes the prompt of the next turn, and reports whether there is a next turn. A
-// conversation ends after its last turn, and when a turn fails.
+// goesOn makes the prompt of a conversation's next turn, and reports whether there is one. A
+// conversation ends with its last turn, or with a failed turn.
 func (rd *round) goesOn(f *flight) bool {
 	t := f.talk
 	if t.turn >= t.of || !f.sample.Completed() {
@@ -72,8 +72,8 @@ func (rd *round) goesOn(f *flight) bool {
 	return true
 }
 
-// misses records the turns that a conversation does not reach because one of its measured turns
-// failed. These turns count as failed. misses returns their number.
+// misses records the turns that a conversation does not reach because a measured turn failed. These
+// turns count as failed. misses returns how many there are.
 func (rd *round) misses(f *flight) int {
 	t := f.talk
 	if f.sample.Completed() || f.sample.Canceled() || f.turn.Phase != metric.Measured {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A failed request has no value and counts as worse than every value. The p99 of these four
-// requests falls on the failed request, so it is infinite.
+// A failed request has no value, but ranks above every value. So the p99 of these four requests is
+// infinite.
 func ExampleOf() {
 	ttft, _ := metric.Lookup("ttft")
 	var samples []*metric.Sample

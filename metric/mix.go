@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// PartAddress is the address of a part of a mix: "production/chat".
+// PartAddress returns the address of a part of a mix, such as "production/chat".
 func PartAddress(mix, part string) string { return mix + "/" + part }
 
-// PartName is the name of a part within its mix.
+// PartName returns the name of a part within its mix, such as "chat".
 func PartName(mix, address string) string { return strings.TrimPrefix(address, mix+"/") }
 
-// AtOnce returns how many of n requests in flight belong, on average, to a part with the given
-// share of the requests; at least 1. Share 0 means all requests.
+// AtOnce returns how many of n requests in flight belong, on average, to a part of a mix; at least
+// 1. share is the part's share of the requests, and 0 means all.
 func AtOnce(n int, share float64) int {
 	if share > 0 {
 		return max(int(math.Round(share*float64(n))), 1)
@@ -20,25 +20,24 @@ func AtOnce(n int, share float64) int {
 	return max(n, 1)
 }
 
-// AtOnce is the number of the level's requests that are in flight at once, or that are sent at
-// once.
+// AtOnce returns how many of the level's requests are in flight at once, or are sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts reports whether each part of a mix has a value of its own for the metric. The parts share
-// the server, its price and the slots, so metrics of these belong to the whole mix.
+// OfParts reports whether each part of a mix has its own value of the metric. The parts share the
+// server, its price and the slots, so metrics of these belong to the whole mix.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }
 
-// Divide fills in the parts of a mix from its level.
+// Divide fills in the levels of a mix's parts. Each part gets its requests from the mix.
 func (l *Level) Divide() {
 	for _, p := range l.Parts {
 		*p = *l.Part(p)
 	}
 }
 
-// Part returns the level as one part of the mix sees it: only the part's requests, in the rounds
-// and windows of the mix. A round without a request of the part is left out.
+// Part returns the level of one part of the mix. It has only the part's requests, in the rounds and
+// windows of the mix. A round without a request of the part is left out.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
 	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
@@ -60,8 +59,8 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 	return out
 }
 
-// part returns the round with the requests of one part only. If the record lacks a due request,
-// that request may have belonged to the part.
+// part returns the round with only the requests of one part of a mix. A due request that the
+// recording lacks may have belonged to the part.
 func (r *Round) part(of *Level, name string) *Round {
 	all := r.All()
 	out := r.With(partSamples(all, of, name))
@@ -81,8 +80,8 @@ func (r *Round) part(of *Level, name string) *Round {
 	return out
 }
 
-// partSamples returns copies of the requests of a part. Their order numbers count only the requests
-// of that part.
+// partSamples returns copies of the requests of a mix's part, numbered in the order of the part
+// alone.
 func partSamples(all []*Sample, of *Level, name string) []*Sample {
 	var out []*Sample
 	orders := ordersOf(all, name)
@@ -107,7 +106,8 @@ func count(samples []*Sample, which func(*Sample) bool) int {
 	return n
 }
 
-// ordersOf numbers the requests of a part, separately in each phase.
+// ordersOf numbers the requests of the named workload in the order of their starts. Each phase is
+// numbered from 0.
 func ordersOf(all []*Sample, name string) map[*Sample]int {
 	var own []*Sample
 	for _, s := range all {

@@ -16,10 +16,10 @@ type Run struct {
 	Tool     string `json:"tool"`      // tokgate's version
 	Plan     string `json:"plan"`      // as given on the command line
 	PlanHash string `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
-	// Started is the wall-clock time, for people; offsets are monotonic. It is zero
+	// Started is the wall-clock time for people. All other times are monotonic offsets. It is zero
 	// in a simulated run, which depends only on its plan and has no date.
 	Started time.Time `json:"started,omitzero"`
-	Salt    uint64    `json:"salt"` // salt and seed together determine the prompts
+	Salt    uint64    `json:"salt"` // determines the prompts, together with a round's seed
 	// Simulated means that the servers were simulators in virtual time: nothing was
 	// measured on a real server.
 	Simulated bool `json:"simulated,omitempty"`
@@ -32,17 +32,17 @@ type Run struct {
 	// Comparisons records how the comparisons of the plan were run, in the order of the plan.
 	Comparisons []*Comparison `json:"comparisons,omitempty"`
 	End         time.Duration `json:"end_ns"` // offset of the end of the run
-	// Stopped is the reason why the run ended before the end of the plan, such as "interrupted" or
-	// "budget"; "" if it ran to the end.
+	// Stopped is the reason why the run stopped before the end of the plan, such as "interrupted"
+	// or "budget"; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
 	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is "" if the run
-	// was not recorded, or if an old version recorded it without checks on the lines.
+	// was not recorded, or if its lines have no checksums.
 	Recording string `json:"-"`
 	// Answers is the SHA-256 sum of the lines of answers.jsonl, in hexadecimal; "" if no answer was
 	// kept.
 	Answers string `json:"answers,omitempty"`
-	// Calibration is the calibration of the generator. It is nil in virtual time, where there is
-	// nothing to calibrate, or if there was none.
+	// Calibration is the calibration of the load generator. It is nil in virtual time, and if there
+	// was none.
 	Calibration *Calibration `json:"calibration,omitempty"`
 }
 
@@ -50,9 +50,8 @@ type Run struct {
 type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Unended means that the recording ends before the final state of a server that was started, or
-	// before the end of the run. Nobody knows then whether the server stayed the same and could be
-	// measured.
+	// Unended means that the recording ends before the server's final state, or before the end of
+	// the run. Then it is not known whether the server stayed the same and could be measured.
 	Unended bool `json:"-"`
 	// Declared holds what the plan declares about the server, such as "engine" and
 	// "flags.max-model-len". It is nil if not recorded.
@@ -67,18 +66,18 @@ type ServerRun struct {
 	// server did not start, never became ready, died, or was replaced by another server before the
 	// end.
 	Error string `json:"error,omitempty"`
-	// EndUnknown is the reason why it is not known whether the server was the same at the end; ""
-	// if it is known.
+	// EndUnknown explains why tokgate does not know whether the server was still the same at the
+	// end; "" if it knows.
 	EndUnknown string `json:"end_unknown,omitempty"`
-	// Log is the tail of the server's log if Error is set. Foreign text.
+	// Log is the end of the server's log if Error is set. tokgate did not write this text.
 	Log string `json:"log,omitempty"`
 }
 
-// PathOwn is the value of ServerRun.Path for streams that are read without net/http; see package
+// PathOwn is the value of ServerRun.Path if tokgate read the streams without net/http. See package
 // exec/client.
 const PathOwn = "own transport"
 
-// LoadKind is the shape of a level's load.
+// LoadKind is the kind of a level's load.
 type LoadKind string
 
 const (
@@ -92,12 +91,12 @@ const (
 	// OpenLoop sends requests at a rate, whatever the number of requests in flight. Its rounds are
 	// consecutive parts of one window; see Windowed.
 	OpenLoop LoadKind = "rate"
-	// Speedup is the unit of a capacity search that replays recorded traffic: the factor by which
-	// the traffic is replayed faster. The search's levels are of kind OpenLoop.
+	// Speedup is the unit of a capacity search that replays recorded traffic faster than it was
+	// recorded. The levels of the search are of kind OpenLoop.
 	Speedup LoadKind = "speedup"
 )
 
-// Searched names the unit of a capacity search with this kind of load, as plans write it.
+// Searched returns the plan's word for the unit of a capacity search with this kind of load.
 func (k LoadKind) Searched() string {
 	if k == ClosedLoop {
 		return "concurrency"
@@ -105,8 +104,8 @@ func (k LoadKind) Searched() string {
 	return string(k)
 }
 
-// Unit is the unit in which this kind of load is counted. The unit of users and of speedups is
-// Count, because they are plain numbers.
+// Unit returns the unit of this kind of load. Users and speedups are plain numbers, so their unit
+// is Count.
 func (k LoadKind) Unit() Unit {
 	switch k {
 	case OpenLoop:
@@ -117,20 +116,20 @@ func (k LoadKind) Unit() Unit {
 	return Requests
 }
 
-// Windowed reports whether the rounds are consecutive parts of one window. Then there is no drain
-// between rounds, and each request has a due time of its own.
+// Windowed reports whether rounds are consecutive parts of one window. Such rounds have no drain
+// between them, and each request is due at a time of its own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
-// Steady reports whether the level offers one constant rate, so that the server either sustains the
-// rate or does not. A stage of an open loop and a replay offer changing rates.
+// Steady reports whether the level offers one constant rate, which the server either sustains or
+// not. Stages of an open loop and replays offer changing rates.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
 
-// Cut is the reason why a level of an open loop ended early; "" if it did not. Requests in flight
-// at that moment failed with FailUnfinished.
+// Cut is the reason why a level of an open loop ended early; "" if it ran to its end. When a level
+// ends early, the requests in flight fail with FailUnfinished.
 type Cut string
 
 const (
-	// CutStalled means that requests waited, but no tokens arrived any more.
+	// CutStalled means that requests waited but no more tokens arrived.
 	CutStalled Cut = "stalled"
 	// CutFull means that the limit of requests in flight was reached.
 	CutFull Cut = "full"
@@ -142,28 +141,28 @@ type Level struct {
 	Workload string   `json:"workload"`
 	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`              // slots of a closed loop, requests of a burst; else 0
-	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; otherwise 0
+	N        int      `json:"n"`              // slots, requests of a burst, or users; else 0
+	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; else 0
 	Cut      Cut      `json:"cut,omitempty"`  // why the level ended early; only for an open loop
-	// Of is the mix that this level is a part of; "" if it is not a part. Share is the part's share
-	// of the mix's requests, in (0, 1]; 0 if the level is not a part. The rounds of a part are not
+	// Of is the mix to which this level belongs as a part; "" if none. Share is the part's share of
+	// the mix's requests, in (0, 1]; 0 if the level is no part. The rounds of a part are not
 	// recorded separately; see Divide.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
 	// Parts holds the parts of the level if the level is a mix; otherwise nil.
 	Parts []*Level `json:"-"`
-	// Stage is set if the level is a stage of an open loop; otherwise nil. Several stages share one
-	// window, and each round of a stage is a part of such a window.
+	// Stage is set if the level is a stage of an open loop; otherwise nil. The stages of a load
+	// share each window, and each round of a stage is its part of one window.
 	Stage *Stage `json:"stage,omitempty"`
-	// Speedup is the factor by which recorded traffic was replayed faster; 0 if the
-	// level is no replay.
+	// Speedup is how many times faster than recorded the traffic was replayed; 0 if the level is no
+	// replay.
 	Speedup float64 `json:"speedup,omitempty"`
-	// Saturation is the number of requests per second that the server answered while its queue was
-	// never empty. It has one value for each consecutive part of that time. It is nil if not known,
-	// or if the level is not an open loop.
+	// Saturation is the server's speed while its queue was never empty, in requests per second. It
+	// has one value for each consecutive interval. It is nil if not known, or if the level is not
+	// an open loop.
 	Saturation []float64 `json:"saturation_req_s,omitempty"`
-	// SaturationAt is the mean number of requests that the server answered at the same time during
-	// saturation: they had a token and had not ended. It is 0 if not known.
+	// SaturationAt is the mean number of requests that the server answered at a time during the
+	// saturation, from the first token of a request to its end. It is 0 if not known.
 	SaturationAt float64 `json:"saturation_in_flight,omitempty"`
 	Exact        bool    `json:"exact"` // prompts were sized by the server's own tokenizer
 	Natural      bool    `json:"natural,omitempty"`
@@ -178,12 +177,11 @@ type Level struct {
 	Shed int `json:"shed,omitempty"`
 	// Skipped is the reason why the level was not run; "" if it was.
 	Skipped string `json:"skipped,omitempty"`
-	// Probe is set if a capacity search chose the level; nil for a level of the plan.
+	// Probe is set if a capacity search chose the level; nil if the plan did.
 	Probe *Probe `json:"probe,omitempty"`
-	// Looks holds the interim judgements (looks) that took place, in order; the last one decides.
-	// The level is judged on its first Looks[last].Requests requests. The allowed error is split
-	// over Looks[last].Planned planned looks. Looks is empty if the level was judged once, at its
-	// end.
+	// Looks lists the interim judgements (looks) of the level, in order; the last one decides. The
+	// level is judged on its first Looks[last].Requests requests. The allowed error is split over
+	// Looks[last].Planned planned looks. Looks is empty if the level was judged once, at its end.
 	Looks []Look `json:"looks,omitempty"`
 	// Answers holds the findings on a sample of the level's answers; nil if no answer was examined.
 	Answers *Answers `json:"answers,omitempty"`
@@ -199,7 +197,7 @@ type Stage struct {
 }
 
 // LeastRounds is the smallest number of rounds that shows how much the requests of a level depend
-// on each other. tokgate leaves out rounds when the budget is short, but keeps this number.
+// on each other. tokgate keeps at least this number when the budget runs short.
 const LeastRounds = 5
 
 // SkippedOnly is the value of Skipped for a level that the user did not select.
@@ -209,33 +207,33 @@ const SkippedOnly = "not selected"
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // measured requests that the plan wants, or that started within Time
-	// Time is how long the round kept starting measured requests. It is 0 if the round ends after
-	// the number of requests in Due.
+	Due   int   `json:"due"` // measured requests that the plan wants, or that began within Time
+	// Time is how long the round may start measured requests. It is 0 if the round has a fixed
+	// number of requests.
 	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is the time at which the first measured request was due. End is the time at which the
 	// last measured request ended.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
-	// WindowStart and WindowEnd are the ends of the measured window. In the window all slots are
-	// busy: it leaves out the ramp at the start and the drain at the end. The two are equal if the
-	// round had no such time.
+	// WindowStart and WindowEnd enclose the measured window, in which all slots are busy. It leaves
+	// out the ramp at the start and the drain at the end. They are equal if the round had no such
+	// time.
 	WindowStart time.Duration `json:"window_start_ns"`
 	WindowEnd   time.Duration `json:"window_end_ns"`
-	// Busy is the share of the slots' time in the window that was spent on a request or on the
-	// declared pause, in [0, 1].
+	// Busy is the share of the slots' time in the window that went to requests and to the pause in
+	// the plan, in [0, 1].
 	Busy   float64 `json:"busy"`
 	Health Health  `json:"health"`
-	// Leg is set if the round is one side of a comparison; otherwise nil.
+	// Leg is set if the round is one leg of a comparison; otherwise nil.
 	Leg *Leg `json:"leg,omitempty"`
 	// Telemetry holds the server's own metrics; nil if they were not read.
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	// Samples holds every request of the round, including warm-up and fillers, in
 	// order of completion. It is empty if the round is Stored.
 	Samples []*Sample `json:"-"`
-	// Stored reads the requests of a round that are not in memory, so that memory holds only the
-	// part of a long run that is in use. Each call may return other pointers for the same request,
-	// so callers must not change the requests. nil means that Samples has all requests.
+	// Stored reads the requests of a long run when they are needed, to save memory. It is nil if
+	// Samples has all requests. Two calls may return different pointers for the same request, so
+	// callers must not change the requests.
 	Stored func() []*Sample `json:"-"`
 	// Complete is false when the round was cut short; Stopped says why.
 	Complete bool   `json:"complete"`
@@ -248,17 +246,17 @@ type Round struct {
 type Health struct {
 	CPU     float64       `json:"cpu"`         // share of the available cores that this process used, in [0, 1]; -1 if unknown
 	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
-	// Delay is how long a read or send may have waited. It is the larger of two 99th
-	// percentiles: how late the Go scheduler ran goroutines that were ready, and how
-	// late the generator's own loop was by its heartbeat.
+	// Delay is how long a read or send may have waited. It is the larger of two 99th percentiles:
+	// the delay with which the Go scheduler ran ready goroutines, and the delay of the generator's
+	// own loop by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`
-	// Stall is the longest delay of the generator's own loop. A heartbeat measures this delay a
-	// hundred times a second. The whole process may have been stopped for that long. Chunks that
-	// arrive during a stall are read together afterwards, so they seem to come at once.
+	// Stall is the longest delay of the generator's own loop. A heartbeat measures the delay a
+	// hundred times a second. The whole process may have stopped for that long. Chunks that arrive
+	// during a stall are read together afterwards, so they seem to arrive at once.
 	Stall time.Duration `json:"stall_ns"`
 }
 
-// All returns every request of the round, in order of completion.
+// All returns every request of the round, in the order of completion.
 func (r *Round) All() []*Sample {
 	if r.Stored != nil {
 		return r.Stored()
@@ -266,15 +264,15 @@ func (r *Round) All() []*Sample {
 	return r.Samples
 }
 
-// With returns a copy of the round that has the given requests instead of its own.
+// With returns a copy of the round with the given requests in place of its own.
 func (r *Round) With(samples []*Sample) *Round {
 	out := *r
 	out.Samples, out.Stored = samples, nil
 	return &out
 }
 
-// InMemory returns the level with the requests of its rounds in memory, for callers that read them
-// many times.
+// InMemory returns the level with all its requests in memory, for callers that read them many
+// times.
 func (l *Level) InMemory() *Level {
 	out := *l
 	out.Rounds = slices.Clone(l.Rounds)
@@ -286,11 +284,10 @@ func (l *Level) InMemory() *Level {
 	return &out
 }
 
-// MeasuredSamples returns the requests of the round that are judged, in order
-// of start.
+// MeasuredSamples returns the measured requests of the round, in the order of their starts.
 func (r *Round) MeasuredSamples() []*Sample { return MeasuredOf(r.All()) }
 
-// MeasuredOf returns the judged requests, in order of start.
+// MeasuredOf returns the measured requests of all, in the order of their starts.
 func MeasuredOf(all []*Sample) []*Sample {
 	out := make([]*Sample, 0, len(all))
 	for _, s := range all {
@@ -304,8 +301,8 @@ func MeasuredOf(all []*Sample) []*Sample {
 	return out
 }
 
-// inPlace sorts the requests of one round by their order numbers. It returns false if the order
-// numbers are not exactly 0 to n-1, which means that requests are missing.
+// inPlace sorts the requests of one round by their order numbers. If these are not exactly 0 to
+// n−1, requests are missing, and it returns false.
 func inPlace(samples []*Sample) bool {
 	for i := range samples {
 		for {
@@ -326,20 +323,20 @@ func inPlace(samples []*Sample) bool {
 	return true
 }
 
-// Calibration is what the generator measured about its own delays while there was no load, with the
-// built-in server on loopback. The delays may be too high, because the first server may be starting
-// on the same machine at that time. Reports show the calibration; no verdict uses it.
+// Calibration is what the generator measured about its own delays. It used the built-in server on
+// loopback, before there was any load. The delays may be too high, because the first server may
+// have been starting on the same machine. Reports show the calibration; no verdict uses it.
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams
 	Delay50 time.Duration `json:"delay50_ns"` // from the server's write to our timestamp, median
 	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
-	CPU     float64       `json:"cpu"`        // as Health.CPU, with the built-in server
+	CPU     float64       `json:"cpu"`        // as Health.CPU, including the built-in server
 	Took    time.Duration `json:"took_ns"`
 }
 
-// Asked is the part of a plan that determines the requests of a level. A recorded
-// level can be judged with other thresholds, but not as another workload.
+// Asked lists the settings of a plan that determine the requests of a level. tokgate can judge a
+// recorded level with other thresholds, but not with other settings.
 type Asked struct {
 	Engine  string        `json:"engine"`
 	API     string        `json:"api"`
@@ -354,24 +351,24 @@ type Asked struct {
 	Arrivals string `json:"arrivals,omitempty"`
 	// Prompts is a hash of the source of the prompts; "" if the prompts are synthetic and unique.
 	Prompts string `json:"prompts,omitempty"`
-	// Request is a hash of the other fields of every request, which may contain
-	// secrets; "" if there are none.
+	// Request is a hash of the other fields of each request, because the fields may contain
+	// secrets; "" without such fields.
 	Request string `json:"request,omitempty"`
 	// Mix lists the parts of a mix, such as "chat 70%, long 30%"; "" if the level is not a mix.
 	// Each part has an Asked of its own.
 	Mix string `json:"mix,omitempty"`
 }
 
-// Digest identifies a by twelve hexadecimal digits. A version of tokgate that knows more fields
-// computes the same digest if these are not set.
+// Digest returns twelve hexadecimal digits that identify a. A later version of tokgate may add
+// fields, but computes the same digest while these are not set.
 func (a Asked) Digest() string {
-	raw, _ := json.Marshal(a) // numbers and strings never fail
+	raw, _ := json.Marshal(a) // encoding numbers and strings never fails
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:6])
 }
 
-// Differs lists in words how the requests a differ from the requests b, such as "input_tokens 256,
-// not 8192".
+// Differs lists the settings of a that b does not have, in words such as "input_tokens 256, not
+// 8192".
 func (a Asked) Differs(b Asked) []string {
 	var out []string
 	note := func(name string, x, y any) {

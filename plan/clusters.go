@@ -2,8 +2,9 @@ package plan
 
 import "github.com/tokgate/tokgate/metric"
 
-// Clusters is an assumption about which requests fail together. A verdict uses it until the
-// observed failures show otherwise. To pass, a verdict must hold even under the assumption.
+// Clusters is an assumption about which requests may fail together. A verdict uses it until the
+// observed failures show how they really fail. A verdict passes only if it passes under the
+// assumption too.
 type Clusters string
 
 const (
@@ -17,9 +18,9 @@ const (
 	ClustersNone Clusters = "none"
 )
 
-// Units returns how many independent observations the given requests count as while no request
-// has failed. level is the number of requests in flight; for a rate it is the mean number. If
-// level is 0, the number is not known and counts as 1.
+// Units returns as how many independent observations the given requests count while no request has
+// failed. level is the number of requests in flight; for a rate it is the mean number. 0 means that
+// this number is not known, and counts as 1.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:
@@ -28,7 +29,7 @@ func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 		return rounds
 	}
 	if kind == metric.Users {
-		return requests // most users think, so few of their requests are in flight together
+		return requests // users mostly think, so few of their requests are in flight together
 	}
 	return requests / max(level, 1)
 }

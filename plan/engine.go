@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Launch returns the command line that starts the server s, with its flags and args, listening
-// on host and port. For a container the first word may be its entrypoint; see Entrypoint. If the
-// plan has a command of its own, Launch returns it, with {port} replaced by the port.
+// Launch returns the command line that starts the server on host and port. It contains the server's
+// flags and args. A command of the plan replaces the engine's command; its {port} becomes the port.
+// For a container the first word may be the entrypoint; see Entrypoint.
 func (s *Server) Launch(host, port string) []string {
 	var words []string
 	if command, own := s.command(); own {
@@ -28,9 +28,9 @@ func (s *Server) Launch(host, port string) []string {
 	return words
 }
 
-// Entrypoint is the program that replaces the entrypoint of the container's image. It is "" if
-// the image's entrypoint stays. The plan sets it; if the plan has no command, the engine does.
-// The words of Launch do not contain it.
+// Entrypoint returns the program that replaces the entrypoint of the container's image; "" if
+// nothing does. It is the plan's entrypoint. If the plan has neither an entrypoint nor a command,
+// it is the engine's. The words of Launch do not contain it.
 func (s *Server) Entrypoint() string {
 	_, own := s.command()
 	launch := engine.Of(s.Engine).Launch
@@ -43,7 +43,7 @@ func (s *Server) Entrypoint() string {
 	return cmp.Or(launch.Entrypoint, launch.Program[0])
 }
 
-// command returns the plan's own command, if there is one.
+// command returns the command in the plan. own is false if the plan has none.
 func (s *Server) command() (words []string, own bool) {
 	switch {
 	case s.Process != nil:
@@ -54,8 +54,8 @@ func (s *Server) command() (words []string, own bool) {
 	return nil, false
 }
 
-// program returns the engine's launcher with its arguments for the model, the address and the
-// metrics. A flag of the plan replaces the argument that does the same.
+// program returns the command of the engine's launcher, with arguments for the model, the address
+// and the metrics. A flag of the plan replaces the argument with the same meaning.
 func (s *Server) program(host, port string) []string {
 	e := engine.Of(s.Engine)
 	if len(e.Launch.Program) == 0 {
@@ -89,7 +89,7 @@ func (s *Server) program(host, port string) []string {
 	return words
 }
 
-// HasFlag reports whether the plan's flags or args set one of the names.
+// HasFlag reports whether the plan's flags or args contain one of the names.
 func (s *Server) HasFlag(names ...string) bool {
 	if _, ok := s.FirstFlag(names); ok {
 		return true
@@ -101,7 +101,7 @@ func (s *Server) HasFlag(names ...string) bool {
 	})
 }
 
-// FirstFlag returns the first of the plan's flags that has one of the names.
+// FirstFlag returns the first flag of the plan with one of the given names.
 func (s *Server) FirstFlag(names []string) (Flag, bool) {
 	for _, f := range s.Flags {
 		if sameFlag(f.Name, names) {
@@ -119,8 +119,8 @@ func sameFlag(name string, names []string) bool {
 	})
 }
 
-// Drafts returns the flag that turns on speculative decoding, as written on the
-// command line: "--speculative-config". It is "" if the plan has no such flag.
+// Drafts returns the flag of the command line that turns on speculative decoding, such as
+// "--speculative-config"; "" if there is none.
 func (s *Server) Drafts() string {
 	command, _ := s.command()
 	rest, _ := CommandLine(s.Engine, s.Flags, s.Args)
@@ -137,15 +137,15 @@ func (s *Server) Drafts() string {
 	return ""
 }
 
-// AdmissionCap returns the plan's limit on the requests that the server works on at a
+// AdmissionCap returns the largest number of requests that the plan lets the server work on at a
 // time; 0 if the plan sets none.
 func (s *Server) AdmissionCap() int {
 	n, _ := s.FlagNumber(engine.Of(s.Engine).Flags.Admission...)
 	return n
 }
 
-// FlagNumber returns the value of the first of the named flags, if it is a whole
-// number.
+// FlagNumber returns the value of the first flag with one of the given names. The second result is
+// false if there is none, or if its value is not a whole number.
 func (s *Server) FlagNumber(names ...string) (int, bool) {
 	f, _ := s.FirstFlag(names)
 	return f.number()

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// PriceOf is the price of the server with that address; zero if the plan sets none.
+// PriceOf returns the price of the server with the given address; zero if the plan sets none.
 func (p *Plan) PriceOf(server string) metric.Price {
 	if p.Prices == nil {
 		return metric.Price{}
@@ -14,7 +14,7 @@ func (p *Plan) PriceOf(server string) metric.Price {
 	return metric.Price{Hour: p.Prices.PerHour[server], Electricity: p.Prices.Electricity}
 }
 
-// Unit writes a unit of price in the plan's currency: "USD/h".
+// Unit returns a unit of price in the plan's currency, such as "USD/h".
 func (p *Prices) Unit(u metric.Unit) metric.Unit {
 	return metric.Unit(strings.Replace(string(u), "money", p.Currency, 1))
 }

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/hashicorp/hcl/v2"
 
-// Read is one place where a plan reads a variable of the environment: env.NAME.
+// Read is a place where a plan reads an environment variable: env.NAME.
 type Read struct {
 	Name  string
 	Range hcl.Range

@@ -1,11 +1,11 @@
 package plan
 
-// Answers sets what is recorded of a workload's natural answers.
+// Answers says what is recorded of a workload's natural answers.
 type Answers struct {
 	Store Store `plan:"store"` // "" records the text of judged answers, and no other text
 }
 
-// Store is the part of an answer that is recorded.
+// Store says how an answer is recorded: its text, its hash or nothing.
 type Store string
 
 const (

@@ -16,21 +16,22 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Problems lists what was wrong with a recording that could still be read. It has one sentence for
-// each problem, in order of the lines, and is empty if nothing was wrong.
+// Problems lists what was wrong with a recording that could still be read, one sentence for each
+// problem. The sentences are in the order of the lines. It is empty if nothing was wrong.
 type Problems []string
 
-// StoppedUnknown is the value of Stopped for a run, or a round, whose end is missing in the
-// recording.
+// StoppedUnknown is the value of Stopped if the recording lacks the end of the run or round.
 const StoppedUnknown = "the recording ends here"
 
 // Read reads the recording in the run folder dir, with the recorded answers, and rebuilds the run.
 //
-// A recording that ends too early is read up to its end. Problems reports this. A torn last line is
-// left out, a round without an end has Complete = false, and the run has Stopped set. Read returns
-// an error if a line cannot be read, was changed or is impossible, if answers are missing, or if
-// the recording has another major version. Recordings of early versions have no checks on their
-// lines, so damage stays hidden; their Run.Recording is "".
+// A recording that ends too early is read up to its end, and Problems says so. An incomplete last
+// line is left out. A round without an end has Complete = false. A run without an end has Stopped
+// set.
+//
+// Read returns an error if a line cannot be read, was changed or is impossible, if answers are
+// missing, or if the recording has another major version. Recordings of early versions have no
+// checksums, so damage may stay hidden. Their Run.Recording is "".
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
 	f, err := OpenIn(dir, File, os.O_RDONLY)
@@ -53,10 +54,10 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	return run, append(problems, more...), nil
 }
 
-// reader rebuilds a run from its lines, one after the other.
+// reader rebuilds a run from the lines of a recording.
 type reader struct {
 	run      *metric.Run
-	minor    int    // of the recording's schema
+	minor    int    // minor version of the recording's schema
 	kept     *store // store for the requests of a long recording; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
@@ -65,18 +66,18 @@ type reader struct {
 	problems Problems
 }
 
-// openRound is a round whose samples are being read. The line of the round itself comes after them.
+// openRound is a round whose samples are being read. The line of the round follows its samples.
 type openRound struct {
 	round    *metric.Round
 	ended    bool
 	seen     map[place]bool
 	measured tally
-	last     time.Duration // end of its last request
-	packed   *packed       // packed requests of the round; nil if the round holds them itself
+	last     time.Duration // when its last request ended
+	packed   *packed       // packed requests of the round; nil if the round itself has the requests
 }
 
-// tally collects what the measured requests say about a round: their number, the first due time and
-// the last end.
+// tally collects facts about the measured requests of a round: their number, the first due time and
+// the last end time.
 type tally struct {
 	n          int
 	start, end time.Duration
@@ -92,14 +93,14 @@ func (t *tally) add(s *metric.Sample) {
 	t.end = max(t.end, s.End)
 }
 
-// place identifies a request within its round, by phase and order.
+// place is a request's place in its round: its phase and order.
 type place struct {
 	phase metric.Phase
 	order int
 }
 
 // maxLine is the largest length of a line, in bytes. The line of a request with a million tokens
-// has 7 MB.
+// has about 7 MB.
 const maxLine = 64 << 20
 
 // longFile is the size of a recording, in bytes, from which the reader does not keep the requests
@@ -117,7 +118,7 @@ func long(f *disk.File) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads a recording with all requests in memory.
+// read reads a recording and keeps all requests in memory.
 func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
 
 func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
@@ -147,7 +148,7 @@ func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
 	return rd.run, rd.problems, nil
 }
 
-// wholeLines splits the input after each line feed. A last line without a line feed is torn.
+// wholeLines splits the input after each line feed. A last line without a line feed is incomplete.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -162,7 +163,7 @@ func (rd *reader) problem(format string, args ...any) {
 	rd.problems = append(rd.problems, fmt.Sprintf(format, args...))
 }
 
-// take adds one line to the run.
+// take adds one line of the recording to the run.
 func (rd *reader) take(n int, l *decoded) error {
 	if rd.run == nil && l.Type != typeRun {
 		return fmt.Errorf("a %q line before the run's", l.Type)
@@ -204,8 +205,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	return nil
 }
 
-// runDone takes the end of the run from the line r. The reader keeps the servers, levels,
-// capacities and comparisons that it read before.
+// runDone takes the end of the run from r. r lacks the servers, levels, capacities and comparisons,
+// which come from earlier lines.
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)
@@ -213,7 +214,7 @@ func (rd *reader) runDone(r *metric.Run) {
 	rd.ended = true
 }
 
-// hollow reports whether the line lacks the object that its type requires.
+// hollow reports whether the line lacks the JSON object that its type requires.
 func (l *line) hollow() bool {
 	switch l.Type {
 	case typeRun, typeRunDone:
@@ -287,7 +288,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end drops the data that only an open round needs.
+// end drops the data that a round needs only while it is read.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.packed != nil {
@@ -331,8 +332,7 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	return open
 }
 
-// close sets what is missing at the end of the recording: the state of servers and the ends of
-// rounds.
+// close fills in what the recording lacks at its end: the state of servers and the ends of rounds.
 func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
@@ -357,13 +357,14 @@ func (rd *reader) close() {
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
-			s.Unended = true // after the last line, an error of the server may have been lost
+			s.Unended = true // an error of the server may be missing at the end of the recording
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
 	}
 }
 
-// divide gives each part of a mix its requests. Only the mix itself has recorded requests.
+// divide gives each part of a mix its requests. The file contains only the requests of the whole
+// mix.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {
 		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {
@@ -375,8 +376,8 @@ func (rd *reader) divide() {
 	}
 }
 
-// firstLine returns the first line. It reads at most 4096 bytes, as many as a header may have,
-// because the file may be anything.
+// firstLine returns the first line of a file, which may be anything. It reads at most 4096 bytes,
+// the largest length of a header.
 func firstLine(r io.Reader) []byte {
 	line, _ := bufio.NewReader(io.LimitReader(r, 4096)).ReadBytes('\n')
 	return line

@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			var legs []*metric.Round // legs whose pair is not complete
+			var legs []*metric.Round // legs of an incomplete pair
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
@@ -53,7 +53,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			for _, round := range legs {
 				must(w.RoundDone(l, round))
 			}
-			if len(l.Looks) > 1 { // it was extended later
+			if len(l.Looks) > 1 { // the level was extended later
 				must(w.LevelStarted(l, l.Due(), 0))
 				must(w.LevelDone(l))
 			}
@@ -71,13 +71,13 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 	must(w.RunDone(r))
 }
 
-// rounds returns all rounds of a level in order of time, including those that were
+// rounds returns all rounds of a level in the order of time, including disturbed rounds that were
 // measured again.
 func rounds(l *metric.Level) []*metric.Round {
 	return slices.SortedFunc(slices.Values(slices.Concat(l.Rounds, l.Voided)), func(a, b *metric.Round) int { return a.Index - b.Index })
 }
 
-// random makes a run with everything that a run can contain.
+// random makes a random run that has everything that a run can contain.
 func random(seed uint64) *metric.Run {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	dur := func() time.Duration { return time.Duration(1 + rng.Int64N(int64(time.Hour))) }
@@ -198,7 +198,7 @@ func random(seed uint64) *metric.Run {
 	return run
 }
 
-// settle sets the fields of a round's end so that they agree with its requests.
+// settle makes the fields of a round's end agree with its requests.
 func settle(r *metric.Round, complete bool) {
 	for i, x := range r.MeasuredSamples() {
 		if i == 0 {
@@ -240,7 +240,7 @@ func TestRoundTrip(t *testing.T) {
 // TestLongCutAnywhere cuts a recording after every byte, as a crash may. Reading returns the
 // complete lines and reports what is missing.
 func TestLongCutAnywhere(t *testing.T) {
-	var raw []byte // the shortest recording, among several, that has rounds
+	var raw []byte // the shortest of 20 recordings that has at least two rounds
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
 		if err != nil {
@@ -317,7 +317,7 @@ func TestReadRejects(t *testing.T) {
 		{"request twice", header + run + level + sample + sample, "is there twice"},
 		{"round twice", header + run + level + round + round, "ends twice"},
 		{"late request", header + run + level + round + sample, "after the end"},
-		// A reader that knows the version of the file takes an unknown type for a damaged line.
+		// The reader knows the version of this file, so an unknown type means a damaged line.
 		{"unknown type", header + run + level + `{"type":"server_d0ne","server":{"address":"s","error":"died"}}` + "\n", `line 4: the type "server_d0ne" is unknown`},
 		{"after the end", header + run + `{"type":"run_done","run":{"id":"x"}}` + "\n" + level, "after the run's end"},
 		{"no checks in a version that has them", strings.Replace(header, "1.0", "1.3", 1) + run, "no check"},
@@ -338,8 +338,8 @@ func TestReadRejects(t *testing.T) {
 	}
 }
 
-// If the final state of a server is not recorded, the server may have died. So nobody knows whether
-// it was the same server at the end.
+// If a recording lacks the final state of a server, the server may have died. Then it is not known
+// whether the server was the same at the end.
 func TestReadWithoutServerDone(t *testing.T) {
 	const begin = `{"type":"header","schema":"tokgate.samples/1.2"}
 {"type":"run","run":{"id":"x"}}
@@ -354,7 +354,7 @@ func TestReadWithoutServerDone(t *testing.T) {
 		{"ready", begin + end, true, true},
 		{"done", begin + done + end, false, false},
 		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n" + end, true, true},
-		// The end of the run is not recorded: an error may have stopped the run.
+		// The recording has no end of the run, so an error may have stopped the run.
 		{"done, but not the run", begin + done, true, false},
 	} {
 		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
@@ -492,8 +492,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// A file that is not regular keeps its name: a report to /dev/null, written by root,
-// must not replace it.
+// A report must not replace a file that is not regular. A run by root could otherwise replace
+// /dev/null.
 func TestWriteFileReplacesNoDevice(t *testing.T) {
 	dir := t.TempDir()
 	for _, row := range []struct {
@@ -526,7 +526,7 @@ func TestRedactor(t *testing.T) {
 		{"key=sk-12345/long+one.", "key=[redacted]."},
 		{"key=sk-12345%2Flong%2Bone&x", "key=[redacted]&x"},
 		{`{"key":"say\"<hi>\"","again":"say\"\u003chi\u003e\""}`, `{"key":"[redacted]","again":"[redacted]"}`},
-		{"abcdef", "abcdef"}, // too short for a secret that is removed
+		{"abcdef", "abcdef"}, // secrets as short as this are not removed
 		{"nothing here", "nothing here"},
 	} {
 		if got := r.Text(tt.in); got != tt.want {
@@ -554,14 +554,14 @@ func FuzzRead(f *testing.F) {
 	f.Add(raw[:len(raw)/2])
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}` + "\n" + `{"type":"run","run":{}}` + "\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		// Try the content unchanged, which the checks on its lines nearly always refuse. Then try
-		// it with correct checks.
+		// Try the content as it is, although its checksums are nearly always wrong. Then try it
+		// with correct checksums.
 		for _, content := range []string{string(content), record.Reseal(string(content))} {
 			run, _, err := record.ReadFrom(strings.NewReader(content))
 			if err != nil {
 				continue
 			}
-			// A run that can be read can also be judged: these calls visit all of it.
+			// A run that can be read can be judged. These calls visit all of it.
 			for _, l := range run.Levels {
 				l.Due()
 				for _, s := range l.MeasuredSamples() {

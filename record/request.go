@@ -12,23 +12,22 @@ import (
 )
 
 // requestLine writes and reads lines of requests, several times as fast as encoding/json. Nearly
-// all lines of a recording are of this type. One walk over the fields serves for writing and for
-// reading. The bytes are those of encoding/json; a line that looks different is left to
-// encoding/json.
+// all lines of a recording are requests. The same code walks over the fields for writing and for
+// reading. It writes the same bytes as encoding/json. When it meets a line of another form, it
+// leaves the line to encoding/json.
 type requestLine struct {
 	raw     []byte // when writing, the bytes so far; when reading, the bytes that remain
 	reading bool
-	other   bool // encoding/json has to write or read this line
-	// words caches strings and their form in the file, because names of servers and levels occur on
-	// thousands of lines. When writing, the key is the string; when reading, the key is the form in
-	// the file.
+	other   bool // this line needs encoding/json
+	// words caches strings and their encoded forms, because a server or level has thousands of
+	// lines. When writing, the keys are the strings. When reading, the keys are the encoded forms.
 	words map[string]string
-	usage *metric.Usage // memory for the usage that is read
+	usage *metric.Usage // memory for the next usage that is read
 }
 
 const mostWords = 1 << 12
 
-// encode returns the line of a request. The line has memory for the check at its end. The next call
+// encode returns the line of a request, with memory for the checksum at its end. The next call
 // overwrites the line.
 func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	l.raw, l.other = l.raw[:0], s.Answer != nil
@@ -40,8 +39,8 @@ func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	return l.raw, nil
 }
 
-// decode fills the empty sample s from a line. Afterwards s may point to usage. If decode returns
-// false, encoding/json has to read the line, and s must not be used.
+// decode fills the empty sample s from a line. s may then point to usage. If decode returns false,
+// only encoding/json can read the line, and s must not be used.
 func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) bool {
 	l.raw, l.other, l.usage = raw, false, usage
 	l.fields(s)
@@ -59,8 +58,8 @@ func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) 
 	}
 }
 
-// fields walks over the fields of metric.Sample, in the order of their declaration. Answer is left
-// out.
+// fields writes or reads the fields of metric.Sample in the order of their declaration, except for
+// Answer.
 func (l *requestLine) fields(s *metric.Sample) {
 	l.word(`{"type":"sample","sample":{"server":`, &s.Server)
 	l.word(`,"workload":`, &s.Workload)
@@ -123,8 +122,8 @@ func (l *requestLine) optionalFailure(key string, to **metric.Failure) {
 	l.key(`}`)
 }
 
-// optional writes a text if the parameter there is true, which means that a value follows. When
-// reading, it skips the text and reports whether the text was there.
+// optional writes or skips text, which comes before an optional value. When writing, there says
+// whether the value follows. When reading, the result says whether it does.
 func (l *requestLine) optional(text string, there bool) bool {
 	if !l.reading {
 		if there {
@@ -174,7 +173,7 @@ func (l *requestLine) optionalTime(key string, to *time.Duration) {
 	}
 }
 
-// number writes a whole number. When reading, it accepts at most 18 digits.
+// number writes or reads a whole number. It reads at most 18 digits.
 func (l *requestLine) number(key string, to *int64) {
 	l.key(key)
 	if !l.reading {
@@ -200,7 +199,8 @@ func (l *requestLine) number(key string, to *int64) {
 	*to = v
 }
 
-// optionalShare writes or reads a number in (0, 1] without an exponent. The number may be missing.
+// optionalShare writes or reads a number from 0.000001 to 1, without an exponent. A missing number
+// is 0.
 func (l *requestLine) optionalShare(key string, to *float64) {
 	if !l.optional(key, *to != 0) {
 		return
@@ -271,8 +271,8 @@ func (l *requestLine) remember(word, form string) {
 	}
 }
 
-// optionalGaps writes a list of microseconds; an empty list is left out. When reading, it uses the
-// memory of the list at to.
+// optionalGaps writes or reads a list of microseconds. An empty list is left out. When reading, it
+// reuses the memory of the list at to.
 func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	switch {
 	case !l.optional(key, len(*to) > 0):
@@ -288,8 +288,8 @@ func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	}
 }
 
-// appendGap does the same as strconv.AppendUint, with less work for four and five digits.
-// Most gaps are between 1 and 100 ms.
+// appendGap is a faster strconv.AppendUint for gaps from 1 to 100 ms, in µs. Most gaps are in this
+// range.
 func appendGap(b []byte, us uint32) []byte {
 	if us < 1_000 || us >= 100_000 {
 		return strconv.AppendUint(b, uint64(us), 10)
@@ -300,7 +300,7 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a non-empty list of microseconds. It uses the memory of the parameter room.
+// gaps reads a list of microseconds that is not empty. It reuses the memory of room.
 func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {
@@ -321,7 +321,7 @@ func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 			most, v = max(most, digit), v*10+uint64(digit)
 		}
 		if size := at - begin; size < 1 || size > 10 || size > 1 && list[begin] == '0' || v > math.MaxUint32 {
-			l.other = true // a number in JSON has no leading zero
+			l.other = true // a leading zero, which JSON does not allow
 		}
 		out[i] = uint32(v)
 		at++

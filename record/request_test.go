@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// fill walks through the fields of v. If the function there returns true for a field, fill calls
-// set on that field. It leaves out Said, which is recorded in another file.
+// fill calls set on the fields of v for which the function there returns true. It leaves out Said,
+// which is recorded in another file.
 func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -39,7 +39,7 @@ func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	}
 }
 
-// filled is a request with every field set.
+// filled returns a request with every field set.
 func filled() *metric.Sample {
 	s, n := new(metric.Sample), int64(0)
 	fill(reflect.ValueOf(s).Elem(), func() bool { return true }, func(v reflect.Value) {
@@ -62,7 +62,7 @@ func filled() *metric.Sample {
 	return s
 }
 
-// drawn returns a request with random values; half of the fields are not set.
+// drawn returns a request with random values. About half of its fields are not set.
 func drawn(rng *rand.Rand) *metric.Sample {
 	words := []string{"plain", `a "quoted" <b> & \ /`, "line\r\n\tfeed", "\x00\x1b[31m\x7f", "größer 日本 😀", "\u2028\u2029\ufffd", "cut \xc3", "\xff\xfe", strings.Repeat("long ", 100)}
 	shares := []float64{1, 0.5, 1.0 / 3, 1e-6, 9.9e-7, 1e-21, 1.5, 1e21, -1, math.SmallestNonzeroFloat64, math.Copysign(0, -1)}
@@ -90,7 +90,7 @@ func drawn(rng *rand.Rand) *metric.Sample {
 	return s
 }
 
-// lineOf returns the line of a request, without a check.
+// lineOf returns the line of a request, without the checksum.
 func lineOf(t testing.TB, s *metric.Sample) []byte {
 	t.Helper()
 	raw, err := json.Marshal(struct {
@@ -103,8 +103,8 @@ func lineOf(t testing.TB, s *metric.Sample) []byte {
 	return raw
 }
 
-// The lines of requests have the same bytes as encoding/json writes, and give the same requests
-// when they are read.
+// The line of a request has the same bytes as encoding/json writes. Reading the line gives the same
+// request.
 func TestRequestLine(t *testing.T) {
 	encode, rng, fast := record.Encoder(), rand.New(rand.NewPCG(1, 1)), 0
 	samples := []*metric.Sample{filled(), {Phase: metric.Measured}, {Usage: &metric.Usage{Cached: -1}, Failure: &metric.Failure{}}}
@@ -169,8 +169,8 @@ func ofChunks(chunks int) *metric.Sample {
 	return s
 }
 
-// BenchmarkRequestLine writes the lines of requests with 250 chunks by encoding/json and by this
-// package, in turn, and reports how much faster this package is.
+// BenchmarkRequestLine reports how much faster this package writes a request than encoding/json.
+// The request has 250 chunks, and the two take turns.
 func BenchmarkRequestLine(b *testing.B) {
 	s, encode := ofChunks(250), record.Encoder()
 	took := func(do func() ([]byte, error)) time.Duration {
@@ -192,8 +192,8 @@ func BenchmarkRequestLine(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// The fast decoder reads every line of a request that the writer writes. Lines with findings on the
-// answer are the exception.
+// The fast decoder reads every line of a request that the writer writes, unless the line has
+// findings on the answer.
 func TestFastLine(t *testing.T) {
 	whole := filled()
 	whole.Answer = nil
@@ -215,8 +215,8 @@ func TestFastLine(t *testing.T) {
 	}
 }
 
-// FuzzFastLine compares the fast decoder with encoding/json: if both accept a line, they must read
-// the same from it, and write it alike.
+// FuzzFastLine compares the fast decoder with encoding/json. If both accept a line, they must read
+// the same from it. They must also write it in the same way.
 func FuzzFastLine(f *testing.F) {
 	whole := filled()
 	whole.Answer = nil

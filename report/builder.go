@@ -12,19 +12,19 @@ import (
 
 type builder struct {
 	run      *metric.Run
-	declared *plan.Plan // may be nil
+	declared *plan.Plan // the plan; nil if it is not available
 	redact   *strings.Replacer
 }
 
-// redactor replaces the plan's secrets. It keeps values that are shorter than four bytes. These
+// redactor returns a replacer of the plan's secrets. It leaves out secrets below four bytes: they
 // protect nothing, and replacing them would damage numbers and words.
 func redactor(p *plan.Plan, with string) *strings.Replacer {
 	if p == nil {
 		return strings.NewReplacer()
 	}
 	with = cmp.Or(with, "[redacted]")
-	// Sort the longest secret first. If one secret is the beginning of a second one, the longer
-	// secret must be removed as a whole.
+	// Sort the longest secret first. If a secret begins with a shorter one, it must be removed as a
+	// whole.
 	secrets := slices.Clone(p.Secrets)
 	slices.SortStableFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
@@ -36,13 +36,13 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// clean makes foreign text valid UTF-8 and removes the plan's secrets. Escaping for a format is
-// left to the output that writes the format.
+// clean makes text from outside valid UTF-8 and removes the plan's secrets. Each output escapes the
+// text for its own format.
 func (b *builder) clean(s string) string {
 	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
 }
 
-// cleanAll cleans each text; never nil.
+// cleanAll returns the cleaned texts; never nil.
 func (b *builder) cleanAll(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -73,7 +73,7 @@ func (b *builder) workloadAt(address string) *plan.Workload {
 	return nil
 }
 
-// window returns the part of a round over which the rates of a workload are computed.
+// window returns the part of a round in which the workload's rates are computed.
 func (b *builder) window(workload string) metric.Window {
 	if w := b.workloadAt(workload); w != nil {
 		return cmp.Or(w.Policy.Window, metric.Steady)
@@ -81,8 +81,8 @@ func (b *builder) window(workload string) metric.Window {
 	return metric.Steady
 }
 
-// levelValue is the value of a level-wide metric. The plan defines what a good
-// request is.
+// levelValue returns the value of a metric of the whole level. The plan says which requests are
+// good.
 func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	var good func(*metric.Sample) bool
 	if w := b.workloadAt(l.Workload); w != nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Limits on the lines and bytes of a comment. GitHub accepts 65,536 characters, and
-// nobody reads more than a screen.
+// Limits on a comment, in lines and bytes. GitHub accepts 65,536 characters, but nobody reads more
+// than a screen.
 const (
 	CommentLines = 40
 	CommentBytes = 60_000
 )
 
 // Comment writes the document as a comment on a pull request, in GitHub flavoured Markdown. It has
-// the verdict, the answer of each comparison, the changes with their bounds, the capacities, and
-// what failed or would decide the run.
+// the verdict, the answer of each comparison, the changes with their bounds, and the capacities. It
+// also lists what failed, and what would decide the run.
 //
-// The first two lines are hidden. The first, <!-- tokgate:NAME -->, has the plan's name, with which
-// an earlier comment is found. The second is <!-- red --> if the run is not green, <!-- changed -->
-// if it is green and a comparison found a difference, or <!-- same --> if it is green without a
-// difference. Foreign text is escaped in the same way as in Markdown.
+// The first two lines are hidden. The first line is <!-- tokgate:NAME --> with the plan's name, by
+// which a later run finds its earlier comment. The second line is <!-- red --> if the run is not
+// green. If the run is green, it is <!-- changed --> if a comparison found a difference, and <!--
+// same --> otherwise. Text from outside is escaped as in Markdown.
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
@@ -52,10 +52,10 @@ func Comment(w io.Writer, d *Document) error {
 	}
 }
 
-// list is a list in a comment. It keeps the first listRows lines and counts the other lines.
+// list is a list in a comment. It shows the first listRows rows and counts the rest.
 type list struct {
 	head, noun string
-	rows       []string // at most listRows
+	rows       []string // at most listRows rows
 	left       int      // number of rows that are not shown
 }
 
@@ -69,8 +69,8 @@ func (l *list) add(row func() string) {
 	l.rows = append(l.rows, row())
 }
 
-// first returns the head and at most n rows of the list. If rows are left out, a last line says how
-// many.
+// first returns the head and at most n rows of the list. A last line says how many rows are left
+// out.
 func (l *list) first(n int) string {
 	if len(l.rows) == 0 || n == 0 {
 		return ""
@@ -83,7 +83,7 @@ func (l *list) first(n int) string {
 	return out
 }
 
-// marker changes a plan's name so that it is safe in an HTML comment.
+// marker makes a plan's name safe for an HTML comment.
 func marker(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
@@ -91,14 +91,14 @@ func marker(name string) string {
 		}
 		return '-'
 	}, name[:min(len(name), 60)])
-	// Remove double hyphens, because they could end an HTML comment.
+	// A double hyphen could end an HTML comment.
 	for strings.Contains(name, "--") {
 		name = strings.ReplaceAll(name, "--", "-")
 	}
 	return cmp.Or(strings.Trim(name, "-"), "plan")
 }
 
-// news classifies the run for the hidden line of a comment: "red", "changed" or "same".
+// news returns "red", "changed" or "same", for the hidden line of a comment.
 func (d *Document) news() string {
 	if d.ExitCode != 0 || d.Outcome != Pass {
 		return "red"
@@ -111,7 +111,7 @@ func (d *Document) news() string {
 	return "same"
 }
 
-// met lists the thresholds that were met, with the distance between each value and its limit.
+// met lists the thresholds that passed, with the distance of each value from its limit.
 func (m *markdown) met() list {
 	l := list{noun: "met threshold", head: "Met:\n"}
 	for i := range m.doc.Verdicts {
@@ -125,7 +125,7 @@ func (m *markdown) met() list {
 	return l
 }
 
-// answers lists the result of each comparison and each capacity.
+// answers lists the results of comparisons and capacity searches.
 func (m *markdown) answers() list {
 	l := list{noun: "answer"}
 	for i := range m.doc.Comparisons {
@@ -147,9 +147,9 @@ func (m *markdown) answers() list {
 	return l
 }
 
-// changed shows the changes of the comparisons in one table.
+// changed shows the changes of all comparisons in one table.
 func (m *markdown) changed() list {
-	heads := changeHead[:len(changeHead)-1] // no verdict column: the sign shows it
+	heads := changeHead[:len(changeHead)-1] // without the verdict column; a sign shows the verdict
 	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
@@ -170,8 +170,8 @@ func (m *markdown) changed() list {
 	return l
 }
 
-// ranked returns the changes that a comment shows: first changes that miss their limit, then
-// capacities, then the change that decides each workload, and then other certain changes.
+// ranked returns the changes that a comment shows, in this order: changes that miss their limit,
+// capacities, the change that decides each workload, and other certain changes.
 func (c *Comparison) ranked() []*Change {
 	binding := c.binding()
 	rank := func(x *Change) int {
@@ -199,9 +199,9 @@ func (c *Comparison) ranked() []*Change {
 	return out
 }
 
-// unmet lists checks that failed, could not be measured, or are undecided, with a note on what
-// would decide them. It leaves out changes that failed, because they are in a table of their own,
-// but keeps those that quote a bad answer.
+// unmet lists the checks that failed, had an error or were not decided, with a note on what would
+// decide them. Failed changes have a table of their own. They are left out here unless they quote a
+// bad answer.
 func (m *markdown) unmet() list {
 	l := list{noun: "row", head: problemHead}
 	for st := StatusError; st < StatusSkipped; st++ {
@@ -215,7 +215,7 @@ func (m *markdown) unmet() list {
 	return l
 }
 
-// quotes reports whether a verdict's first note shows a bad answer.
+// quotes reports whether the first note of a verdict quotes a bad answer.
 func quotes(v *Verdict) bool {
 	return len(v.Notes) > 0 && strings.HasPrefix(v.Notes[0], exampleOf)
 }

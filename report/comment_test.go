@@ -9,11 +9,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// evil is foreign text with markup and links that must have no effect in a comment.
+// evil is text from outside with markup and links, which must have no effect in a comment.
 const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokgate:other -->\n![a](https://evil.example/x.png) @everyone [b](javascript:x) <img src=//evil.example> | `c` | https://evil.example #1"
 
-// Whatever text a run contains, the comment has a bounded size and a single marker. It contains
-// only tokgate's own markup, and nothing that GitHub loads, links or mentions.
+// A comment has a bounded size and a single marker, whatever text a run contains. It contains no
+// markup but tokgate's own, and nothing that GitHub would load, link or mention.
 func TestCommentHoldsForeignText(t *testing.T) {
 	long := strings.Repeat(evil, 1000)
 	for _, n := range []int{1, 3, 40} {
@@ -74,8 +74,8 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// The worst changes with a limit come first, then capacities, then the change that decides each
-// workload, then other changes that are certain. A change that is not certain is left out.
+// A comment lists changes in this order: the worst changes with a limit, capacities, the change
+// that decides each workload, and other certain changes. It leaves out uncertain changes.
 func TestCommentRanksChanges(t *testing.T) {
 	limit := some(0.05)
 	c := Comparison{Changes: []Change{

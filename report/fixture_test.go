@@ -22,15 +22,15 @@ const secret = "sk-very-secret-token"
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
 
-// fixture is a recorded run with everything that a run may contain. It has two servers, one of
-// which did not start. It has levels that pass, fail or were never run, failed requests, a metric
+// fixture returns a recorded run with everything that a run may contain. One of its two servers did
+// not start. It has levels that pass, fail or were never run. It also has failed requests, a metric
 // without values, and infinite percentiles.
 func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	run := &metric.Run{
 		ID: "20261120T140500Z-3f9c", Tool: "0.1.0", Plan: "plans/chatbot.hcl",
 		PlanHash: strings.Repeat("ab", 32),
 		Started:  time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC),
-		Salt:     math.MaxUint64, // more digits than a JSON number has
+		Salt:     math.MaxUint64, // has more digits than a number in JSON keeps
 		End:      12*time.Minute + 3*time.Second,
 		Servers: []*metric.ServerRun{
 			{Address: `vllm["on"]`, Fingerprint: metric.Fingerprint{
@@ -82,7 +82,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	one := level(`vllm["on"]`, "1", 1, 30, 200)
-	for _, r := range one.Rounds { // no text of an answer came, so ttfa has no value
+	for _, r := range one.Rounds { // without the first text of an answer, ttfa has no value
 		for _, s := range r.Samples {
 			s.FirstAnswer = 0
 		}
@@ -117,7 +117,8 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
-	// rate makes an open-loop level from a closed-loop level, whose samples are due every 100 ms.
+	// rate turns a closed-loop level into an open-loop level. In the closed-loop level, samples are
+	// due every 100 ms.
 	rate := func(name string, perSecond, ttft float64) *metric.Level {
 		l := level(`vllm["on"]`, name, 1, 40, ttft)
 		l.Kind, l.N, l.Rate, l.Saturation = metric.OpenLoop, 0, perSecond, []float64{9.2, 9.6, 9.4}

@@ -10,16 +10,16 @@ import (
 // Problem is something that the user should look at: a requirement that was not met or not decided,
 // or a failed measurement. It is shown as a note at a line of the plan.
 type Problem struct {
-	Warning bool   // true if it does not fail the run
+	Warning bool   // true if the problem does not fail the run
 	Title   string // one line: what was checked, and where
 	Message string // one line: its result
-	File    string // "": none
-	Line    int    // 1-based; 0: unknown
+	File    string // "" if there is no file
+	Line    int    // 1-based; 0 if unknown
 }
 
-// Problems lists the problems of a run. The worst come first, and equally bad ones are in the order
-// of the plan. A run that did not succeed has at least one problem. The texts are single lines
-// without control characters, and may quote foreign text.
+// Problems lists the problems of a run, the worst first. Equally bad problems are in the order of
+// the plan. A run that did not succeed has at least one problem. The texts are single lines without
+// control characters. They may quote text that tokgate did not write.
 func Problems(d *Document) []Problem {
 	var list []Problem
 	for st := StatusError; st <= StatusSkipped; st++ {
@@ -52,7 +52,7 @@ func Problems(d *Document) []Problem {
 	return list
 }
 
-// problemTitle writes "fail: sla.ttft.p95 at 30 (chat on vllm)".
+// problemTitle returns a title such as "fail: sla.ttft.p95 at 30 (chat on vllm)".
 func problemTitle(v *Verdict, st Status) string {
 	word := map[Status]string{
 		StatusError: "error", StatusFail: "fail", StatusInconclusive: "inconclusive", StatusWarning: "warning", StatusSkipped: "inconclusive",

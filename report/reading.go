@@ -13,15 +13,15 @@ import (
 // one-sided bounds of the value, with the confidence at which the probe was judged.
 type Reading struct {
 	Metric  string `json:"metric"`
-	Stat    string `json:"stat"` // "" for a level-wide metric
+	Stat    string `json:"stat"` // "" for a metric of the whole level
 	Outcome string `json:"outcome"`
 	Value   Number `json:"value"`
 	Low     Number `json:"low"`  // null if the data give none
 	High    Number `json:"high"` // null if the data give none
 }
 
-// readings judges a probe in the same way as the capacity search did. It returns nil without the
-// plan, and for a probe that shares its requests with a level of the plan.
+// readings judges a probe as the capacity search did. It returns nil if the plan is missing, or if
+// the probe shares its requests with a level of the plan.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
 	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil
@@ -47,14 +47,13 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	return out
 }
 
-// capacityBounds returns the workload's thresholds on its capacity. The keys are metric and
-// statistic, such as "ttft p95".
+// capacityBounds returns the workload's thresholds on its capacity, by metric and statistic, such
+// as "ttft p95".
 func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
 		for _, th := range sla.Thresholds {
-			// Skip a share with a limit of 100%, because no distance from the limit is defined for
-			// it.
+			// Skip a limit of 100% on a share: its distance from an estimate is not defined.
 			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
 				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
 			}
@@ -68,12 +67,11 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is slightly less than the distance at which a LookThreshold clips values. A value beyond
-// it may be infinite, so it is not shown.
+// farthest is slightly less than the distance at which a LookThreshold cuts off values. A value
+// beyond it may be infinite, so it is not shown.
 const farthest = 4.999
 
-// reading computes the value and the bounds of a threshold's metric from t, which holds their
-// distances from the limit.
+// reading returns a threshold's value and bounds. t has their distances from the limit.
 func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 	out := Reading{Metric: th.Metric.Name, Stat: th.Stat.String(), Outcome: t.Outcome.String()}
 	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
@@ -89,7 +87,7 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		return some(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
-	if upward { // for a lower limit the bounds change places
+	if upward { // for a lower limit, swap the bounds
 
 		out.Low, out.High = out.High, out.Low
 	}

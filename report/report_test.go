@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares got with a file in testdata, or writes it.
+// golden compares got with a file in testdata. With -update it writes the file.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Heads of tables all begin with a capital letter.
+// The heads of all tables begin with a capital letter.
 func TestHeads(t *testing.T) {
 	for _, doc := range []*Document{document(), passing(), compared()} {
 		var b bytes.Buffer

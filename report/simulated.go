@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// simulated explains to readers what a simulated run is worth.
+// simulated says what a simulated run is worth.
 const simulated = "The servers were the built-in simulator, in virtual time, in which the load generator is never late. This says nothing about a real server."
 
 // Took writes how long the run took.
@@ -26,7 +26,8 @@ func (d *Document) Date(layout string) string {
 	return d.Started.UTC().Format(layout)
 }
 
-// When writes when the run started, to the second, and how long it took.
+// When writes when the run started, to the second, and how long it took. It is "" for a simulated
+// run.
 func (d *Document) When() string {
 	return strings.TrimPrefix(d.Date("2006-01-02 15:04:05 MST")+", "+d.Took(), ", ")
 }

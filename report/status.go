@@ -13,12 +13,12 @@ import (
 // policy. The values are ordered from bad to good.
 type Status int
 
-// The ways to show a verdict.
+// The values of Status, from bad to good.
 const (
-	StatusError Status = iota // also a pending verdict: a check without a result must not look fine
+	StatusError Status = iota // also a check without a result, so that it does not look fine
 	StatusFail
 	StatusInconclusive
-	StatusWarning // a check that did not pass, but can only warn
+	StatusWarning // a failed, undecided or invalid check that can only warn
 	StatusSkipped
 	StatusPass
 )
@@ -68,8 +68,8 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// effective writes the number of independent requests that the requests of a verdict are worth. It
-// returns "" if this is the number of requests itself.
+// effective writes the effective number of requests of a verdict; "" if it is the number of
+// requests itself.
 func effective(v *Verdict) string {
 	if !v.Effective.OK || v.Effective.V >= float64(v.N) {
 		return ""
@@ -77,15 +77,15 @@ func effective(v *Verdict) string {
 	return fmt.Sprintf(" (effective %s)", metric.Format(metric.Count, v.Effective.V))
 }
 
-// Tally counts the requirements of the plan by result.
+// Tally counts the requirements and checks of the plan by result.
 type Tally struct {
-	Required     int // requirements that can fail the run and were judged
+	Required     int // requirements that were judged and can fail the run
 	Met          int // requirements that passed
 	Failed       int
 	Inconclusive int
-	Errors       int // checks of any kind that could not be measured
+	Errors       int // checks of any kind that ended with an error
 	Warnings     int
-	Skipped      int // requirements that were not judged
+	Skipped      int // requirements without a judgement
 }
 
 // Tally counts the verdicts.
@@ -101,8 +101,8 @@ func tally(verdicts []Verdict) Tally {
 				t.Met++
 			}
 		}
-		// Count 1 for a requirement. The summary line of a comparison is not a requirement, because
-		// its changes are counted one by one.
+		// A requirement counts 1. The summary line of a comparison counts 0, because its changes
+		// are counted one by one.
 		counted := 0
 		if v.Required() {
 			counted = 1
@@ -118,7 +118,7 @@ func tally(verdicts []Verdict) Tally {
 			t.Warnings++
 		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.Warnings++ // the policy of the plan makes this verdict a warning
+				t.Warnings++ // the plan makes an inconclusive verdict a warning
 			} else if v.Required() {
 				t.Skipped++
 			}
@@ -127,7 +127,7 @@ func tally(verdicts []Verdict) Tally {
 	return t
 }
 
-// parts writes the counts as short texts, such as "1 of 2 requirements failed".
+// parts returns the counts as short texts, such as "1 of 2 requirements failed".
 func (t Tally) parts() []string {
 	var parts []string
 	switch {
@@ -159,7 +159,7 @@ func (t Tally) parts() []string {
 
 func (t Tally) line() string { return strings.Join(t.parts(), " · ") }
 
-// Word is the outcome of the run as one word.
+// Word returns the outcome of the run as one word in capitals.
 func (d *Document) Word() string {
 	if d.ExitCode == 130 {
 		return "INTERRUPTED"
@@ -167,7 +167,7 @@ func (d *Document) Word() string {
 	return strings.ToUpper(string(d.Outcome))
 }
 
-// Headline writes a summary of the run in one line. It does not contain the word for the outcome.
+// Headline writes a summary of the run in one line, without the word for the outcome.
 func (d *Document) Headline() string {
 	parts := d.Tally().parts()
 	if d.Why != "" {
@@ -189,8 +189,8 @@ func (d *Document) Headline() string {
 	return strings.Join(parts, " · ")
 }
 
-// Required reports whether a verdict is on a requirement of the plan's author, and not on the
-// validity of a measurement.
+// Required reports whether a verdict is on a requirement of the plan, and not on the validity of a
+// measurement.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
@@ -206,12 +206,12 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mostHeadroom is the largest ratio between a limit and a value for which the ratio is shown.
+// mostHeadroom is the largest factor that Headroom writes exactly.
 const mostHeadroom = 1000
 
-// Headroom writes how far a passed threshold on a time or a speed is from its limit. It is a factor
-// such as "9.6 × to spare", or below a factor of two a share such as "12% to spare". For all other
-// verdicts it is "".
+// Headroom writes how far a passed threshold on a time or a speed is from its limit. From a
+// factor of two on it is a factor, such as "9.6 × to spare". Below a factor of two it is a share,
+// such as "12% to spare". For all other verdicts it is "".
 func (v *Verdict) Headroom() string {
 	t := v.Threshold
 	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {

@@ -11,12 +11,12 @@ func TestHeadroom(t *testing.T) {
 		want         string
 	}{
 		{"<", 1, 0.25, "s", Pass, "4 × to spare"},
-		{"<", 0.5, 0.0521, "s", Pass, "9.6 × to spare"}, // 9.597
+		{"<", 0.5, 0.0521, "s", Pass, "9.6 × to spare"}, // 0.5/0.0521 = 9.597
 		{"<=", 0.11, 0.1, "s", Pass, "10% to spare"},
 		{">", 40, 107, "tok/s", Pass, "2.7 × to spare"}, // 107/40 = 2.675
 		{">=", 40, 50, "tok/s", Pass, "25% to spare"},
 		{"<", 10000, 0.1, "s", Pass, "more than 1000 × to spare"},
-		{">", 0.95, 1, "ratio", Pass, ""}, // a share has no factor
+		{">", 0.95, 1, "ratio", Pass, ""}, // a threshold on a share has no factor to spare
 		{"<", 1, 0, "requests", Pass, "more than 1000 × to spare"},
 		{"<", 0, 0, "requests", Pass, ""},
 		{"", 0, 1, "s", Pass, ""},

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table writes the table of levels, with as many columns as fit, and then the tables on answers and
-// on the server's metrics.
+// table writes the table of levels with as many columns as fit. The tables on answers and on the
+// server's metrics follow.
 func (t *terminal) table(cases []*Case) {
 	t.columns(slices.Clone(LevelColumns), cases)
 	for _, more := range further {
@@ -25,7 +25,7 @@ func (t *terminal) table(cases []*Case) {
 	}
 }
 
-// columns writes a table of the cases. If not all columns fit the width, it leaves some out.
+// columns writes a table of the cases. It drops columns until the rest fits the width.
 func (t *terminal) columns(columns []Column, cases []*Case) {
 	rows, widths := layout(columns, cases)
 	for sum(widths) > t.width && len(columns) > 2 {
@@ -41,7 +41,8 @@ func (t *terminal) columns(columns []Column, cases []*Case) {
 	t.rows(rows, widths)
 }
 
-// rows writes a table whose first row is its head, with numbers aligned to the right.
+// rows writes a table with the head in its first row. Numbers are aligned to the right; words lists
+// the columns without numbers.
 func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	for i, row := range rows {
 		p := plain
@@ -108,9 +109,9 @@ func sum(widths []int) int {
 	return n
 }
 
-// wide writes a table. The text of its last column is wrapped into the remaining width. words lists
-// the columns without numbers. The first two columns name the row. If they do not fit, they are
-// written as a line above their rows.
+// wide writes a table. The first two columns name the row; if they do not fit, they are written on
+// a line of their own above the rows. The last column is wrapped into the remaining width. words
+// lists the columns that are not numbers.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return
@@ -124,7 +125,7 @@ func (t *terminal) wide(rows [][]string, words ...int) {
 			}
 		}
 	}
-	// least is the minimum width of the last column, in characters.
+	// least is the smallest width of the last column, in characters.
 	const least = 10
 	room := func(widths []int) []int {
 		widths[len(widths)-1] = min(widths[len(widths)-1], max(t.width-sum(widths[:len(widths)-1])-2, least))

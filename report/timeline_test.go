@@ -18,16 +18,16 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	}
 	line := d.Timelines[0]
-	// A threshold on ttfa could not be judged at level 1. So level 1 is the smallest level with a
-	// problem.
+	// Level 1 is the smallest level with a problem, because its threshold on ttfa could not be
+	// judged.
 	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}
 	if len(line.Requests) != 30 || line.Left != 0 {
 		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
 	}
-	// The second request is sent at 100 ms. Its first token comes after 220 ms, and the request
-	// ends 421 ms after the first token.
+	// The second request is sent at 100 ms. Its first token comes 220 ms later, at 320 ms. The
+	// request ends 421 ms after that, at 741 ms.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
@@ -35,7 +35,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// The shown part is bounded, and the rest is counted.
+// A timeline shows a bounded number of requests, and counts the rest.
 func TestTimelineIsBounded(t *testing.T) {
 	round := &metric.Round{Due: 1000, Complete: true, End: time.Hour}
 	for i := range 1000 {
@@ -63,8 +63,8 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// The interval of a probe is the interval that the search used. It contains the probe's value, and
-// if the probe passed or failed, it is on one side of the limit.
+// The interval of a probe is the interval that the search used. It contains the probe's value. If
+// the probe passed or failed, the interval is on one side of the limit.
 func TestReadings(t *testing.T) {
 	seen := 0
 	d := document()
@@ -89,8 +89,8 @@ func TestCurve(t *testing.T) {
 	if len(s.Curve) != curvePoints {
 		t.Fatalf("%d points", len(s.Curve))
 	}
-	// Every value from 200 to 380 ms in steps of 20 ms is the TTFT of six requests. The curve has
-	// 41 points, so point 20 is the p50, which is the 30th of 60 values.
+	// There are 60 values: six each of 200, 220, …, 380 ms. The curve has 41 points. Point 20 is
+	// the p50, which is the 30th value.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
 		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
 			t.Errorf("point %d is %v, want %v", i, got, want)

@@ -9,12 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// writer finds the order in which a plan's source writes the keys of a for_each. A plan
-// sorts them as text, but readers expect them as declared.
+// writer finds the order in which a plan's source writes the keys of a for_each. A decoded plan has
+// them sorted as text, but readers expect the order of the source.
 type writer struct{ locals map[string]hcl.Expression }
 
-// writtenKeys returns the for_each keys of each block in the order of the plan file. The map's keys
-// are "type.name". Keys that the plan file computes are left out.
+// writtenKeys returns the for_each keys of each block, in the order of the plan file. The blocks
+// are named "type.name". Keys that the plan file computes are left out.
 func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	w := writer{map[string]hcl.Expression{}}
 	each := map[string]hcl.Expression{}
@@ -24,7 +24,7 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 		}
 		body, ok := files[name].Body.(*hclsyntax.Body)
 		if !ok {
-			continue // JSON
+			continue // a plan in JSON
 		}
 		for _, b := range body.Blocks {
 			if b.Type == "locals" {
@@ -46,13 +46,12 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	return out
 }
 
-// mostHops is the largest number of locals that keys follows, from one to the next, until it finds
-// a map.
+// mostHops is the largest number of locals that keys follows in a row to find a map.
 const mostHops = 20
 
 // keys returns the keys of a map or set of strings, if the plan file writes them out. They may be
-// in the expression itself, in a local, in the argument of a function such as toset, or in the
-// collection of a for expression.
+// in the expression itself or in a local. They may also be in the argument of a function such as
+// toset, or in the collection of a for expression.
 func (w writer) keys(expr hcl.Expression, hops int) []string {
 	if hops > mostHops {
 		return nil
@@ -82,7 +81,7 @@ func (w writer) keys(expr hcl.Expression, hops int) []string {
 	return nil
 }
 
-// literals returns the strings of a list in the plan file; nil if the file computes one of them.
+// literals returns the strings of a list in the plan file; nil if an element is computed.
 func literals(list []hcl.Expression) []string {
 	var out []string
 	for _, expr := range list {

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// chunker writes one answer in vLLM's wire format: a chunk with the role only, a
-// chunk for each emission of the engine, a finish chunk, a usage chunk without
-// choices if requested, and [DONE].
+// chunker writes an answer in vLLM's wire format. The first chunk has only the role. A chunk for
+// each emission of the engine follows, then a finish chunk, a usage chunk without choices if
+// requested, and [DONE].
 type chunker struct {
 	server  *Server
 	w       http.ResponseWriter
@@ -23,7 +23,7 @@ type chunker struct {
 	usage  usage
 	roled  bool
 	events int
-	chunks int // number of chunks with tokens
+	chunks int // chunks with tokens
 	err    error
 }
 
@@ -45,8 +45,7 @@ func (c *chunker) begin() {
 	}
 }
 
-// identity writes the fields at the beginning of every object of the answer: its id, type and
-// model.
+// identity writes the first fields of every object of the answer: id, type, time and model.
 func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `{"id":`...)
 	b = appendQuoted(b, c.id)
@@ -58,8 +57,8 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, or(c.fx.model, c.server.model))
 }
 
-// cached reads from the engine how many prompt tokens its prefix cache had, and stores the number
-// for the usage.
+// cached asks the engine how many prompt tokens its prefix cache had. It stores the number for the
+// usage.
 func (c *chunker) cached(r *run) {
 	r.mu.Lock()
 	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
@@ -69,7 +68,7 @@ func (c *chunker) cached(r *run) {
 	}
 }
 
-// replay sends all tokens of the answer at once. It does not wait for the engine.
+// replay sends all tokens of a cached answer at once, without the engine.
 func (c *chunker) replay() {
 	c.role()
 	for i := range c.order.output {
@@ -78,7 +77,7 @@ func (c *chunker) replay() {
 	c.end()
 }
 
-// role sends the first chunk of a chat. Only the first call sends it.
+// role sends the first chunk of a chat, which names the role. Later calls do nothing.
 func (c *chunker) role() {
 	if c.roled || !c.order.chat {
 		return
@@ -90,8 +89,8 @@ func (c *chunker) role() {
 	c.send()
 }
 
-// tokens sends the answer's tokens from the number from to the number to − 1. They form one chunk,
-// or two chunks if the reasoning ends among them.
+// tokens sends the answer's tokens in [from, to). They form one chunk, or two if the reasoning ends
+// among them.
 func (c *chunker) tokens(from, to int) {
 	if last := c.fx.keyTokens; c.order.chat && from < last && last < to {
 		c.tokens(from, last)
@@ -147,15 +146,14 @@ func (c *chunker) tokens(from, to int) {
 	c.send()
 }
 
-// text appends the text of the tokens from the number from to the number to − 1, in quotes.
+// text appends the text of the tokens in [from, to), in quotes.
 func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 	c.buf = c.order.said(c.buf, from, to, c.fx)
 	c.buf = append(c.buf, '"')
 }
 
-// said appends the text of the tokens from the number from to the number to − 1, escaped as in
-// JSON.
+// said appends the text of the tokens in [from, to), escaped as in JSON.
 func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	if from == 0 && fx.text != "" {
 		quoted := appendQuoted(nil, fx.text)
@@ -171,7 +169,7 @@ func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-// calls returns the name of the tool that the answer calls. It returns "" if the answer is text.
+// calls returns the name of the tool that the answer calls; "" for an answer in text.
 func (r *reply) calls(fx *effect) string {
 	if fx.toolCall {
 		return "lookup"
@@ -179,7 +177,7 @@ func (r *reply) calls(fx *effect) string {
 	return r.text.call
 }
 
-// end sends everything that follows the last token.
+// end sends the chunks after the last token.
 func (c *chunker) end() {
 	if c.fx.emptyDelta {
 		c.start()
@@ -205,7 +203,7 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last writes the member choices of a chunk without tokens. finish is the finish reason.
+// last writes the member choices of a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -216,7 +214,7 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
-// failure sends an error in the stream. Then it ends the stream as vLLM does.
+// failure sends an error in the stream, and then ends the stream as vLLM does.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -239,7 +237,7 @@ func (c *chunker) sentinel() {
 	c.close()
 }
 
-// running writes the usage into a chunk before the last one, if the request asks for it.
+// running writes the usage into a chunk that is not the last one, if the request asks for this.
 func (c *chunker) running() {
 	o := c.order.StreamOptions
 	switch {
@@ -254,7 +252,7 @@ func (c *chunker) running() {
 	}
 }
 
-// start begins a chunk of the answer. The method send ends the chunk and writes it.
+// start begins a chunk of the answer. send ends and writes the chunk.
 func (c *chunker) start() {
 	c.open()
 	c.buf = append(c.buf, c.head...)
@@ -265,7 +263,7 @@ func (c *chunker) send() {
 	c.close()
 }
 
-// open begins an event of the stream. The method close ends the event and writes it.
+// open begins an event of the stream. close ends and sends it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
 	if c.fx.bom && c.events == 0 {
@@ -306,7 +304,7 @@ func (c *chunker) write(b []byte) {
 	}
 }
 
-// object sends the whole answer as one JSON object.
+// object sends the whole answer as a single JSON object, without a stream.
 func (c *chunker) object() {
 	c.usage.completion = c.order.told(c.order.output)
 	if c.order.chat {

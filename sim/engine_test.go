@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// plain is a profile that is easy to compute by hand: no noise, 1 ms for each prompt token, and
-// decode steps of 10 ms + 1 ms for each further sequence.
+// plain returns a profile that is easy to compute by hand. It has no noise. A prompt token takes 1
+// ms. A step takes 10 ms, and 1 ms more for each further sequence that decodes.
 func plain() *Profile {
 	return &Profile{
 		Name: "plain", Model: "m", MaxModelLen: 100_000, Policy: Mixed, OverheadMS: 5,
@@ -36,7 +36,7 @@ func drain(e *Engine) (all []Emission) {
 	}
 }
 
-// at lists the times at which the job with this id emitted tokens, in ms.
+// at returns the times in ms at which the job with the given id emitted tokens.
 func at(all []Emission, id uint64) (got []float64) {
 	for _, m := range all {
 		if m.ID == id {
@@ -60,18 +60,19 @@ func TestArithmetic(t *testing.T) {
 		name   string
 		change func(*Profile)
 		jobs   []Job
-		want   [][]float64 // ms, by job
+		want   [][]float64 // expected times in ms, by job
 	}{
 		{
-			// Before the first step comes an overhead of 5 ms. The first step prefills for 10 +
-			// 100·1 ms. Each of the two decode steps takes 10 ms.
+			// The overhead before the first step is 5 ms. The first step prefills in 10 + 100·1 ms,
+			// and each of the two decode steps takes 10 ms: 115, 125 and 135 ms.
 			name: "one request",
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{115, 125, 135}},
 		}, {
-			// Prefilling 100 tokens takes 100·1 + 0.01·100² = 200 ms. So the first step takes 10 +
-			// 3 + 200 ms. The context then has 101 tokens, later 102. At 101 tokens, the resident
-			// tokens cost 101/1024·1024 = 101 ms, and the longest sequence costs another 101 ms.
+			// The first step comes after an overhead of 5 ms. It prefills for 10 + 3 + 100·1 +
+			// 0.01·100² = 213 ms. The second step decodes at a context of 101 tokens: 10 ms, 101 ms
+			// for the resident tokens and 101 ms for the longest sequence. The third step decodes
+			// at 102 tokens.
 			name: "every term of the cost",
 			change: func(p *Profile) {
 				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
@@ -82,9 +83,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// One sequence uses the share 0.5 of the experts, and two sequences use 1 − 0.5² =
-			// 0.75. So the second sequence costs 100·0.25 ms for further experts and 1 ms for
-			// itself.
+			// One sequence uses the share 0.5 of the experts. Two sequences use 1 − 0.5² = 0.75. So
+			// the second sequence makes a step 26 ms longer: 100·0.25 ms for more experts and 1 ms
+			// for itself.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -92,10 +93,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
 			want: [][]float64{{35, 71, 81}, {35, 71}},
 		}, {
-			// The front end takes 20 + 10·0.1 = 21 ms for each request, one after the other. So A
-			// enters the queue at 5 + 21 = 26 ms, and B at 47 ms. A's prefill step ends at 26 + 20
-			// ms. A's decode step takes the next 10 ms, until 56 ms. Then B is in the queue. The
-			// next step decodes A and prefills B, in 10 + 1·0 + 10 ms.
+			// The front end handles one request at a time, for 20 + 10·0.1 = 21 ms. So A enters the
+			// queue at 5 + 21 = 26 ms, and B at 47 ms. A's prefill step lasts from 26 to 46 ms, and
+			// its decode step until 56 ms. The next step decodes A and prefills B, in 10 + 10 ms.
 			name: "serial front end",
 			change: func(p *Profile) {
 				p.FrontMSPerRequest, p.FrontUSPerToken = 20, 100
@@ -103,58 +103,58 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 1}},
 			want: [][]float64{{46, 56, 76}, {76}},
 		}, {
-			// The token budget of a step is 1000 tokens. The first step prefills all of A and 400
-			// tokens of B, in 10 + 1000 ms. In the second step A decodes with 1 token of the
-			// budget, and the last 200 tokens of B are prefilled, in 10 + 200 ms.
+			// The budget of a step is 1000 tokens. The first step takes 10 + 1000 ms: it prefills
+			// all 600 tokens of A and 400 tokens of B. The second step takes 10 + 200 ms: A
+			// decodes, and the last 200 tokens of B are prefilled.
 			name: "the budget splits a prompt",
 			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
 			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
 		}, {
 			// A's decode takes 1 token of the budget of 1000, so B's prompt is prefilled in chunks
-			// of 999 tokens. Such a step takes 10 + 999 ms. A's gaps become as long, instead of 10
-			// ms.
+			// of 999 tokens. Such a step takes 10 + 999 ms, so A waits that long for a token,
+			// instead of about 10 ms.
 			name: "a long prompt stretches decode",
 			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
-			// Step 1 prefills 10 tokens of A and 990 of B. Steps 2 and 3 prefill 999 tokens of B
-			// each. That makes 2988 tokens, the whole prompt of B.
+			// The first step prefills 10 tokens of A and 990 of B. The second and third steps
+			// prefill 999 tokens of B each. That makes 2988 tokens, the whole prompt of B.
 			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
 		}, {
-			// This policy prefills all prompts before it decodes. The three prompts of 400 tokens
-			// fill a step of 1000 tokens, which takes 10 + 1000 ms, and a step of 200 tokens, which
-			// takes 10 + 200 ms. Then all three decode in a step of 10 + 2 ms.
+			// This policy prefills all prompts before it decodes. The prompts have 3·400 tokens:
+			// the first step prefills 1000 of them in 10 + 1000 ms, and the second step the other
+			// 200 in 10 + 200 ms. Then all three requests decode, in 10 + 2 ms.
 			name:   "prefill first",
 			change: func(p *Profile) { p.Policy = PrefillFirst },
 			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
 			want:   [][]float64{{1015, 1237}, {1015, 1237}, {1225, 1237}},
 		}, {
-			// Only one request runs at a time. B's first step starts when A's last step has ended.
+			// Only one request may run at a time. So B starts when A has ended.
 			name:   "admission cap",
 			change: func(p *Profile) { p.Limits.MaxSeqs = 1 },
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// B needs 100 + 2 + 50 of the 300 KV tokens. A holds 152 of them, so B waits. C needs
-			// fewer tokens, but it does not overtake B.
+			// The engine has 300 KV tokens. A holds 100 + 2 + 50 = 152 of them, and B needs as
+			// many, so B waits. C needs fewer tokens, but must not overtake B.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
 			},
 			jobs: []Job{{Input: 100, Output: 2}, {Input: 100, Output: 2}, {Input: 10, Output: 1}},
-			// A emits its tokens at 115 and 125 ms. Then B and C are prefilled in a step of 10 +
-			// 110 ms, until 245 ms. B decodes alone until 255 ms.
+			// A emits its tokens at 115 and 125 ms. The next step prefills B and C in 10 + 110 ms,
+			// until 245 ms. Then B decodes alone until 255 ms.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
-			// No token is visible before token 3. The first two tokens come together with token 3.
+			// Tokens 1 and 2 become visible together with token 3.
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
-			// Jobs A and B are prefilled in a first step of 10 + 200 ms, which ends at 215 ms. The
-			// second step takes 11 ms and ends at 226 ms. B ends there, so its tokens become
-			// visible. A decodes alone in steps of 10 ms, which end at 236 and 246 ms.
+			// The first step prefills A and B in 10 + 200 ms, until 215 ms. The second step takes
+			// 11 ms, until 226 ms. B ends there, so its tokens become visible. A decodes alone
+			// until 236 and 246 ms.
 			want: [][]float64{{236, 246}, {226}},
 		}, {
-			// Both draft tokens of a step are always accepted. So the four steps emit 1, 3, 3 and 1
-			// of the 8 tokens.
+			// All draft tokens are accepted, which are 2 in each step. So the four steps emit 1, 3,
+			// 3 and 1 of the 8 tokens.
 			name:   "speculation",
 			change: func(p *Profile) { p.Speculation = &Speculation{Accept: []float64{1, 1}} },
 			jobs:   []Job{{Input: 100, Output: 8}},
@@ -197,9 +197,9 @@ func TestTimesOfAJob(t *testing.T) {
 	submit(t, e, time.Second, Job{ID: 1, Input: 100, Output: 3}, Job{ID: 2, Input: 50, Output: 3})
 	all := drain(e)
 	last := all[len(all)-1]
-	// The times are in ms. Job 1 is queued at 1005, is prefilled at 1115, and emits its last tokens
-	// at 1125 and 1135. Job 2 is scheduled at 1135 and prefilled at 1195. Its second token is the
-	// first visible token, at 1205. Its third token comes at 1215.
+	// Times in ms: job 1 is queued at 1005 and prefilled at 1115, and ends at 1135. Job 2 is
+	// scheduled at 1135 and prefilled at 1195. Its second token, at 1205, is the first visible one.
+	// Its third token comes at 1215.
 	want := Times{
 		Submitted: 1000 * time.Millisecond, Queued: 1005 * time.Millisecond, Scheduled: 1135 * time.Millisecond,
 		Prefilled: 1195 * time.Millisecond, First: 1205 * time.Millisecond, Finished: 1215 * time.Millisecond,
@@ -223,11 +223,11 @@ func TestPrefixCache(t *testing.T) {
 		cached int
 	}{
 		{prompt(40, 0), 0},
-		{prompt(40, 0), 32},   // two full blocks are cached; the last 8 tokens are computed
-		{prompt(32, 0), 31},   // all blocks are cached, but the last token of a prompt is always computed
+		{prompt(40, 0), 32},   // two blocks of 16 tokens are cached; the last 8 tokens are computed
+		{prompt(32, 0), 31},   // all blocks are cached, but the last token is always computed
 		{prompt(40, 20), 0},   // the prompt differs from its first token on, so no block is cached
-		{prompt(100, 20), 32}, // the prompt fills 6 blocks, but the cache has only 4
-		{prompt(40, 0), 0},    // the cache evicted the least recently used blocks
+		{prompt(100, 20), 32}, // these 100 tokens fill 6 blocks, but the cache has only 4
+		{prompt(40, 0), 0},    // the cache has evicted these blocks, the least recently used
 	} {
 		step.job.ID = uint64(i)
 		submit(t, e, time.Duration(i)*time.Hour, step.job)
@@ -248,8 +248,8 @@ func TestCancel(t *testing.T) {
 	p.Limits.MaxSeqs = 2
 	e := NewEngine(p, 1)
 	submit(t, e, 0, Job{ID: 1, Input: 100, Output: 50}, Job{ID: 2, Input: 100, Output: 3}, Job{ID: 3, Input: 100, Output: 2}, Job{ID: 4, Input: 100, Output: 1})
-	// Jobs 1 and 2 are prefilled in a step of 10 + 200 ms, which ends at 215 ms. At 220 ms both are
-	// in a decode step, which ends at 226 ms.
+	// Jobs 1 and 2 are prefilled in the first step, which takes 10 + 200 ms and ends at 215 ms. At
+	// 220 ms a decode step is running, which ends at 226 ms.
 	e.Advance(220 * time.Millisecond)
 	if !e.Cancel(1) || !e.Cancel(3) || e.Cancel(1) || e.Cancel(77) {
 		t.Error("Cancel must report whether the job was in flight")
@@ -261,8 +261,8 @@ func TestCancel(t *testing.T) {
 	if got := at(all, 3); len(got) != 0 {
 		t.Errorf("the cancelled waiting job emitted at %v", got)
 	}
-	// At 226 ms job 2 has two tokens, and job 4 is admitted. The next step takes 10 + 100 ms, so it
-	// ends at 336 ms.
+	// At 226 ms job 2 has its second token, and job 4 is admitted. The next step takes 10 + 100 ms
+	// and ends at 336 ms.
 	if got := at(all, 2); !slices.Equal(got, []float64{226, 336}) {
 		t.Errorf("job 2 emitted at %v after the cancellation", got)
 	}
@@ -272,7 +272,7 @@ func TestCancel(t *testing.T) {
 	if s := e.State(time.Hour); s.Running != 0 || s.Waiting != 0 || e.kv != 0 || e.resident != 0 || len(e.jobs) != 0 {
 		t.Errorf("something is left: %+v, kv %d, resident %d, jobs %d", s, e.kv, e.resident, len(e.jobs))
 	}
-	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id of a finished job is free again
+	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // ids of finished jobs can be reused
 }
 
 func TestSubmitRefuses(t *testing.T) {
@@ -290,7 +290,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// randomProfile draws a valid profile. Extreme values occur too.
+// randomProfile returns a random valid profile, sometimes with extreme values.
 func randomProfile(r *rand.Rand) *Profile {
 	p := plain()
 	p.MaxModelLen = 2 + r.IntN(3000)
@@ -350,7 +350,7 @@ func randomLoad(r *rand.Rand, p *Profile) (load []action) {
 }
 
 // play runs a load on an engine. If stops is not nil, play also calls Advance at random times
-// between the events. These calls must not change the results.
+// between the events, which must not change the results.
 func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emission, cancelled map[uint64]bool) {
 	t.Helper()
 	cancelled = make(map[uint64]bool)
@@ -360,7 +360,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // earlier Times depend on how far Advance went
+			if m.Times = nil; m.Last { // earlier Times depend on the calls of Advance
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -378,8 +378,8 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 			advance(now + time.Duration(stops.Int64N(int64(a.at-now))+1))
 		}
 		if stops != nil || a.cancel {
-			// A cancellation applies to the jobs in flight at that time, so the engine must first
-			// reach it.
+			// A cancellation applies to jobs that are in flight when it happens. So first advance
+			// the engine to that time.
 			_, _ = advance(a.at)
 		}
 		if a.cancel {
@@ -468,7 +468,7 @@ func TestLongEngineProperties(t *testing.T) {
 			t.Fatalf("seed %d: the idle engine holds %d KV, %d resident tokens, %d jobs", seed, e.kv, e.resident, len(e.jobs))
 		}
 
-		// The same seed gives the same results, whatever the times of the calls of Advance.
+		// The same seed gives the same results, at whatever times Advance is called.
 		again, _ := play(t, NewEngine(p, int64(seed)), load, nil)
 		same := slices.EqualFunc(all, again, func(a, b Emission) bool {
 			if a.Last && b.Last && *a.Times != *b.Times {
@@ -538,8 +538,9 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
-		// The requests have different means, within ±20% of 2.7 tokens per step. A chance of
-		// acceptance cannot exceed 1, so the overall mean is a little lower than 2.7.
+		// The profile accepts 2.7 tokens per step on average, and the mean of a request differs by
+		// up to 20%. A probability of acceptance cannot exceed 1, so the overall mean is a little
+		// lower.
 		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
 			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 		}
@@ -549,8 +550,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 }
 
-// closedLoop keeps n requests in flight. It returns the mean TTFT, and the throughput in output
-// tokens per second.
+// closedLoop simulates a closed loop with n requests in flight. It returns the mean TTFT, and the
+// throughput in output tokens per second.
 func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft time.Duration, throughput float64) {
 	e := NewEngine(p, 1)
 	var id uint64
@@ -578,7 +579,7 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 				send(m.At)
 			}
 		}
-		if len(emitted) > 0 { // the next event may belong to a request that was sent just now
+		if len(emitted) > 0 { // the next event may be one of the requests just sent
 			_, next, _ = e.Advance(now)
 		}
 		now = max(now, next)
@@ -587,8 +588,8 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 }
 
 // If all answers have the same length, the slots of a closed loop stay in phase: all prompts arrive
-// together, and each prompt waits for all of them. If the lengths differ by a few percent, the
-// slots get out of phase, and the throughput stays the same.
+// together, and each must wait for the rest. If the lengths differ by a few percent, the slots
+// leave the phase and the TTFT falls. The throughput stays the same.
 func TestLongLockStep(t *testing.T) {
 	p := plain()
 	p.Prefill.USPerToken, p.OverheadMS = 160, 100
@@ -607,8 +608,8 @@ func TestLongLockStep(t *testing.T) {
 	}
 }
 
-// BenchmarkEngineHour runs an engine with every feature for one hour of simulated time. It has 64
-// streams, each with about 50 tok/s.
+// BenchmarkEngineHour runs an engine with every feature for one simulated hour, with 64 streams of
+// about 50 tok/s each.
 func BenchmarkEngineHour(b *testing.B) {
 	p := DefaultProfile()
 	p.Limits.MaxSeqs = 64

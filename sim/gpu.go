@@ -9,15 +9,15 @@ import (
 // GPUs and to fill reports. They do not change the server's speed.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
-	// ThrottledShare is the share of the time during which heat halves the clock. The clock is
-	// halved in the last part of every ten seconds.
+	// ThrottledShare is the share of time in which heat halves the clock. It is the last part of
+	// every ten seconds.
 	ThrottledShare   float64 `json:"throttled_share,omitempty"`
 	ForeignProcesses int     `json:"foreign_processes,omitempty"`
 	Power            *Power  `json:"power,omitempty"` // nil: not reported
 }
 
-// Power is how much power the GPUs draw, in watts: when they are idle, in steps that only decode,
-// and in steps that prefill. Each value is at least as large as the value before it.
+// Power is the power of all GPUs in watts. Idle is for idle GPUs, Decode for steps that only
+// decode, and Prefill for steps that prefill. The values must not decrease in this order.
 type Power struct {
 	Idle    float64 `json:"idle_w"`
 	Decode  float64 `json:"decode_w"`

@@ -3,12 +3,12 @@ package sim
 import "container/list"
 
 // prefixCache stores blocks of tokens. When it is full, it evicts the least recently used blocks.
-// The hash of a block covers all tokens before the block. So if a block matches, all blocks before
-// it match.
+// The hash of a block covers the block and all tokens before it, so a match includes all earlier
+// blocks.
 type prefixCache struct {
-	blocks int // capacity
+	blocks int // capacity, in blocks
 	at     map[uint64]*list.Element
-	order  *list.List // hashes (uint64) of blocks, the most recently used first
+	order  *list.List // hashes of the blocks (uint64), the most recently used first
 }
 
 func newPrefixCache(blocks int) *prefixCache {
@@ -43,9 +43,8 @@ func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	return evicted
 }
 
-// touch marks blocks as used, from the last block to the first. The first blocks of a prompt are
-// then its most recently used ones, and leave the cache last. Without them the later blocks are
-// useless.
+// touch marks blocks as used, from the last to the first. So the first blocks of a prompt are its
+// most recently used ones, and leave the cache last. The later blocks are useless without them.
 func (c *prefixCache) touch(prefix []uint64) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if e := c.at[prefix[i]]; e != nil {
@@ -56,14 +55,14 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a stretch of a prompt. It has no text. Stretches with the same key begin with the same
+// Part is a piece of a prompt, without its text. Pieces with the same key begin with the same
 // tokens.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// AnswerPart returns the server's answer to a prompt, in the form of a part of a later prompt.
+// AnswerPart returns the server's answer to a prompt, as a piece of a later prompt.
 func AnswerPart(prompt []Part, tokens int) Part {
 	h := rng(2)
 	for _, p := range prompt {
@@ -73,7 +72,7 @@ func AnswerPart(prompt []Part, tokens int) Part {
 	return Part{h.next(), tokens}
 }
 
-// partHashes returns the PrefixHashes of parts.
+// partHashes returns the block hashes of a prompt that consists of parts; see PrefixHashes.
 func partHashes(parts []Part, blockTokens int) []uint64 {
 	var hashes []uint64
 	h, room := rng(1), blockTokens
@@ -106,13 +105,14 @@ func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	return hashes
 }
 
-// blocks returns the hashes of the full blocks in the first tokens of a sequence.
+// blocks returns the hashes of the full blocks among the first tokens of a sequence. tokens is the
+// number of these tokens.
 func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the full blocks of a sequence in the prefix cache. Only the first tokens of the
-// sequence count, as many as the parameter tokens says.
+// keep stores the full blocks of a sequence's first tokens in the prefix cache. tokens is the
+// number of these tokens.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

@@ -5,20 +5,21 @@ import (
 	"fmt"
 )
 
-// This is the toy tokenizer. A token is either
+// The tokenizer is simple. A token is either
 //
-//   - a piece: an optional space, then one to three ASCII letters, of which
-//     the first may be a capital; or
+//   - a piece: an optional space, then one to three ASCII letters, of which the first may be a
+//     capital; or
 //   - one byte.
 //
-// Text is cut from left to right, the longest piece first: "The tokenizer" is "The", " tok", "eni",
-// "zer". So an English word takes about one token for three letters, its space included. A digit, a
-// punctuation mark and a line break take one token each, and a non-ASCII character as many as it
-// has bytes. The tokens depend on the text alone, and detokenizing gives the text back.
+// Text is cut from left to right, the longest piece first: "The tokenizer" becomes "The", " tok",
+// "eni" and "zer". So an English word takes about one token for three letters, including its space.
+// A digit, a punctuation mark or a line break takes one token. Any other character takes one token
+// for each of its bytes. The tokens depend only on the text, and detokenizing them gives the text
+// back.
 //
-// Ids: 0 to 255 are bytes; then come the pieces, in four groups (plain,
-// capital, space, space and capital) of 26 + 26² + 26³; then three special
-// tokens that no text can produce.
+// The ids 0 to 255 are bytes. Then there are four groups of pieces (plain, capital, space, and
+// space with capital), each with 26 + 26² + 26³ ids. The last three ids are special tokens that no
+// text contains.
 const (
 	letters1  = 26
 	letters2  = letters1 * 26
@@ -46,8 +47,8 @@ func Tokenize(ids []int, text string) []int {
 	return ids
 }
 
-// nextToken returns the id of the first token of a text, and its size in bytes. The text must not
-// be empty.
+// nextToken returns the id and the size in bytes of the first token of a text. The text must not be
+// empty.
 func nextToken(text string) (id, size int) {
 	variant, i := 0, 0
 	if text[0] == ' ' {
@@ -126,9 +127,9 @@ type message struct {
 	role, content string
 }
 
-// CountChat returns the number of tokens of the messages of a chat, as the server counts them.
-// messages is JSON. If it is nil, the chat has one user message with the given text. Parts that are
-// not text have no tokens.
+// CountChat returns the number of tokens of a chat, as the server counts them. messages is the JSON
+// of its messages; nil means one user message with the given text. Parts that are not text have no
+// tokens.
 func CountChat(text string, messages json.RawMessage) (int, error) {
 	if messages == nil {
 		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil
@@ -156,9 +157,9 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 	return len(tokenizeChat(nil, list, true)), nil
 }
 
-// tokenizeChat applies the chat template and appends the tokens to ids. The tokens of a message
-// are: start, role, line break, content, end, line break. If ask is set, start, "assistant" and a
-// line break follow, which ask for an answer.
+// tokenizeChat applies the chat template and appends the tokens to ids. A message becomes start,
+// role, line break, content, end and line break. If ask is set, the tokens start, "assistant" and
+// line break ask for an answer.
 func tokenizeChat(ids []int, messages []message, ask bool) []int {
 	for _, m := range messages {
 		ids = append(ids, tokenStart)

@@ -14,7 +14,7 @@ func TestCutting(t *testing.T) {
 		{"a", []string{"a"}},
 		{"The tokenizer", []string{"The", " tok", "eni", "zer"}},
 		{"it is", []string{"it", " is"}},
-		{"HTTP", []string{"H", "T", "T", "P"}}, // a capital can only be the first letter of a piece
+		{"HTTP", []string{"H", "T", "T", "P"}}, // a capital letter always begins a new piece
 		{"McDonald", []string{"Mc", "Don", "ald"}},
 		{" a  b", []string{" a", " ", " b"}},
 		{"x-1.5\n", []string{"x", "-", "1", ".", "5", "\n"}},
@@ -59,7 +59,7 @@ func TestLongEveryIDHasAText(t *testing.T) {
 	}
 }
 
-// The text of an answer has exactly as many tokens as the engine made.
+// The text of an answer has exactly as many tokens as the engine counts.
 func TestAnswersCountThemselves(t *testing.T) {
 	for n := 1; n < 200; n++ {
 		a := answer{seed: rng(n)}

@@ -16,8 +16,8 @@ import (
 
 // Bounds of a data set and of a trace. Anything beyond them is an error.
 const (
-	MaxFile = 2 << 30  // bytes of the file
-	MaxRow  = 32 << 20 // bytes of one row
+	MaxFile = 2 << 30  // largest file, in bytes
+	MaxRow  = 32 << 20 // largest row, in bytes
 	MaxRows = 2_000_000
 )
 
@@ -25,7 +25,7 @@ const (
 type Dataset struct {
 	Path string // path as the caller gave it
 	Hash string // SHA-256 of the file, hex
-	Rows []Row  // at least one
+	Rows []Row  // at least one row
 }
 
 // Options control how a data set is read.
@@ -59,9 +59,9 @@ func Read(path string, o Options) (*Dataset, error) {
 	return read(path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
 }
 
-// read opens a regular file for a parser.
+// read opens a regular file and parses it.
 func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
-	// Stat comes first, because opening a pipe would wait for a writer.
+	// Call Stat first, because opening a pipe would wait for a writer.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -101,8 +101,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
 }
 
-// begin skips the byte order mark of the input, if there is one. The input computes its hash and
-// limits the bytes of a row.
+// begin skips the byte order mark, if there is one. The returned input computes the hash of the
+// file and limits the length of a row.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
 	b := bufio.NewReaderSize(in, 1<<20)
@@ -112,7 +112,7 @@ func begin(r io.Reader) (*input, *bufio.Reader) {
 	return in, b
 }
 
-// parse detects the format of the rows and reads them. line is the place of an error.
+// parse detects the format of the rows and reads them. line is the line of an error.
 func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line int, err error) {
 	table := strings.EqualFold(filepath.Ext(path), ".csv")
 	switch {
@@ -139,7 +139,7 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 	return rows, line, err
 }
 
-// first skips white space and returns the character after it; 0 at the end.
+// first skips white space and returns the next character; 0 at the end.
 func (in *input) first(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()
@@ -161,8 +161,8 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
-	lines int // lines before the first row
-	row   int // bytes read since the end of the last row
+	lines int // number of lines before the first row
+	row   int // bytes read since the last row ended
 }
 
 // errLong means that a row is longer than MaxRow.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Columns holds the names of the columns of a trace that a replay reads. A name is "" if the trace
-// does not have the column.
+// Columns names the columns of a trace that a replay reads. A name is "" if the trace lacks the
+// column.
 type Columns struct {
 	// Time is the column with the time of a request: a number in Unit, or a date and time. Input
 	// and Output are the columns with the tokens of its prompt and its answer.
@@ -22,20 +22,20 @@ type Columns struct {
 	Block               int           // tokens of a block
 	Type                string        // kind of request
 	// Delay is the time between the previous answer of the session and this row. After is the time
-	// between this row's answer and the next row of the session. Both are numbers in the unit
-	// Pauses; if Pauses is 0, the unit is a millisecond.
+	// between this row's answer and the next row. Both are numbers in the unit Pauses, or in
+	// milliseconds if Pauses is 0.
 	Delay, After string
 	Pauses       time.Duration
-	// Prefix is the number of tokens at the beginning of a prompt that repeat earlier text of its
-	// session. Append is the number of tokens after the prefix. A format has either Append or
-	// Input, which is the sum of Prefix and Append.
+	// Prefix is the number of first tokens of a prompt that repeat earlier text of the session.
+	// Append is the number of tokens after them. A format has either Append or Input, which is
+	// their sum.
 	Prefix, Append string
 
 	id, parent     string // ids of a row and of the row before it, if conversations form trees
-	text, messages string // what is sent
+	text, messages string // text or messages to send
 }
 
-// Named returns the columns that a plan may set, by their names in the plan.
+// Named returns the columns that a plan may set. The keys are the columns' names in a plan.
 func (c *Columns) Named() map[string]*string {
 	return map[string]*string{
 		"time": &c.Time, "input": &c.Input, "output": &c.Output, "session": &c.Session, "hash_ids": &c.Hashes,
@@ -43,7 +43,7 @@ func (c *Columns) Named() map[string]*string {
 	}
 }
 
-// The indexes of a row's values in an array with one slot for each column.
+// Indexes of a row's values in an array with a slot for each column.
 const (
 	slotTime = iota
 	slotInput
@@ -76,12 +76,11 @@ type Format struct {
 	Source string
 	Columns
 	marks []string // names by which the format is recognised; a file must have all of them
-	table bool     // a file of this format may be CSV
+	table bool     // whether a file of this format may be CSV
 	read  func(*traceParser, []byte) (*entry, error)
 }
 
-// Formats lists the known formats. If a file has the marks of several formats, the first one
-// applies.
+// Formats lists the known formats. If a file fits several of them, the first one applies.
 var Formats = []Format{
 	{
 		Name: "aiperf", Doc: "AIPerf's own rows: Mooncake's, with sessions whose later turns wait by `delay` (ms) and go on from what was said before, or with `text_input` or `messages` in place of lengths",
@@ -136,7 +135,7 @@ var Formats = []Format{
 	},
 }
 
-// formatNamed returns the format with the given name; nil if there is none.
+// formatNamed returns the format with the given name; nil if the name is unknown.
 func formatNamed(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {
@@ -146,11 +145,11 @@ func formatNamed(name string) *Format {
 	return nil
 }
 
-// ofAIPerf lists names that rows of AIPerf have and rows of Mooncake do not have.
+// ofAIPerf lists the names in rows of AIPerf that rows of Mooncake lack.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
-// found returns the format of a file; nil if no format is known. The function has reports whether
-// the rows of the file have a given name.
+// found returns the first known format that fits a file; nil if none does. has reports whether the
+// rows have a given name.
 func found(table bool, has func(string) bool) *Format {
 	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
 	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {
@@ -167,7 +166,7 @@ func found(table bool, has func(string) bool) *Format {
 	return nil
 }
 
-// ErrFormat means that a file has no known trace format.
+// ErrFormat means that tokgate does not know the format of a trace.
 var ErrFormat = errors.New("its format is not known")
 
 // unknown returns the error for a file whose format is not known. The error quotes the names in the
@@ -196,7 +195,7 @@ func (p *traceParser) parse(b *bufio.Reader, in *input) (line int, err error) {
 	return line + before, err
 }
 
-// object reads a row of JSON.
+// object reads a row that is a JSON object.
 func (p *traceParser) object(raw []byte, line int) error {
 	if !validJSON(raw) {
 		return badJSON(raw)
@@ -218,7 +217,7 @@ func (p *traceParser) object(raw []byte, line int) error {
 	return p.add(e, line)
 }
 
-// header finds the columns of a table.
+// header finds the columns of a table by their names.
 func (p *traceParser) header(header []string) error {
 	names := slices.Clone(header)
 	for i := range names {

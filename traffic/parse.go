@@ -15,12 +15,12 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", MaxRows)
 
-// visit is called with each row of a file. raw is valid only during the call. line is the first
-// line of the row.
+// visit is called with each row of a file. raw is valid only during the call. line is the line at
+// which the row begins.
 type visit func(raw []byte, line int) error
 
-// eachLine calls row for the value on each line, and skips empty lines. If it returns an error,
-// line is the line of the error.
+// eachLine calls row for the JSON value on each line, and skips empty lines. line is the line of an
+// error.
 func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
@@ -48,12 +48,12 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// counted is a reader of a JSON array. It finds the line of an offset by counting line ends.
+// counted is a reader of a JSON array that counts lines, to find the line of an offset.
 type counted struct {
 	r     io.Reader
-	ends  []int64 // offsets of line ends that are not yet counted in lines
+	ends  []int64 // offsets of the line ends that lines does not count yet
 	at    int64
-	lines int // number of lines that end before the last offset asked for
+	lines int // number of lines before the last offset that was asked for
 }
 
 // Read implements io.Reader.
@@ -76,8 +76,7 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// eachElement calls row for each element of a JSON array. If it returns an error, line is the line
-// of the error.
+// eachElement calls row for each element of a JSON array. line is the line of an error.
 func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
@@ -107,7 +106,7 @@ func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// arrayError describes an error in an array.
+// arrayError describes an error in a JSON array.
 func arrayError(err error) error {
 	switch {
 	case errors.Is(err, errLong):
@@ -118,9 +117,8 @@ func arrayError(err error) error {
 	return fmt.Errorf("it is no JSON: %w", reason(err))
 }
 
-// parseCSV reads a table with a header. The prompts are in the given column. The columns max_tokens
-// and answer are read too, if the table has them. If it returns an error, line is the line of the
-// error.
+// parseCSV reads a table with a header. The given column has the prompts. The columns max_tokens
+// and answer are read if there are any. line is the line of an error.
 func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, err error) {
 	at, length, answer := 0, 0, 0
 	line, err = eachRecord(b, in, func(header []string) error {
@@ -140,7 +138,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 			}
 		}
 		if answer >= 0 && fields[answer] != "" {
-			row.Answer, _ = json.Marshal(fields[answer]) // text can always be encoded
+			row.Answer, _ = json.Marshal(fields[answer]) // encoding a string cannot fail
 		}
 		rows = append(rows, row)
 		return nil
@@ -148,8 +146,8 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	return rows, line, err
 }
 
-// eachRecord calls head with the header of a table, and row with each record. If it returns an
-// error, line is the line of the error.
+// eachRecord calls head with the header of a CSV table, and row with each record. line is the line
+// of an error.
 func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
 	r := csv.NewReader(b)
 	r.ReuseRecord = true
@@ -179,7 +177,7 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 	}
 }
 
-// badLine returns the line of an error in a table; 0 if the line is unknown.
+// badLine returns the line of an error in a CSV table; 0 if not known.
 func badLine(err error) int {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		return bad.StartLine
@@ -187,7 +185,7 @@ func badLine(err error) int {
 	return 0
 }
 
-// csvError describes an error in a line of a table.
+// csvError describes an error in a CSV file.
 func csvError(err error) error {
 	switch bad, ok := errors.AsType[*csv.ParseError](err); {
 	case errors.Is(err, errLong):

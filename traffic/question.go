@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// Question returns the text of a row that may be made shorter or longer: the prompt, or the last
-// message of the user. It returns an error if this message is not text, or has images, because no
-// tokenizer counts the tokens of an image.
+// Question returns the text of a row that may be made shorter or longer. This is the prompt, or the
+// last message of the user. It returns an error if this message is not text, or if it has images,
+// because no tokenizer counts the tokens of an image.
 func (r *Row) Question() (string, error) {
 	if r.Messages == nil {
 		return r.Prompt, nil
@@ -17,7 +17,7 @@ func (r *Row) Question() (string, error) {
 	return c.question, err
 }
 
-// Asking returns a copy of the row with the parameter text in place of the question.
+// Asking returns a copy of the row that asks text instead of its own question.
 func (r *Row) Asking(text string) Row {
 	out := *r
 	if r.Messages == nil {
@@ -28,22 +28,21 @@ func (r *Row) Asking(text string) Row {
 	if err != nil {
 		return out
 	}
-	said, _ := json.Marshal(text) // text can always be encoded
+	said, _ := json.Marshal(text) // encoding a string cannot fail
 	if n := len(c.parts); n > 0 {
 		c.parts[n-1]["text"] = said
 		said, _ = json.Marshal(c.parts)
 	}
 	c.messages[c.last]["content"] = said
-	out.Messages, _ = json.Marshal(c.messages) // cannot fail, because the messages were read from JSON
+	out.Messages, _ = json.Marshal(c.messages) // cannot fail: the messages come from JSON
 	return out
 }
 
-// chat holds the messages of a row. The user's last message, at index last, is the
-// question.
+// chat holds the messages of a row. The question is the user's last message, at index last.
 type chat struct {
 	messages []map[string]json.RawMessage
 	last     int
-	parts    []map[string]json.RawMessage // parts of the question's message; nil if its content is text
+	parts    []map[string]json.RawMessage // parts of the last message; nil if its content is text
 	question string
 }
 
@@ -70,8 +69,8 @@ func (r *Row) chat() (c chat, err error) {
 	return c, nil
 }
 
-// contentOf returns the text of a message, or the text of its last part if the message is a list of
-// parts. Parts that are not text are an error.
+// contentOf returns the text of a message. If the message is a list of parts, it returns the text
+// of the last part, and the parts. A part that is not text is an error.
 func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
 	if content == nil || json.Unmarshal(content, &text) == nil {
 		return text, nil, nil

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Stretch describes which part of a trace is replayed, and how.
+// Stretch says which part of a trace is replayed, and how.
 type Stretch struct {
-	From, To time.Duration // time since the trace's first request; To 0: until the end of the trace
-	// Spread is the largest random delay of a request. It undoes rounding, for traces whose times
-	// were rounded down to multiples of Spread. 0 means no delay.
+	From, To time.Duration // time since the trace's first request; To 0 means until the trace ends
+	// Spread is the largest random delay of a request; 0 means no delay. It undoes the rounding of
+	// a trace whose times were rounded down to multiples of Spread.
 	Spread   time.Duration
-	Seed     int64 // of Spread
-	Truncate bool  // shorten requests to the context length; see Recorded.Fit
+	Seed     int64 // seed of the random delays of Spread
+	Truncate bool  // shorten requests to the server's context; see Recorded.Fit
 }
 
-// Replay is a stretch of a trace, ready to be replayed.
+// Replay is a stretch of a trace that is ready to be replayed.
 type Replay struct {
 	*Trace
 	Stretch
-	// Rows holds all rows of the trace in their order, with their times in the replay. The rows to
-	// measure are Due rows, beginning with the row First.
+	// Rows are all rows of the trace in order, with their times in the replay. The measured rows
+	// are Due rows from First on.
 	Rows       []Recorded
 	First, Due int
 }
@@ -55,7 +55,7 @@ func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	return r, nil
 }
 
-// spread moves rows within the time to which their times were rounded.
+// spread adds a random delay of up to Stretch.Spread to the time of each row, and sorts the rows.
 func spread(rows []Recorded, s Stretch) []Recorded {
 	out, order, place := slices.Clone(rows), make([]int, len(rows)), make([]int, len(rows))
 	for i := range out {
@@ -76,7 +76,7 @@ func spread(rows []Recorded, s Stretch) []Recorded {
 	return sorted
 }
 
-// Length returns the duration of the stretch.
+// Length returns the duration of the replayed stretch.
 func (r *Replay) Length() time.Duration {
 	if r.To > 0 {
 		return r.To - r.From
@@ -90,9 +90,8 @@ func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 // Measured returns the replayed rows whose requests are measured.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
-// Before returns the index of the first row that was sent at most d before the given row. For a row
-// before the stretch, it returns the first row that was sent at most d before the start of the
-// stretch.
+// Before returns the index of the first row that was sent at most d before the given row. If the
+// given row comes before the stretch, the start of the stretch takes its place.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -105,9 +104,9 @@ func (r *Replay) Before(row int, d time.Duration) int {
 	return i
 }
 
-// Fit returns the lengths of a request after it is cut to the context, in tokens. A context of 0
-// has no limit. cut is set if the request was too long. Then the answer gets at least half of the
-// context, if it needs that much, and the prompt gets the rest.
+// Fit cuts a request to the context and returns its lengths, in tokens. A context of 0 has no
+// limit. cut is set if the request was too long. The answer then gets at least half of the context,
+// if it needs that much. The prompt gets the rest.
 func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	if context == 0 || r.Input+r.Output <= context {
 		return r.Input, r.Output, false
@@ -130,7 +129,7 @@ func (r *Replay) TooLong(context int) *Recorded {
 	return nil
 }
 
-// HasMessages reports whether at least one row in the replayed part has messages to send.
+// HasMessages reports whether at least one replayed row has chat messages.
 func (r *Replay) HasMessages() bool {
 	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
 }
@@ -145,7 +144,7 @@ func (r *Replay) Longest() int {
 	return most
 }
 
-// Means returns the mean lengths of prompts and answers in the replayed part, in tokens.
+// Means returns the mean length of the replayed prompts and of their answers, in tokens.
 func (r *Replay) Means() (input, output float64) {
 	for _, row := range r.Measured() {
 		input, output = input+float64(row.Input), output+float64(row.Output)
@@ -153,8 +152,8 @@ func (r *Replay) Means() (input, output float64) {
 	return input / float64(r.Due), output / float64(r.Due)
 }
 
-// Part is a piece of a prompt. Two pieces with the same key have the same text, up to the length of
-// the shorter piece.
+// Part is a piece of a prompt. Two pieces with the same key begin with the same text. The shorter
+// piece is the beginning of the longer one.
 type Part struct {
 	Key    uint64
 	Tokens int
@@ -179,8 +178,8 @@ func (r *Replay) Parts(i int) []Part {
 	return parts
 }
 
-// Cut returns the first pieces of a prompt that together have the given number of tokens. It
-// shortens the last piece if necessary.
+// Cut returns the first pieces of a prompt, with the given number of tokens together. It shortens
+// the last piece if necessary.
 func Cut(parts []Part, tokens int) []Part {
 	for i, p := range parts {
 		if tokens <= p.Tokens {
@@ -192,7 +191,7 @@ func Cut(parts []Part, tokens int) []Part {
 	return parts
 }
 
-// The key of a piece of a prompt is made from the id of a block, of a row or of an answer.
+// Kinds of keys: the id in a key is that of a block, of a row or of an answer.
 const (
 	ofBlocks = iota
 	ofRows
@@ -207,9 +206,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats returns, for each row in [from, end), the number of tokens at the beginning of its prompt
-// that also begin the prompt of an earlier row in this range. If all is set, later rows in the
-// range count too. Prompts are cut to the given context, in tokens; 0 means no limit.
+// Repeats returns, for each row in [from, end), how many tokens its prompt shares with the
+// beginning of an earlier prompt in the range. If all is set, later prompts count too. context cuts
+// the prompts to that many tokens; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -237,12 +236,11 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	return out
 }
 
-// stem is the state at one position that several prompts reach with the same tokens before it. most
-// is the largest number of tokens of a piece at this position, row is the row with that piece, and
-// next is the largest number among all other rows.
+// stem describes the pieces with one key that follow the same tokens. most is the largest number of
+// tokens of such a piece, and row is its row. next is the largest number in any other row.
 type stem struct{ most, row, next int }
 
-// grow adds the pieces of a row's prompt to the map seen.
+// grow records the pieces of a row's prompt in seen.
 func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	chain := uint64(0)
 	for _, p := range parts {
@@ -259,8 +257,8 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares returns how many tokens at the beginning of a row's prompt also begin the prompt of a
-// different row.
+// shares returns how many tokens at the beginning of a row's prompt also begin another row's
+// prompt.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {
@@ -278,10 +276,10 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	return sum
 }
 
-// HitRate returns the share of the prompt tokens that a cache would find if it forgot nothing.
-// These are the tokens at the beginning of a prompt that an earlier request began with too. Earlier
-// requests count from the row with index from. A real cache finds less, because an earlier request
-// may not be processed yet. HitRate is 0 if the lengths of prompts are not known.
+// HitRate returns the share of prompt tokens that a cache of unlimited size would find. A token is
+// found if an earlier prompt begins with the same tokens up to it. Earlier requests count from row
+// from on. A real cache finds less, because an earlier request may not be processed yet. HitRate is
+// 0 if the lengths of prompts are not known.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

@@ -11,7 +11,7 @@ import (
 
 // Row is one request of a data set.
 type Row struct {
-	Line int // the first line of the row in its file, from 1
+	Line int // line in the file at which the row begins, from 1
 	// Messages are the messages of a chat, as they were written: an array of objects,
 	// each with a role. nil if Prompt is the user's only message.
 	Messages json.RawMessage
@@ -20,8 +20,8 @@ type Row struct {
 	MaxTokens int
 	// Tools and ResponseFormat are sent as they are; nil if not sent.
 	Tools, ResponseFormat json.RawMessage
-	// Answer is the right answer, as JSON; nil if the row has none. It is not sent to the server;
-	// the server's answer is compared with it.
+	// Answer is the right answer, as JSON; nil if the row has none. It is compared with the
+	// server's answer, and never sent.
 	Answer json.RawMessage
 }
 
@@ -40,15 +40,15 @@ func (r *Row) Fields() map[string]json.RawMessage {
 	return out
 }
 
-// Text returns the text of the row's prompt, or of all its messages. It does not include what
-// images and tools add to the prompt.
+// Text returns the text of the row's prompt, or of all its messages. It leaves out the tokens of
+// images and tools.
 func (r *Row) Text() string {
 	if r.Messages == nil {
 		return r.Prompt
 	}
 	var b strings.Builder
 	var messages []struct{ Content json.RawMessage }
-	_ = json.Unmarshal(r.Messages, &messages) // cannot fail: readRow accepts only a chat
+	_ = json.Unmarshal(r.Messages, &messages) // readRow accepts only valid messages
 	for _, m := range messages {
 		var text string
 		var parts []struct{ Text string }
@@ -63,7 +63,7 @@ func (r *Row) Text() string {
 	return b.String()
 }
 
-// maxTokens bounds the length of an answer.
+// maxTokens is the largest length of an answer that a row may set.
 const maxTokens = 100_000_000
 
 // readRow reads the JSON of one row and keeps nothing of raw. It ignores members that Row
@@ -116,7 +116,7 @@ func readRow(raw []byte, line int) (Row, error) {
 	return row, nil
 }
 
-// badJSON returns why a row is not valid JSON.
+// badJSON returns the reason why a row is not valid JSON.
 func badJSON(raw []byte) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return errors.New("it holds a NUL byte")
@@ -125,7 +125,7 @@ func badJSON(raw []byte) error {
 	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
 }
 
-// short returns the beginning of text from a file, for an error message.
+// short returns the first bytes of text from a file, for an error message.
 func short(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {

@@ -5,34 +5,33 @@ import (
 	"math"
 )
 
-// Shared describes how prompts share their beginnings. There are several groups, and each group has
-// a prefix of its own. Every prompt begins with the prefix of its group, or with a part of it. The
-// zero Shared means that prompts share nothing.
+// Shared describes prompts that share their beginnings. There are several groups of prompts, and
+// each group has a prefix. A prompt begins with its group's prefix, or with the first part of it.
+// The zero Shared means that prompts share nothing.
 type Shared struct {
-	Groups int // prefixes, at least 1
-	// Tokens is the length of a prefix. Some prompts have a longer prefix, of Tokens + More tokens.
-	// Longer is their share of the prompts, in [0, 1).
+	Groups int // number of prefixes, at least 1
+	// Tokens is the usual length of a prefix. The share Longer of the prompts, in [0, 1), has a
+	// longer prefix, of Tokens + More tokens.
 	Tokens, More int
 	Longer       float64
 }
 
-// Bounds for prefixes that are computed from a hit rate. Servers find only whole blocks of a prompt
-// in their caches. Blocks have 16 tokens (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs), so a
-// prefix with a multiple of 128 tokens is always found whole. Shorter prompts use a smaller
-// multiple.
+// Bounds for prefixes that are computed from a hit rate, in tokens. Servers find only whole blocks
+// of a prompt in their caches. A block has 16 tokens in vLLM on GPUs, and up to 128 on CPUs. So a
+// prefix of a multiple of 128 tokens is always found whole. Short prompts use a smaller multiple.
 const (
 	wholeBlock = 128
 	leastBlock = 16
 	hitGroups  = 16
 )
 
-// LeastUnique is the smallest number of tokens that belong to a single prompt, after its shared
-// prefix.
+// LeastUnique is the smallest number of tokens of a prompt after its shared prefix. No other prompt
+// has these tokens.
 const LeastUnique = 64
 
-// ForHitRate chooses prefixes for a wanted hit rate: a server finds the share rate of all prompt
-// tokens in its cache. rate is in (0, 1). input is the length of a prompt in tokens. It returns an
-// error if no prefix gives this rate.
+// ForHitRate chooses prefixes such that a server finds the share rate of all prompt tokens in its
+// cache. rate is in (0, 1), and input is the length of a prompt in tokens. The error says that no
+// prefix gives this rate.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {
@@ -52,13 +51,13 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 	return Shared{}, fmt.Errorf("prompts of %d tokens can share from %.0f%% to %.0f%% of them", input, math.Ceil(100*least), math.Floor(100*most))
 }
 
-// Most returns the length of the longest prefix, in tokens.
+// Most returns the length of the longest shared prefix, in tokens.
 func (s Shared) Most() int { return s.Tokens + s.More }
 
 // Of chooses the prefix of a request: its group, and how many tokens of the group's prefix it has.
-// draw is a random number of the request. round is a random number that all requests of a round
-// share. order is the request's number in the round. Within one request, the share Longer of a
-// round's requests has the longer prefix.
+// The share Longer of a round's requests has the longer prefix, to within one request. draw is a
+// random number of the request, and round a random number of its round. order is the request's
+// number in the round.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

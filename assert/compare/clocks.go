@@ -7,13 +7,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notedSpread is the smallest difference between the clocks of two legs that causes a note. It is
-// used if the plan requires nothing about clocks.
+// notedSpread is the smallest difference between the clocks of two legs that causes a note, as a
+// share. It is used if the plan sets no limit on clocks.
 const notedSpread = 0.03
 
-// clocks compares the mean clocks of the GPUs in the two legs of each round. It returns the reason
-// why the level cannot be compared under the plan's conditions. It returns "" if the level can be
-// compared.
+// clocks compares the mean GPU clocks of the two legs of each round. If the plan's telemetry block
+// forbids to compare the level, it returns the reason; otherwise "".
 func (x *comparison) clocks(m matched) string {
 	require := x.spread()
 	worst, at := 0.0, 0
@@ -62,7 +61,7 @@ func (x *comparison) spread() *float64 {
 	return least
 }
 
-// clock is the mean clock of the slowest GPU in a round, in Hz. It is 0 if the clock is not known.
+// clock returns the mean clock of the slowest GPU in a round, in Hz; 0 if not known.
 func clock(r *metric.Round) float64 {
 	if r.Telemetry == nil {
 		return 0

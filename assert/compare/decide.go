@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded turns a required change into an error if the change applied to no workload. Such a
-// change would have judged nothing.
+// unfounded turns a required change into an error if it applied to no workload, because then the
+// requirement has tested nothing.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -28,9 +28,9 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle corrects failed changes for the number of tests: among many facts one may fail by chance.
-// So a change that alone would fail may become undecided. Changes that only warn, and changes that
-// pass, are no tests here.
+// settle corrects failed changes for the number of tests. Among many tests, one may fail by chance,
+// so a failed change may become inconclusive. Changes that pass, and changes that only warn, do not
+// count as tests.
 func (x *comparison) settle() {
 	var tests []test
 	var rows []*Change
@@ -51,7 +51,7 @@ func (x *comparison) settle() {
 	}
 }
 
-// skip gives every required change a verdict when nothing was compared.
+// skip gives every required change a verdict with the given message, when nothing was compared.
 func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
@@ -76,8 +76,8 @@ func (x *comparison) skip(message string) {
 	}
 }
 
-// require adds a verdict on every required change. The verdict points to the change's line in the
-// plan.
+// require adds a verdict on each change that the plan requires. The verdict points to the
+// requirement's line in the plan.
 func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
@@ -100,7 +100,7 @@ func (x *comparison) require() {
 	}
 }
 
-// verdictOn returns the verdict on a required change. The caller adds the value of the change.
+// verdictOn returns the verdict on a required change, still without the value of the change.
 func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
@@ -117,7 +117,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
 }
 
-// decide decides, for each workload and level, whether the candidate is better than the control.
+// decide decides for each level of each workload whether the candidate is better than the control.
 func (x *comparison) decide() {
 	way := x.ways()
 	type place struct{ workload, level string }
@@ -132,8 +132,8 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
-		// The row shows a direction only if it is certain when all rows are tested together. So the
-		// row agrees with the answer of the comparison.
+		// Show a direction only if it is still certain when all rows are tested together. The row
+		// then agrees with the answer of the comparison.
 		if !x.repeats(i) {
 			c.Direction = way[i]
 		}
@@ -149,9 +149,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways returns the certain directions of the changes, by index. All tests of one comparison share
-// the error that the plan allows: the chance that any of them reports a difference that does not
-// exist.
+// ways returns the directions of the changes that are certain, by index. All tests of one
+// comparison share the error that the plan allows. So the chance of any false difference is at most
+// this error.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
@@ -178,18 +178,18 @@ func (x *comparison) ways() map[int]Direction {
 	return way
 }
 
-// tally collects the changes at one level.
+// tally collects the changes of one level, to find the answer for the level.
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	// wide lists the changes of e2e and throughput whose bounds exceed the margin. The margin is
-	// the plan's tolerance, or usualMargin if the plan sets none. within lists the changes whose
-	// bounds stay inside the margin.
+	// wide lists the changes of e2e and throughput whose bounds reach beyond the margin. within
+	// lists those whose bounds stay inside. The margin is the plan's tolerance; usualMargin if
+	// there is none.
 	wide, within []string
 }
 
-// usualMargin is the largest change of throughput or e2e that still counts as no difference, if the
-// plan sets no tolerance.
+// usualMargin is the largest change of throughput or e2e that counts as no difference, as a share.
+// It is used if the plan sets no tolerance.
 const usualMargin = 0.05
 
 func (t *tally) add(c *Change, way Direction, repeated bool) {
@@ -227,9 +227,8 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer returns the answer for a level, and the reason for the answer. If e2e (the whole request)
-// or throughput (the whole server) changed, only these two metrics decide. Otherwise all other
-// changes decide.
+// answer returns the answer for a level and its reason. If e2e (the whole request) or throughput
+// (the whole server) changed, only these two metrics decide. If not, all other changes decide.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse
@@ -263,8 +262,8 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats reports whether an earlier row shows the same statistic. This happens if two blocks of
-// the plan bound it.
+// repeats reports whether an earlier row shows the same statistic, because two blocks of the plan
+// bound it.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {
@@ -272,21 +271,21 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers lists the possible answers, in the order of the sentence that reports them. words begins
+// answers lists the possible answers in the order in which a sentence reports them. words begins
 // the part of the sentence with that answer.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},
 }
 
-// sentence writes the answers of the decision table in one line, such as "mtp: yes for decode; no
-// for prefill at 4".
+// sentence writes the answers of the comparison in one line, such as "mtp: yes for decode; no for
+// prefill at 4".
 func (x *comparison) sentence() string {
 	var parts []string
 	for _, a := range answers {
 		var workloads []string
 		levels := map[string][]string{}
-		others := map[string]bool{} // workloads that have a different answer at some level
+		others := map[string]bool{} // workloads with another answer at some level
 		for _, d := range x.out.Decisions {
 			if d.Answer != a.answer {
 				others[d.Workload] = true
@@ -315,7 +314,7 @@ func (x *comparison) sentence() string {
 	return x.Block.Name + ": " + strings.Join(parts, "; ")
 }
 
-// wrong lists the failed changes of scored answers. It returns "" if no such change failed.
+// wrong lists the changes of scored answers that failed the gate; "" if there are none.
 func (x *comparison) wrong() string {
 	var out []string
 	for i := range x.out.Changes {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Lost holds the prompts that only the candidate answered badly, with its recorded text. Here two
-// rounds have four prompts each, and "x" is a bad answer. Lost has the second prompt of the first
+// Lost lists the prompts that only the candidate answered badly, with the text of its answers. Two
+// rounds have four prompts each, and "x" is a bad answer. Lost are the second prompt of the first
 // round and the last prompt of the second round.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
@@ -23,8 +23,8 @@ func TestLost(t *testing.T) {
 			}
 		}
 	}
-	candidate.Rounds[0].Samples[0].Said = nil                              // not kept
-	*candidate.Rounds[1].Samples[1].Said = metric.Said{Text: "{"}.Hashed() // only its sum
+	candidate.Rounds[0].Samples[0].Said = nil                              // text not kept
+	*candidate.Rounds[1].Samples[1].Said = metric.Said{Text: "{"}.Hashed() // only the hash kept
 	candidate.Rounds[1].Samples[3].Answer.Empty = true                     // bad by two metrics
 	empty := plan.Change{Metric: metric.MustLookup("empty")}
 	json := plan.Change{Metric: metric.MustLookup("valid_json")}
@@ -37,7 +37,7 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		// two runs have the same prompts only for the items of tasks
+		// two runs have the same prompts only in items of tasks
 		{"of two runs", []*plan.Change{&json}, true, nil},
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
@@ -55,12 +55,12 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The list of odd answers begins with the oddest answer. If the candidate's answers as a whole
-// became less likely, the list goes on with the answers that became less likely by the most.
-// Answers without recorded text are left out.
+// The list of odd answers begins with the oddest answer. If the candidate's answers became less
+// likely on average, the answers that changed most follow. Answers without recorded text are left
+// out.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
-		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // less likely by 0.2 to 0.399 nats per token
+		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats/token above control
 		switch i {
 		case 3:
 			p.Candidate = read(3)
@@ -97,7 +97,7 @@ func TestOddest(t *testing.T) {
 	}
 }
 
-// The comparison's sentence names failures of scored answers before other failures.
+// A comparison's sentence names failures of scored answers first.
 func TestWrongAnswersComeFirst(t *testing.T) {
 	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
 	fine := odd

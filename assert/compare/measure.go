@@ -14,21 +14,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// matched holds the measurements of both sides at one level of one workload.
+// matched holds the measurements of control and candidate at one level of a workload.
 type matched struct {
 	workload           *plan.Workload
 	level              string
-	control, candidate *metric.Level // the judged rounds; if paired, round i of both sides is a pair
-	// The levels of the control and of the candidate at concurrency 1, for scaling_efficiency. They
+	control, candidate *metric.Level // the judged rounds; unless unpaired, each round i is a pair
+	// The levels at concurrency 1 of the control and of the candidate, for scaling_efficiency. They
 	// are nil if the run has no such level.
 	one, oneCandidate *metric.Level
-	// price and priceCandidate are what an hour of the control and of the candidate costs.
+	// price and priceCandidate are the prices per hour of the control and of the candidate.
 	price, priceCandidate metric.Price
 	unpaired              bool
-	block                 int // number of rounds that form one independent unit
+	block                 int // number of rounds in an independent unit
 }
 
-// measure fills in the fields of a change that do not depend on a limit.
+// measure fills in the fields of a change that depend on no limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
 	good, window := sample.Good(m.workload), m.workload.Policy.Window
@@ -57,8 +57,8 @@ func (m matched) measure(c *Change, alpha float64) {
 		return
 	}
 	if len(lacking) > 0 {
-		// If only the candidate lacks the value of a required change, the candidate lost the
-		// metric. That is an error, not an excuse.
+		// Only the candidate lacks the value of a required change, so the candidate lost the
+		// metric. That is an error.
 		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
 			c.Outcome, c.Why, c.Message = verdict.Error, lacking[0], lacking[0]
 			return
@@ -78,7 +78,7 @@ func (m matched) measure(c *Change, alpha float64) {
 }
 
 // sides fills in the value of each side over all of its rounds, as the table of the level shows it.
-// If a side has no value at all, lacking has the reason. ok is false if a side lacks the value of
+// lacking has a reason for each side without any value. ok is false if a side lacks the values of
 // some rounds.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
@@ -107,7 +107,7 @@ func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate
 	return lacking, true
 }
 
-// values returns the values of a metric on one side, one for each round.
+// values returns the values of a change's metric in level l, one for each round.
 func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
 	if l == nil {
 		return nil
@@ -133,14 +133,14 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	return out
 }
 
-// ofRound returns a copy of the level that has only the given round.
+// ofRound returns a copy of the level with only the given round.
 func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
 	single := *l
 	single.Rounds = []*metric.Round{r}
 	return &single
 }
 
-// valueOf returns the value of the change's statistic for a level that has one round.
+// valueOf returns the value of the change's statistic over the rounds of l.
 func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) metric.Value {
 	switch {
 	case c.Metric.Scope == metric.PerReading:
@@ -166,9 +166,9 @@ func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.
 	return l.Value(c.Metric.Name, window, good, one)
 }
 
-// countedMean is the mean of a metric that the server counts in buckets. The mean is exact, because
-// the server also reports the sum of the values. A percentile is known only to within a bucket, so
-// it may stay the same although the value has doubled.
+// countedMean returns the mean of a metric that the server counts in buckets. The mean is exact,
+// because the server also reports the sum of the values. A percentile is not exact: it may stay in
+// its bucket although the value has doubled.
 func countedMean(l *metric.Level, c *Change) metric.Value {
 	h, why := l.Histogram(c.Metric.Name)
 	if why != "" {
@@ -184,7 +184,8 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 	return metric.Some(m)
 }
 
-// step returns the change of one pair of values, in the form that delta has.
+// step returns the change of one pair of values: a difference if Points is set, otherwise a
+// difference of logarithms.
 func (c *Change) step(a, b metric.Value) (float64, bool) {
 	if !a.OK || !b.OK {
 		return 0, false
@@ -193,13 +194,13 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 		return turned(c.Metric) * (b.V - a.V), true
 	}
 	if a.V == 0 && b.V == 0 {
-		return 0, true // zero on both sides is no change; it has no logarithm
+		return 0, true // zero on both sides is no change, and zero has no logarithm
 	}
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }
 
-// delta computes the change in the form in which it is tested, from the independent units of the
-// two sides.
+// delta computes a change in the form in which it is tested. a and b are the values of the control
+// and of the candidate, one for each independent unit.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
 	if m.unpaired {
@@ -212,8 +213,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 		}
 		d.control, d.candidate = side(a), side(b)
 		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
-			// The rounds of the two servers are independent, so any pairing is valid that does not
-			// depend on the values of the rounds.
+			// A value is infinite, so compare the rounds in pairs. The rounds of the two servers
+			// are independent. So any pairing is valid that does not depend on the values.
 			for i := range min(len(d.control), len(d.candidate)) {
 				d.units = append(d.units, d.candidate[i]-d.control[i])
 			}
@@ -247,8 +248,8 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	return d
 }
 
-// goodOnes returns the number k of good requests of a level, and the number n of all its requests.
-// Both are effective numbers: dependent requests count for less.
+// goodOnes returns the number k of a level's good requests, and the number n of all its requests.
+// Both are effective numbers, in which dependent requests count less.
 func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k, n float64) {
 	groups := make([]stat.Group, len(l.Rounds))
 	bad, all := 0, 0
@@ -268,8 +269,8 @@ func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k
 	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 
-// unstreamed explains why the metric has no value on one of the two sides: its answers were not
-// streamed. It returns "" if both sides have a value.
+// unstreamed explains why the metric has no value: one of the servers did not stream its answers.
+// It returns "" if both streamed.
 func (m matched) unstreamed(c *Change) string {
 	if !sample.Streamed(c.Metric, m.workload) {
 		return ""
@@ -277,8 +278,8 @@ func (m matched) unstreamed(c *Change) string {
 	return cmp.Or(m.control.Unstreamed(), m.candidate.Unstreamed())
 }
 
-// outliers adds a note on the rounds whose change is far from the median. Such a round is judged
-// like every other round.
+// outliers adds a note on the rounds whose change is far from the median. These rounds are judged
+// like all others.
 func (m matched) outliers(c *Change) {
 	if m.unpaired || c.Points || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
 		return
@@ -297,8 +298,8 @@ func (m matched) outliers(c *Change) {
 	for i, x := range xs {
 		dev[i] = math.Abs(x - mid)
 	}
-	// For a normal distribution, the standard deviation is 1.4826 times the median absolute
-	// deviation.
+	// 1.4826 times the median absolute deviation estimates the standard deviation of a normal
+	// distribution.
 	far := max(standsOut*1.4826*median(dev), leastOut)
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
@@ -330,8 +331,8 @@ func median(xs []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// coldFirst returns the TTFT of a round's first measured request if it is much longer than the TTFT
-// of the other requests. Otherwise it returns 0.
+// coldFirst returns the TTFT of a round's first measured request if that request was cold. A TTFT
+// much longer than the round's median means cold. Otherwise coldFirst returns 0.
 func coldFirst(r *metric.Round) time.Duration {
 	samples := r.MeasuredSamples()
 	if len(samples) < 5 {

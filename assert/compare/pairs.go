@@ -8,22 +8,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// outcomes counts the prompts that both sides answered, by one metric of answers. all counts all
-// prompts. A prompt is lost if its answer is good only on the control, and won if its answer is
-// good only on the candidate. If the rounds differ by more than chance, a prompt counts as less
-// than one. An item of a task always counts as one.
+// outcomes counts the prompts that both servers answered, for one metric of answers. lost are
+// prompts with a good answer only on the control, and won are those with a good answer only on the
+// candidate. If rounds differ by more than chance, a prompt counts as less than one. An item of a
+// task always counts as one.
 type outcomes struct{ lost, won, all float64 }
 
-// place identifies one question that both sides got: an item of a task, or a prompt by its position
-// in a round.
+// place identifies a question that both servers were asked: an item of a task, or the prompt at a
+// position in a round.
 type place struct {
 	item         string
 	round, order int
 }
 
-// paired compares the answers of both sides prompt by prompt. An item that was asked several times
-// counts once, with the share of its answers that are bad. A request without a sample counts as
-// bad. If the control is a recorded run, only the items of tasks have the same prompts.
+// paired compares the answers of both servers to the same prompts. An item that was asked several
+// times counts once, with its share of bad answers. A request without a sample counts as bad. If
+// the control is a recorded run, only items of tasks have the same prompts.
 func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	type item struct {
 		bad, n [2]float64
@@ -79,9 +79,8 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true
 }
 
-// needs estimates how many answers it takes to certify an unchanged candidate within limit: ":
-// about 600 in all, …". It assumes that the two sides disagree on the same share of answers as in
-// these outcomes.
+// needs says how many answers would certify an unchanged candidate within limit: ": about 600 in
+// all, …". It assumes that the servers disagree on the same share of answers as in o.
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
@@ -90,5 +89,5 @@ func (o outcomes) needs(limit, alpha float64) string {
 	return ""
 }
 
-// mostAnswers is the largest number of answers that the method needs reports.
+// mostAnswers is the largest number of answers for which the method needs reports an estimate.
 const mostAnswers = 5000

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// said returns a level with rounds of answers. Each character is an answer: "." good, "x" bad, "-"
-// lost, "?" not asked.
+// said returns a level with the given rounds. Each character is an answer: "." is good, "x" is bad,
+// "-" is lost, and "?" was not asked for.
 func said(rounds ...string) *metric.Level {
 	l := &metric.Level{}
 	for i, marks := range rounds {
@@ -50,8 +50,8 @@ func TestPairedOutcomes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
 	}
-	// All lost prompts are in one of five rounds. The losses of one round depend on each other, so
-	// they count for less.
+	// All lost prompts are in one of five rounds. Losses in one round depend on each other, so each
+	// of them counts as less than one prompt.
 	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)
@@ -61,8 +61,8 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 }
 
-// All requests for the same item count as one item, in whichever rounds they are. This also holds
-// if the two sides come from two runs.
+// All requests for an item count as one item, in whatever rounds they are. This also holds if the
+// two servers were measured in two runs.
 func TestItemsPair(t *testing.T) {
 	items := func(l *metric.Level, names string) *metric.Level {
 		i := 0
@@ -74,8 +74,8 @@ func TestItemsPair(t *testing.T) {
 		}
 		return l
 	}
-	// Item a is right in all answers of the control, and in half of the candidate's. Item b is
-	// right on both sides, and item c is wrong on both.
+	// Item a: the control is always right, the candidate half of the time. Item b: both are always
+	// right. Item c: both are always wrong.
 	control, candidate := items(said(".", ".", ".", "x"), "aabc"), items(said("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
@@ -83,9 +83,9 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// The tolerance is 1 percentage point and the candidate is 2 points worse: of 2,000 comparisons
-// hardly any passes. The tolerance is 2 points, the candidate is unchanged and there are 601 items:
-// most comparisons pass.
+// If the candidate is 2 percentage points worse and the tolerance is 1 point, hardly any of 2,000
+// comparisons passes. If the candidate is unchanged and the tolerance is 2 points, most pass. A
+// comparison has 601 items.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

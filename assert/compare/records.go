@@ -9,23 +9,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Records holds two recorded runs, or two servers of the same run. They are compared without a
-// plan.
+// Records are two recorded runs, or two servers of one run, to be compared without a plan.
 type Records struct {
 	Control, Candidate *metric.Run
 	// ControlServer and CandidateServer are the addresses of the two servers in their runs. If
-	// CandidateServer is "", the candidate is the only server of its run; if both servers are from
-	// one run with a comparison, it is the candidate of that comparison. If ControlServer is "",
-	// the control has the same address as the candidate or is the only server of its run.
+	// CandidateServer is "", the candidate is the only server of its run, or the candidate of the
+	// run's comparison. If ControlServer is "", the control has the candidate's address, or is the
+	// only server of its run.
 	ControlServer, CandidateServer string
-	ControlName                    string // name of a control from another run: the folder of the run
+	ControlName                    string // folder of the control's run if it is another run
 	Changed                        []string
-	Claims                         []*plan.Claim // for every workload and level; only the field Changes must be set
-	Confidence                     float64       // 0: 0.95
+	Claims                         []*plan.Claim // for all levels; only Changes must be set
+	Confidence                     float64       // 0 means 0.95
 }
 
-// Usual returns the default tolerances of a comparison without a plan. With these tolerances,
-// simulated comparisons of unchanged servers mostly pass.
+// Usual returns the default tolerances of a comparison without a plan. Simulated comparisons of
+// unchanged servers mostly pass with them.
 func Usual() []*plan.Claim {
 	change := func(name, stat string, limit float64, text string) *plan.Change {
 		s, err := metric.ParseStat(stat)
@@ -39,12 +38,12 @@ func Usual() []*plan.Claim {
 	}}}
 }
 
-// SameRun reports whether two recordings are of the same run. Where they are stored does not
-// matter. A run compared with itself would always pass.
+// SameRun reports whether two recordings are of the same run, wherever they are stored. A run
+// compared with itself would always pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
-// Plan makes a plan with this comparison and nothing else. The error explains what cannot be
-// compared.
+// Plan returns a plan that contains only this comparison. The error explains why there is nothing
+// to compare.
 func (r Records) Plan() (*plan.Plan, error) {
 	same := SameRun(r.Control, r.Candidate)
 	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
@@ -70,7 +69,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // if the record has no scored answers, the comparison reports an error
+		c.Answers = &plan.Reading{} // without scored answers, the comparison reports an error
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -89,8 +88,8 @@ func (r Records) Plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// asRun takes over the settings of a comparison that the run itself made, if it compared the same
-// two servers.
+// asRun copies the settings of a comparison from the candidate's run, if that run already compared
+// the same two servers.
 func (r Records) asRun(c *plan.Compare, control string) {
 	c.Control = plan.Control{Server: &plan.Server{Name: control}}
 	for _, held := range r.Candidate.Comparisons {
@@ -100,14 +99,15 @@ func (r Records) asRun(c *plan.Compare, control string) {
 				c.Answers = &plan.Reading{}
 			}
 			if held.SideBySide {
-				// each server ran on both sets of GPUs, so the GPUs differ too
+				// each server used both sets of GPUs in turn, so the GPUs differ too
 				c.Changed = append(slices.Clone(c.Changed), "gpus")
 			}
 		}
 	}
 }
 
-// server returns the address of one side's server in a run.
+// server returns the address of the server for one side of the comparison. want is the address that
+// the caller asked for; "" if none.
 func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
 	var have []string
 	for _, s := range run.Servers {
@@ -136,7 +136,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
 }
 
-// workloads adds to the plan p the workloads that the candidate's record has levels of.
+// workloads adds to the plan p each workload of which the candidate's record has a measured level.
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
 	for _, l := range r.Candidate.Levels {

@@ -12,16 +12,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable returns the outcome that settles the comparison before its measurements are judged.
-// The two servers can be compared if both were measured and they differ only where the plan allows
-// it.
+// comparable checks that the two servers can be compared, before their measurements are judged. If
+// they cannot, it returns the outcome of the comparison and the reason. Both servers must be
+// measured, and may differ only where the plan allows it.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
 		return outcome, message
 	}
-	// Rounds that were recorded side by side are not independent observations. That stays true if
-	// the plan no longer says side_by_side.
+	// Rounds that were recorded side by side are not independent observations, even if the plan no
+	// longer says side_by_side.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
 	problem := ""
@@ -55,8 +55,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds the run's record of this comparison, and the planned look at which the comparison
-// is judged.
+// recorded finds the run's record of this comparison, and the look at which the comparison ended.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {
@@ -72,8 +71,8 @@ func (x *comparison) recorded() {
 	}
 }
 
-// skipped returns the outcome of a comparison for which nothing was measured. It returns Pending if
-// something was measured.
+// skipped returns the outcome of a comparison for which nothing was measured; Pending if something
+// was measured.
 func (x *comparison) skipped() (verdict.Outcome, string) {
 	c := x.Block
 	switch {
@@ -95,8 +94,8 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 	return verdict.Pending, ""
 }
 
-// baseline finds the stored run of the control. It returns the reason if it finds none, and ""
-// otherwise.
+// baseline finds the stored run of the control. It returns the reason if it finds none; otherwise
+// "".
 func (x *comparison) baseline() string {
 	c := x.Block
 	if x.control = x.Baseline; x.control == nil {
@@ -112,8 +111,8 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart adds a note if the runs have scored answers that cannot be compared. Each control has
-// scored only the answers of its own run.
+// apart adds a note if the runs have scored answers but this comparison has none. Scores can only
+// be compared if the control also scored the candidate's answers.
 func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
@@ -148,8 +147,8 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only notes the levels that only the control has. A comparison with a plan needs no such note,
-// because the plan names its levels.
+// only adds a note for each level that only the control has. A plan names its levels, so a
+// comparison in a plan needs no such notes.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
@@ -170,8 +169,8 @@ func measuredOr(run *metric.Run) string {
 	return "measured"
 }
 
-// storedServer returns the address of the control in a recorded run, or the problem that leaves it
-// unknown.
+// storedServer returns the address of the control in a recorded run. If it cannot tell which server
+// is the control, it returns the problem.
 func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	var have []string
 	for _, s := range run.Servers {

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// differs lists the facts of a server that are different in the nights a and b. It leaves out facts
+// differs lists the facts of a server that changed from night a to night b. It leaves out facts
 // that change at every start, because they explain nothing.
 func differs(a, b metric.Night, server string) []string {
 	was, is := a.Servers[server], b.Servers[server]
@@ -30,8 +30,8 @@ func differs(a, b metric.Night, server string) []string {
 	return out
 }
 
-// sinceLastNight lists what changed on the servers between the last two nights, each difference
-// with its server. It returns nil if the history has only one night.
+// sinceLastNight lists what changed on the servers between the last two nights, as "server:
+// change". It returns nil if the history has only one night.
 func sinceLastNight(nights []metric.Night) []string {
 	if len(nights) < 2 {
 		return nil
@@ -57,9 +57,9 @@ func gpuOf(n metric.Night, server string) string {
 	return ""
 }
 
-// sameGPU removes the figures of nights on which a server had another GPU than on the first night.
-// A server on another GPU counts as another machine. If that is so tonight, other says it in a
-// sentence; otherwise other is "".
+// sameGPU removes the results of a server on nights on which it had another GPU than on the first
+// night. A server on another GPU counts as another machine. other says so in a sentence if this
+// happened tonight; otherwise "".
 func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	first := map[string]string{}
 	for i, n := range nights {

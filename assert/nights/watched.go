@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// watched is a series with what is known after the nights so far.
+// watched is a series of nightly values, with the conclusions so far.
 type watched struct {
 	column
 	nights    []night
 	seen      []int     // nights with a value
 	reference []int     // nights that later nights are compared with
-	numbers   []float64 // their values
-	memo      []moments // results of the method known, by number of nights
-	first     int       // windows begin on this night or later
+	numbers   []float64 // values of the nights in reference
+	memo      []moments // statistics of the first n nights of the reference, by n
+	first     int       // no window begins before this night
 	change    latch
 }
 
-// known returns the statistics of the first n nights of the reference, without outliers.
+// known returns statistics of the first n nights of the reference. Outliers are left out.
 func (s *watched) known(n int) moments {
 	for k := len(s.memo); k <= n; k++ {
 		s.memo = append(s.memo, robust(s.numbers[:k], s.floor))
@@ -25,9 +25,8 @@ func (s *watched) known(n int) moments {
 	return s.memo[n]
 }
 
-// correlation is the correlation from one night to the next, over several series. The field sum
-// adds the correlations, each weighted by its number of nights. The field nights is the total of
-// the weights.
+// correlation is the mean correlation from one night to the next, over several series. sum adds the
+// correlations, each weighted by its number of nights. The field nights adds the weights.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) plus(m moments, sign float64) correlation {
@@ -38,12 +37,12 @@ func (c correlation) plus(m moments, sign float64) correlation {
 	return correlation{c.sum + n*m.Correlation, c.nights + n}
 }
 
-// allowed returns the correlation from night to night that the prediction uses: the estimate,
-// limited to the range from 0 to mostCorrelated.
+// allowed returns the correlation from night to night that the prediction uses. This is the
+// estimate, limited to the range from 0 to mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
-// sharedCorrelation estimates one correlation for all series of a plan. All series ran on one
-// machine, and a single series has too few nights. The estimate is shrunk towards zero.
+// sharedCorrelation estimates one correlation for all series of a plan, because a single series has
+// too few nights. All series ran on one machine. The estimate is shrunk towards zero.
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
@@ -52,14 +51,14 @@ func sharedCorrelation(series []*watched) correlation {
 	return c
 }
 
-// evidence is the smallest p-value over several windows, corrected for their number. The field
-// nights is the length of that window.
+// evidence is the smallest p-value over several windows, corrected for the number of windows. The
+// field nights is the length of the window with that p-value.
 type evidence struct {
 	p      float64
 	nights int
 }
 
-// or returns the stronger of two.
+// or returns the stronger of two pieces of evidence.
 func (e evidence) or(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
@@ -68,7 +67,7 @@ func (e evidence) or(p float64, nights int) evidence {
 }
 
 // look compares each window that ends tonight with the reference. It returns the strongest evidence
-// for a change for the worse, and the strongest evidence for a change for the better.
+// that the series became worse, and the strongest that it became better.
 func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
 	worse, better = evidence{p: 1}, evidence{p: 1}
 	others := shared.plus(s.known(len(s.reference)), -1)
@@ -108,7 +107,7 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 	return worse, better
 }
 
-// mean returns the mean value of the given nights.
+// mean returns the mean value over the given nights.
 func (s *watched) mean(nights []int) float64 {
 	sum := 0.0
 	for _, at := range nights {
@@ -117,7 +116,7 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm begins a change that started the given number of nights ago. These nights leave the
+// alarm starts a change that began the given number of nights ago. It removes these nights from the
 // reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]
@@ -127,7 +126,7 @@ func (s *watched) alarm(nights int, worse bool) {
 	s.change = latch{on: true, worse: worse, from: from}
 }
 
-// settle ends the night for a series. It decides whether a change continues or ends. If there is no
+// settle ends the night for a series. It decides whether a change continues or ends. Without a
 // change, the night becomes part of the reference.
 func (s *watched) settle(tonight int) {
 	n := &s.nights[tonight]
@@ -148,7 +147,7 @@ func (s *watched) settle(tonight int) {
 	}
 }
 
-// since returns the nights that have a value, beginning with the given night.
+// since returns the nights with a value, from the given night on.
 func (s *watched) since(night int) []int {
 	i, _ := slices.BinarySearch(s.seen, night)
 	return s.seen[i:]

@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// NormalQuantile is z_p, the p-quantile of the standard normal distribution;
-// ±Inf at 0 and 1, NaN outside. z_p = −√2·erfc⁻¹(2p) (DLMF 7.17).
+// NormalQuantile returns the p-quantile of the standard normal distribution: −√2·erfc⁻¹(2p) (DLMF
+// 7.17). It is ±Inf at 0 and 1, and NaN if p is outside [0, 1].
 func NormalQuantile(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }
 
-// StudentCDF is P(T ≤ t) for Student's t with df > 0 degrees of freedom:
-// 1 − ½·I_{df/(df+t²)}(df/2, ½) for t ≥ 0 (Abramowitz and Stegun 26.7.1).
+// StudentCDF returns P(T ≤ t) for Student's t distribution with df > 0 degrees of freedom. For t ≥
+// 0 it is 1 − ½·I_{df/(df+t²)}(df/2, ½) (Abramowitz and Stegun 26.7.1).
 func StudentCDF(t, df float64) float64 {
 	switch {
 	case math.IsNaN(t) || !(df > 0):
@@ -29,10 +29,9 @@ func StudentCDF(t, df float64) float64 {
 	return 1 - tail
 }
 
-// studentTail is P(T > t) for t ≥ 0.
+// studentTail returns P(T > t) for t ≥ 0.
 func studentTail(t, df float64) float64 {
-	// The arguments x and y add up to 1. Both are computed from t², because 1−x would lose
-	// digits.
+	// x + y = 1. Compute both from t², because 1−x would lose digits.
 	s := t * t
 	x, y := df/(df+s), s/(df+s)
 	if math.IsInf(s, 1) {
@@ -42,8 +41,8 @@ func studentTail(t, df float64) float64 {
 	return lower / 2
 }
 
-// StudentQuantile is t_{df,p}, the p-quantile of Student's t with df > 0
-// degrees of freedom; ±Inf at 0 and 1, NaN outside. It inverts StudentCDF by
+// StudentQuantile returns the p-quantile of Student's t distribution with df > 0 degrees of
+// freedom. It is ±Inf at 0 and 1, and NaN if p is outside [0, 1]. It inverts StudentCDF by
 // bisection.
 func StudentQuantile(p, df float64) float64 {
 	switch {
@@ -61,8 +60,8 @@ func StudentQuantile(p, df float64) float64 {
 	return studentUpper(1-p, df)
 }
 
-// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). It caches the first
-// thousand values, because a gate needs the same few values many times.
+// studentUpper returns the t with P(T > t) = tail, for tail in (0, ½). It caches the first thousand
+// results, because a gate needs the same few results many times.
 func studentUpper(tail, df float64) float64 {
 	key := [2]float64{tail, df}
 	if t, ok := uppers.Load(key); ok {
@@ -86,9 +85,10 @@ var (
 	kept   atomic.Int64
 )
 
-// MeanInterval returns the mean of independent units (means of rounds or blocks) and its bounds at
-// alpha on each side: m ± t_{B−1,1−alpha}·s/√B (Student, Biometrika 6, 1908). With fewer than two
-// units the bounds are infinite. ok is false without units, or if a unit is not finite.
+// MeanInterval returns the mean of independent units, such as means of rounds, and its confidence
+// bounds. The bounds are m ± t_{B−1,1−alpha}·s/√B for B units (Student, Biometrika 6, 1908). Each
+// bound errs with probability alpha. With fewer than two units the bounds are infinite. ok is false
+// without units, or if a unit is not finite.
 func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok bool) {
 	if len(units) == 0 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -105,8 +105,8 @@ func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok b
 	return mean, mean - half, mean + half, true
 }
 
-// MeanAbove is the smallest alpha at which the lower bound of MeanInterval lies above limit: P(T
-// ≥ (m − limit)/(s/√B)). It is 1 for fewer than two units, and if a unit is not finite.
+// MeanAbove returns the smallest alpha at which the lower bound of MeanInterval lies above limit:
+// P(T ≥ (m − limit)/(s/√B)). It is 1 for fewer than two units, and if a unit is not finite.
 func MeanAbove(units []float64, limit float64) float64 {
 	mean, variance := Moments(units)
 	distance := mean - limit
@@ -122,19 +122,20 @@ func MeanAbove(units []float64, limit float64) float64 {
 	return StudentCDF(-distance/math.Sqrt(variance/b), b-1)
 }
 
-// LogMeanBound is an upper bound, at confidence 1−alpha, of the mean of the distribution that
-// the units come from. The units' logarithms must be about normal. The method is the generalised
-// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference
-// 115, 2003). B is the number of units, m and s² are the mean and the variance of their
-// logarithms, Z is normal, and χ² has B−1 degrees of freedom. The bound is e to the power of the
-// 1−alpha quantile of
+// LogMeanBound returns an upper bound, at confidence 1−alpha, of the mean of the distribution from
+// which the units come. The units' logarithms must be about normal. The method is the generalised
+// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference 115,
+// 2003). The bound is e to the power of the 1−alpha quantile of
 //
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //
-// A t interval is too short above if units are skewed to the right. LogMeanBound is longer in that
-// case, and hardly differs if units vary little. The logarithms are first moved apart times as far from
-// their mean; 1 leaves them as they are. The bound is −Inf, which means none, for fewer than two units
-// or if a unit is not positive.
+// B is the number of units. m and s² are the mean and the variance of their logarithms. Z is
+// standard normal, and χ² has B−1 degrees of freedom.
+//
+// The upper side of a t interval is too short if units are skewed to the right. LogMeanBound is
+// longer then. It hardly differs if units vary little. apart is a factor by which the logarithms
+// are first moved away from their mean; 1 leaves them as they are. The bound is −Inf, which means
+// none, for fewer than two units and if a unit is not positive.
 func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	logs := make([]float64, len(units))
 	for i, x := range units {
@@ -172,9 +173,9 @@ func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	return math.Exp(m + high)
 }
 
-// MeanNeeded is the number of units at which the interval of MeanInterval would exclude the
-// limit, if the mean and the spread stayed the same. ok is false if a million units would not
-// suffice.
+// MeanNeeded returns the number of units at which the interval of MeanInterval would exclude the
+// limit. It assumes that the mean and the spread stay the same. ok is false if a million units
+// would not suffice.
 func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	if len(units) < 2 {
 		return 0, false
@@ -204,10 +205,10 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	return hi, true
 }
 
-// Moments returns the mean of all values in the lists, and their sample variance with the
-// divisor n−1. Both are NaN if there are too few values. It makes two passes and corrects the
-// mean by the mean distance of the values from it (Chan, Golub and LeVeque, The American
-// Statistician 37, 1983). So the mean of equal values is exactly their value.
+// Moments returns the mean of all values in the lists, and their sample variance with the divisor
+// n−1. Both are NaN if there are too few values. A second pass corrects the rounding error of the
+// mean (Chan, Golub and LeVeque, The American Statistician 37, 1983). So the mean of equal values
+// is exactly their value.
 func Moments(lists ...[]float64) (mean, variance float64) {
 	all := make([]Ascending, len(lists))
 	for i, values := range lists {
@@ -234,7 +235,7 @@ func moments(lists ...Ascending) (mean, variance float64) {
 	return mean, sum(lists, func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
 }
 
-// sum returns the sum of a term over all observations.
+// sum returns the sum of term over all observations.
 func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	for _, xs := range lists {
 		for i, x := range xs.Values {
@@ -244,15 +245,15 @@ func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Ascending holds observations in ascending order. If equal observations share an entry of
-// Values, Until[i] is the number of observations that are at most Values[i]. If Until is nil,
-// each value is one observation.
+// Ascending holds observations in ascending order. Equal observations may share an entry: then
+// Until[i] is the number of observations up to Values[i]. If Until is nil, each value is one
+// observation.
 type Ascending struct {
 	Values []float64
 	Until  []int
 }
 
-// times is how often Values[i] was observed.
+// times returns how often Values[i] was observed.
 func (a Ascending) times(i int) int {
 	switch {
 	case a.Until == nil:

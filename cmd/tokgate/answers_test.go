@@ -24,8 +24,8 @@ var (
 	answersTable = flag.String("answers-table", "", "file for the table of planted answers")
 )
 
-// answersPlan compares the answers of two servers in three ways: by their form, by the scores that
-// the control gives them, and by a task. The verbs set the number of answers for each way.
+// answersPlan compares the answers of two servers by form, by the control's scores, and by a task.
+// The format verbs set the number of answers for each of these.
 const answersPlan = `
 server "today" {
   simulator {}
@@ -76,13 +76,13 @@ compare "upgrade" {
 }
 `
 
-// plantedAnswers lists the planted faults, one for each row of the table. A fault with some set
-// hits only a share of the answers, and the size of the gate decides that share.
+// plantedAnswers lists the planted faults, one for each row of the table. If some is set, the fault
+// affects only a share of the answers. The share depends on the size of the gate.
 var plantedAnswers = []struct {
 	name    string
 	rule    *sim.Rule
 	some    bool
-	control bool // the fault is planted in the control too
+	control bool // whether the control has the fault too
 }{
 	{name: "none"},
 	{name: "0.2 % garbled, in the control too", rule: &sim.Rule{Fault: "garble", Share: 0.002}, control: true},
@@ -95,9 +95,9 @@ var plantedAnswers = []struct {
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
-// layersOf counts gates by layer of the judgement. The first three elements are the three layers,
-// and the last element is the whole verdict. red counts failed gates, and notPassed counts gates
-// that did not pass.
+// layersOf counts gates by layer of judgement. The first three elements are the layers, and the
+// last is the whole verdict. red counts gates that failed, and notPassed counts gates that did not
+// pass.
 type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.
@@ -108,7 +108,7 @@ func (l *layersOf) add(v assert.Verdicts) {
 	}
 	note := func(layer int, o assert.Outcome) {
 		if o == assert.Skipped {
-			return // shown only
+			return // only shown, not required
 		}
 		for _, i := range []int{layer, 3} {
 			if o == assert.Fail || worst[i] == assert.Pass {
@@ -139,8 +139,8 @@ func (l *layersOf) add(v assert.Verdicts) {
 	}
 }
 
-// answersGate runs the given number of gates with the planted fault of a row, and counts their
-// results. The parameter size is the number of answers in a gate.
+// answersGate runs gates with one planted fault and counts their outcomes. size is the number of
+// answers in a gate, row is the index of the fault, and gates is the number of gates.
 func answersGate(t *testing.T, size int, share float64, row int, gates int) (out layersOf) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "answers.hcl")
@@ -185,8 +185,8 @@ func answersGate(t *testing.T, size int, share float64, row int, gates int) (out
 	return out
 }
 
-// TestLongAnswersCharacteristics plants faults in answers and counts how many gates
-// each layer makes fail.
+// TestLongAnswersCharacteristics plants faults in answers and counts the gates that each layer of
+// judgement fails.
 func TestLongAnswersCharacteristics(t *testing.T) {
 	sizes := []struct {
 		n     int
@@ -219,8 +219,8 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 				} else {
 					fmt.Fprintf(&b, " ≥ %.1f %% |\n", 100*low)
 				}
-				// Even if 5 % is the true share of red gates, the observed share of n gates varies
-				// by chance. Two standard deviations are allowed for that.
+				// Even if the true share of red gates is 5 %, the observed share varies by chance.
+				// Allow two standard errors.
 				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
 				switch {
 				case quiet && red > 0.05+about:

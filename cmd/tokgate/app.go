@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/report/github"
 )
 
-// Streams holds the input and outputs of a command.
+// Streams are the input and the outputs of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -30,24 +30,24 @@ type app struct {
 	bounds   bounds   // limits on loading a plan; zero means no limit
 	color    string   // --color
 	workflow string   // --github
-	actions  *actions // nil outside of GitHub Actions
+	actions  *actions // output for GitHub Actions; nil elsewhere
 }
 
-// actions writes what GitHub Actions reads, for a command that runs in a step. If it is nil, the
-// command runs elsewhere, and the methods do nothing.
+// actions writes what GitHub Actions reads, if a command runs in a step of a workflow. Elsewhere
+// actions is nil, and its methods do nothing.
 type actions struct {
-	log             io.Writer // receives the workflow commands that the runner reads
+	log             io.Writer // receives the workflow commands for the CI runner
 	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset
 	workspace       github.Workspace
-	token           string // random, so that the output of a server cannot contain it
+	token           string // random word that the output of a server cannot contain
 
 	annotations []github.Annotation
 	docs        []*report.Document
 	parts       []github.Part // of the summary
 }
 
-// exitError carries an exit code to Main. err is one line in lower case, or nil if
-// everything was printed already; hints are lines of their own.
+// exitError carries an exit code to Main. err is one line in lower case, or nil if everything was
+// printed already. Each hint is a line of its own.
 type exitError struct {
 	code  int
 	err   error
@@ -63,7 +63,7 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError is a mistake on the command line.
+// usageError returns the error for a mistake on the command line.
 func usageError(hint, format string, args ...any) error {
 	e := &exitError{code: assert.ExitPlan, err: fmt.Errorf(format, args...)}
 	if hint != "" {
@@ -72,7 +72,7 @@ func usageError(hint, format string, args ...any) error {
 	return e
 }
 
-// measureError is the error of a run that could not be carried out or recorded.
+// measureError returns the error for a run that could not be carried out or recorded.
 func measureError(err error, hints ...string) error {
 	return &exitError{code: assert.ExitError, err: err, hints: hints}
 }
@@ -86,9 +86,8 @@ func exitWith(code int) error {
 	return &exitError{code: code}
 }
 
-// worst combines the exit codes of several plans. An interruption outweighs
-// everything, then a run that could not be measured, then a failure, then an
-// inconclusive result.
+// worst combines the exit codes of several plans. An interrupt is the worst. Then come, in this
+// order, a run that could not be measured, an invalid plan, a failure, and an inconclusive result.
 func worst(codes []int) int {
 	order := []int{assert.ExitPass, assert.ExitInconclusive, assert.ExitFail, assert.ExitPlan, assert.ExitError, assert.ExitInterrupted}
 	w := 0
@@ -102,9 +101,9 @@ func worst(codes []int) int {
 	return order[w]
 }
 
-// resultsDir is the folder for the reports of a plan: --out, or results/NAME if --out is not set.
-// If there are several plans, it is the folder NAME inside --out. A simulated run adds "-simulated"
-// to NAME, so that its reports do not overwrite a measurement.
+// resultsDir returns the folder for the reports of a plan: --out, or results/NAME if --out is not
+// set. If there are several plans, it returns the folder NAME inside --out. A simulated run adds
+// "-simulated" to NAME, so that its reports do not overwrite a measurement.
 func resultsDir(out, planFile string, several, simulated bool) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
 	if simulated {
@@ -120,8 +119,8 @@ func resultsDir(out, planFile string, several, simulated bool) string {
 	return out
 }
 
-// simulatedID returns the ID of a simulated run. All runs of a plan with the same variables and the
-// same salt have the same ID.
+// simulatedID returns the ID of a simulated run. It depends only on the plan, its variables and the
+// salt.
 func simulatedID(p *plan.Plan, salt uint64) string {
 	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
 	if salt != 0 {

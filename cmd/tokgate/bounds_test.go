@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A plan that would use too much memory or time is refused as invalid. A path that is not a regular
-// file is refused too.
+// A plan is invalid if it would use too much memory or time, or if a path in it is not a regular
+// file.
 func TestLongPlanBombs(t *testing.T) {
 	text := strings.Repeat("a", 100_000)
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestLongPlanBombs(t *testing.T) {
 	}
 }
 
-// Data files do not count towards the plan's bounds, because they have bounds of their own.
+// Data files have bounds of their own, so they do not count towards the plan's bounds.
 func TestDataHasItsOwnBounds(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	s := spendingNow(bounds{cpu: time.Hour, memory: 16 << 20})
@@ -58,7 +58,7 @@ func TestDataHasItsOwnBounds(t *testing.T) {
 	if what := s.over(); what != "" {
 		t.Errorf("once it is read: %s", what)
 	}
-	s.all.memory = s.heap // the process cannot use any more memory
+	s.all.memory = s.heap // the process must not use any more memory
 	s.reading(func() {
 		kept = append(kept, make([]byte, 16<<20))
 		if what := s.over(); what != "more than 4096 MiB of memory with its data files" {

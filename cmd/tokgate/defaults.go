@@ -7,19 +7,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// settled holds the defaults of one block, or of several instances of a block that have the
-// same defaults.
+// settled holds the defaults of a block. Instances with the same defaults count as one block.
 type settled struct {
-	block string     // "gate", "workload.chat", "workload.test[*]"
-	rows  [][]string // name, value and origin of each default
+	block string     // such as "gate", "workload.chat" or "workload.test[*]"
+	rows  [][]string // name, value and origin of a default in each row
 }
 
-// settle collects the defaults of a plan by block, in order of the source. Defaults
-// that all instances of a for_each share are listed once.
+// settle collects the defaults of a plan by block, in the order of the source. It lists a default
+// once if all instances of a for_each have it.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // keys of for_each with the same default; "" without for_each
-	all := map[string][]string{} // likewise, by block
+	keys := map[entry][]string{} // for_each keys of the instances; "" without for_each
+	all := map[string][]string{} // for_each keys of all instances, by block
 	var order []entry
 	for _, d := range p.Defaults {
 		block, key, name := split(d.Path)
@@ -56,8 +55,8 @@ func settle(p *plan.Plan) []settled {
 	return out
 }
 
-// split splits the path of a default: workload.test["chat"].load.seeds →
-// workload.test, "chat", load.seeds.
+// split splits the path of a default into three parts. For example,
+// workload.test["chat"].load.seeds becomes workload.test, "chat" and load.seeds.
 func split(path string) (block, key, name string) {
 	block, name, _ = strings.Cut(path, ".")
 	if block == "gate" {
@@ -65,7 +64,7 @@ func split(path string) (block, key, name string) {
 	}
 	head, rest, _ := strings.Cut(name, ".")
 	if label, _, ok := strings.Cut(head, "["); ok {
-		// The key of a block from for_each is a quoted Go string. It may contain dots and brackets.
+		// The key of a for_each block is a quoted Go string. It may contain dots and brackets.
 		if end := strings.Index(name, `"].`); end > 0 {
 			return block + "." + label, name[len(label)+1 : end+1], name[end+len(`"].`):]
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// engineTable is generated from real request bodies: a row for each field, a column
+// engineTable returns a table made from real request bodies, with a row for each field and a column
 // for each engine.
 func engineTable() string {
 	chat := client.Request{API: "chat", Model: "m", Prompt: client.Prompt{Text: "p"}, Output: 7}
@@ -26,7 +26,7 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	sent := map[string][]string{} // for each request field, a cell for each engine
+	sent := map[string][]string{} // cells of the table, by request field; a cell for each engine
 	var order []string
 	for i, e := range engine.All {
 		for _, q := range requests {
@@ -36,7 +36,7 @@ func engineTable() string {
 			}
 			for _, f := range topFields(body) {
 				if f == "model" || f == "messages" || f == "prompt" || f == "stream" {
-					continue // all of them
+					continue // every engine gets these fields
 				}
 				if sent[f] == nil {
 					sent[f] = make([]string, len(engine.All))
@@ -89,7 +89,7 @@ func engineTable() string {
 	return b.String()
 }
 
-// engineRow writes a row with a cell for each engine.
+// engineRow writes a table row with a cell for each engine.
 func engineRow(b *strings.Builder, name string, cell func(engine.Engine) string) {
 	fmt.Fprintf(b, "| %s |", name)
 	for _, e := range engine.All {
@@ -113,7 +113,7 @@ func codes(words []string) string {
 	return strings.Join(out, ", ")
 }
 
-// launchTable returns a table of the docs: the command line with which each engine is started.
+// launchTable returns a table for the docs: the command line that starts each engine.
 func launchTable() string {
 	var b strings.Builder
 	row := func(name string, cell func(engine.Engine) string) { engineRow(&b, name, cell) }
@@ -159,8 +159,8 @@ func launchTable() string {
 	return b.String()
 }
 
-// topFields returns the names of a JSON object's members in order, and the names of the members of
-// stream_options.
+// topFields returns the names of a JSON object's members in order. For stream_options it returns
+// the names of the members inside.
 func topFields(body []byte) []string {
 	var names []string
 	d := json.NewDecoder(strings.NewReader(string(body)))

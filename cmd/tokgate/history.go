@@ -50,7 +50,7 @@ until a pin accepts a change.`,
 	return cmd
 }
 
-// needArgs returns an error if a history command has not exactly n arguments.
+// needArgs returns a check that a history command has exactly n arguments.
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -91,9 +91,9 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 		return measureError(fmt.Errorf("run %s is not added to the history, because it measured nothing", doc.Run))
 	}
 	if night.Started.IsZero() {
-		night.Started = time.Now().UTC() // a simulated run has no date: use the present time
+		night.Started = time.Now().UTC() // a simulated run has no date, so use the present time
 	}
-	// Ignore errors here, because history.Add and the judgement report unreadable lines too.
+	// Ignore an error here, because history.Add reports unreadable lines too.
 	if h, _, err := history.Read(dir); err == nil {
 		for _, n := range h.Nights {
 			if n.Simulated != night.Simulated {
@@ -120,7 +120,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	return nil
 }
 
-// nightOutputs names the files to which the result of a history is written. An empty name writes no
+// nightOutputs are the files to which the result of a history is written. An empty name writes no
 // file.
 type nightOutputs struct {
 	junit, markdown, html string
@@ -132,8 +132,8 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			// If a series failed, JUnit has a test case for it. Otherwise an exit code other than 0
-			// gets a test case of its own.
+			// JUnit has a test case for each failed series. Without a failed series, an exit code
+			// other than 0 gets a test case of its own.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
 		}},
@@ -184,7 +184,7 @@ not measured or too long ago, or the history cannot be read.`)
 	return cmd
 }
 
-// historyJudge builds the common parts of show and check.
+// historyJudge returns what the commands show and check have in common.
 func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
@@ -209,7 +209,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	}
 }
 
-// showNights judges a history, prints the result and writes it to files.
+// showNights reads and judges a history, prints the result and writes it to files.
 func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (judged.Result, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
@@ -232,8 +232,8 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended reports the verdict on a history to GitHub. If a plan requires it, h is the plan's
-// history block. For the commands show and check, h is nil.
+// trended reports the verdict on a history to GitHub. h is the plan's history block; nil for the
+// commands show and check.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
@@ -278,7 +278,8 @@ Without a pin a change for the worse stays red.`,
 	return cmd
 }
 
-// pinHint suggests a run of the history with a similar name, for a run that is not in the history.
+// pinHint suggests the run of the history whose name is most similar to the given name, which is
+// unknown.
 func pinHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string
@@ -292,7 +293,7 @@ func pinHint(dir, run string) string {
 	return "`tokgate history show` names the last run; the files of the history list every run"
 }
 
-// Further files in the results folder of a run whose plan has a history block.
+// Files that a run adds to its results folder if the plan has a history block.
 const (
 	historyJUnit    = "history.junit.xml"
 	historyMarkdown = "history.md"

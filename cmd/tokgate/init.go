@@ -135,7 +135,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	return nil
 }
 
-// sayNext prints what to do with the files.
+// sayNext prints what the user can do next with the files.
 func (a *app) sayNext(o initOptions) {
 	try, gate := "", ""
 	if o.answers.Upgrade {
@@ -147,7 +147,7 @@ func (a *app) sayNext(o initOptions) {
 	}
 }
 
-// plan returns the text of the plan. It also decodes the plan, because a value from a flag may be
+// plan returns the text of the plan. It decodes the text, because a flag may have a value that is
 // invalid in a plan.
 func (o initOptions) plan() ([]byte, error) {
 	text, err := starter.Plan(o.answers)
@@ -155,14 +155,14 @@ func (o initOptions) plan() ([]byte, error) {
 		return nil, usageError("`tokgate init --help` lists all flags", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
-		// Remove the file and line from the diagnostics, because the user has no such file.
+		// Remove file and line, because the user has no such file.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
 	return text, nil
 }
 
-// files lists the files to write, with the plan first and still without text.
+// files returns the files to write. The plan comes first, and still lacks its text.
 func (o initOptions) files() ([]written, error) {
 	files := []written{{path: o.file}}
 	ci := starter.CI{
@@ -191,13 +191,13 @@ func (o initOptions) files() ([]written, error) {
 	return files, nil
 }
 
-// written is a file to write.
+// written is a file that init writes.
 type written struct {
 	path string
 	text []byte
 }
 
-// complete fills in missing answers: from the server, from the user, or by default.
+// complete fills in missing answers from the server, from the user, or by default.
 func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error {
 	answer := a.questions(ask)
 	if err := needServer(w, ask, answer); err != nil {
@@ -217,7 +217,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 			return err
 		}
 	}
-	// All known engines have a flag --port.
+	// Every known engine has a flag --port.
 	if w.Command != "" && w.Engine != engine.Plain && !strings.Contains(w.Command, "port") {
 		w.Command += " --port {port}"
 		fmt.Fprintln(a.Out, "added --port {port} to the command; each run replaces {port} by a free port")
@@ -256,8 +256,8 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 	return err
 }
 
-// questions returns a function that asks the user a question. If ask is false, that function
-// returns the fallback and asks nothing.
+// questions returns a function that asks the user a question. If ask is false, the function asks
+// nothing and returns the fallback.
 func (a *app) questions(ask bool) func(question, fallback string) (string, error) {
 	if !ask {
 		return func(_, fallback string) (string, error) { return fallback, nil }
@@ -280,7 +280,7 @@ func (a *app) listUseCases() {
 	}
 }
 
-// recognize detects the engine of the server at the URL.
+// recognize detects the engine of the server at the given URL.
 func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()
@@ -299,7 +299,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	return nil
 }
 
-// ignoreResults makes git ignore results/; added is false if it already does.
+// ignoreResults makes git ignore results/. added is false if git already does.
 func ignoreResults(path string) (added bool, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,19 +10,17 @@ import (
 	"github.com/tokgate/tokgate/exec/server"
 )
 
-// A CI system that cancels a job soon kills what is left of it: GitHub sends SIGINT,
-// 7.5 s later SIGTERM and 2.5 s later SIGKILL. So in CI, and on SIGTERM, requests in
-// flight get hurriedDrain to end, and a server gets hurriedGrace more before it is
-// killed.
+// Times after a signal, for a run in CI, and for any run after SIGTERM. Requests in flight have
+// hurriedDrain to end, and then a server has hurriedGrace. The times are short, because a CI system
+// soon kills a cancelled job. GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL.
 const (
 	hurriedDrain = 3 * time.Second
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts returns two contexts. The first signal (SIGINT, SIGTERM or SIGHUP) cancels the context
-// drain, and requests in flight may then end. The second signal cancels the context now. After
-// SIGTERM or SIGHUP, and in CI also after SIGINT, now is cancelled soon after drain without a
-// second signal.
+// interrupts returns two contexts. The first signal (SIGINT, SIGTERM or SIGHUP) cancels drain, and
+// requests in flight may end. The second signal cancels now. After SIGTERM or SIGHUP, now is
+// cancelled soon after drain without a second signal. In CI this also happens after SIGINT.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)
@@ -60,8 +58,8 @@ func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, sto
 	}
 }
 
-// grace returns how long a server may take to stop before it is killed. The time is shorter if the
-// run was told to hurry.
+// grace returns a function that says how long a server may take to stop before it is killed. The
+// time is shorter once the context now has ended.
 func grace(now context.Context) func() time.Duration {
 	return func() time.Duration {
 		if now.Err() != nil {

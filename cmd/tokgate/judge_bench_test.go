@@ -43,7 +43,7 @@ func BenchmarkJudge(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)*1e6/float64(*longSamples), "ms/million")
 }
 
-// longPlan is a gate of 200 levels.
+// longPlan returns a plan with 200 levels.
 func longPlan(samples int) string {
 	var out strings.Builder
 	out.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:1\" }\n}\n")
@@ -107,7 +107,7 @@ func longRecording(tb testing.TB, dir string, samples int) {
 	must(w.Close())
 }
 
-// longRound records a round that starts at begin. It returns the time at which the round ended.
+// longRound records a round that starts at begin, and returns when it ended.
 func longRound(tb testing.TB, w *record.Writer, rng *rand.Rand, l *metric.Level, level plan.Level, index int, begin time.Duration) (end time.Duration) {
 	r := &metric.Round{Index: index, Seed: int64(index + 1), Due: level.RoundRequests(index), Busy: 1, Complete: true, Health: metric.Health{CPU: 0.1}}
 	next := make([]time.Duration, l.N)

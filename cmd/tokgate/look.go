@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// looks returns the function by which a run judges the levels of plan p while they run.
+// looks returns the function that judges the levels of plan p during the run.
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		v := assert.JudgeLook(p, w, l, at)
@@ -25,8 +25,7 @@ func looks(p *plan.Plan) exec.Judge {
 	}
 }
 
-// comparisonLooks returns the function by which a run judges the comparisons of plan p while they
-// run.
+// comparisonLooks returns the function that judges the comparisons of plan p during the run.
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
 		look := assert.JudgeComparison(p, c, run)
@@ -46,9 +45,9 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 	return search.Inconclusive
 }
 
-// lastLimits reads the capacities that the last run found from its results folder. A capacity
-// search begins at that load, which saves probes; a wrong one costs one probe. It returns 0 for a
-// search that the last run did not have, or if that run was simulated.
+// lastLimits reads the capacities of the last run from its results folder. A search that begins at
+// the last capacity needs fewer probes. It needs only one more if the capacity has changed.
+// lastLimits returns 0 for an unknown capacity, or if the last run was simulated.
 func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}

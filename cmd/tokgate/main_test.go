@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// smallPlan gates an endpoint with one threshold. The format verbs stand for the URL and
-// the threshold's line.
+// smallPlan gates an endpoint by one threshold. Its format verbs are the URL and the line of the
+// threshold.
 const smallPlan = `gate {
   decide = "estimate"
 }
@@ -70,13 +70,12 @@ func testRunPasses(t *testing.T) {
 		t.Errorf("the levels have %d lines, want a header and one level", n)
 	}
 
-	// A recording can be judged by a changed plan after its server is gone. The command report
-	// needs only the recording.
+	// The server is gone. judge still works on a recording, with a changed plan. report needs only
+	// the recording.
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
-	// A recording cannot be judged by a plan with other requests. Its requests were sent, and
-	// cannot be changed.
+	// A recording cannot be judged by a plan that sends other requests.
 	for _, change := range [][2]string{
 		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
 		{"input_tokens  =", "api = \"completions\"\ninput_tokens ="}, {"  load {", "request {\n temperature = 0.5\n}\n load {\n pause = \"0s\"\n"},
@@ -96,8 +95,8 @@ func testRunPasses(t *testing.T) {
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
 }
 
-// An impossible threshold fails the gate, with its name, its value and its line in
-// the plan.
+// A threshold that no server can meet fails the gate. The output has its name, its value and its
+// line in the plan.
 func TestRunFails(t *testing.T) { inBubble(testRunFails)(t) }
 
 func testRunFails(t *testing.T) {
@@ -128,7 +127,7 @@ func TestNothingStarts(t *testing.T) {
 	tests := []struct {
 		name  string
 		plan  string
-		args  []string // arguments after run --out DIR; PLAN is replaced by the plan's path
+		args  []string // arguments after run --out DIR; PLAN stands for the plan's path
 		words []string
 	}{
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), []string{"PLAN"}, []string{`Did you mean "ttft"?`, "line 20"}},
@@ -181,7 +180,7 @@ func testEndpointFlag(t *testing.T) {
 	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, assert.ExitPass, "PASS")
 }
 
-// A results folder with foreign files is left alone.
+// A run changes nothing in a results folder with files that tokgate did not write.
 func TestForeignResults(t *testing.T) { inBubble(testForeignResults)(t) }
 
 func testForeignResults(t *testing.T) {
@@ -218,7 +217,7 @@ func TestValidate(t *testing.T) {
 	}
 	tokgate(t, "validate", "--json", good).check(t, assert.ExitPass, `"valid": true`)
 
-	// The plan has too few requests to certify its threshold, whatever the server does.
+	// The plan has too few requests, so no server can pass its threshold.
 	never := writePlan(t, `
 server "s" {
   simulator {}
@@ -241,8 +240,8 @@ workload "w" {
 func TestPlanCommand(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	r := tokgate(t, "plan", path)
-	// 20 requests with 64 prompt tokens and 16 answer tokens each make 1,280 and 320
-	// tokens.
+	// 20 requests of 64 prompt tokens and 16 answer tokens: 1,280 prompt tokens and 320 answer
+	// tokens
 	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
 	path = writePlan(t, `
 server "one" {
@@ -375,8 +374,8 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// If a command cannot write its output, for example to a full disk, it ends with an error. The user
-// would otherwise take half of a plan for the whole plan.
+// A command that cannot write its output, for example to a full disk, must end with an error.
+// Otherwise the user would take half of a plan for the whole.
 func TestOutputMustBeWritten(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	for _, args := range [][]string{{"plan", path}, {"validate", path}, {"validate", "--json", path}, {"version"}, {"version", "--json"}, {"schema", "plan"}, {"sim", "--list"}, {"help", "run"}, {"completion", "bash"}} {
@@ -414,7 +413,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Releases contain a man page for each command, with its flags.
+// A release contains a man page for each command, which lists its flags.
 func TestManPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man")
 	tokgate(t, "man", dir).check(t, assert.ExitPass)
@@ -443,7 +442,8 @@ func TestWorst(t *testing.T) {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
 	}
-	// Only one of two plans was run before an interrupt. Its success must not become the result.
+	// Only the first of two plans ran before an interrupt. Its success must not become the result
+	// of both.
 	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}
@@ -452,7 +452,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// All shipped plans are valid and formatted. Other tests run the plans that need no hardware.
+// All shipped plans are valid and formatted. Other tests run those plans that need no hardware.
 func TestLongShippedPlans(t *testing.T) {
 	for _, path := range shipped(t) {
 		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
@@ -469,7 +469,7 @@ func read(t *testing.T, path string) string {
 	return string(src)
 }
 
-// If a plan has been run, its estimated time comes from that run.
+// The estimated time of a plan comes from the plan's last run.
 func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// observers passes every event to all observers, even if one of them returns an error.
+// observers passes every event to all observers. An error of one observer does not stop the others.
 type observers []exec.Observer
 
 func (o observers) each(f func(exec.Observer) error) error {

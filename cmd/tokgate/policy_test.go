@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// All commands with --policy check the plans before any server starts. Their messages name the
-// lines of the plan and of the policy. Requirements of the plan on the base branch must be kept,
-// and comparisons too.
+// Every command with --policy checks the plans before a server starts. Its messages name the lines
+// of the plan and of the policy. A plan must keep the requirements and comparisons that it has on
+// the base branch.
 func TestPolicies(t *testing.T) {
 	const plan = "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load { concurrency = [1] }\n  sla {\n    ttft = \"p95 < 2s\"\n  }\n}\n"
 	const rules = "allow {\n  servers = [\"simulator\"]\n}\nrequire {\n  decide = [\"certified\"]\n}\n"

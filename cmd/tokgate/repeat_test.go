@@ -16,11 +16,11 @@ import (
 
 var repeats = flag.Int("repeats", 20, "how often TestLongSimulationsRepeat runs its plan; from 100 on niced, beside busy loops")
 
-// A simulated run depends only on its plan and this program. The number of
-// processors, other load on the machine and earlier files in the results folder do
-// not change a byte. The run has a search, a table of levels and server metrics.
+// A simulated run depends only on its plan and on this program. Its files stay the same to the
+// byte. The number of processors, the load on the machine and earlier files in the results folder
+// do not matter. The run has a search, a table of levels and server metrics.
 func TestLongSimulationsRepeat(t *testing.T) {
-	// Run a copy of the plan, so that nobody can edit it during a thousand runs.
+	// Run a copy, so that nobody can edit the plan during a thousand runs.
 	shipped := system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan()
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS(filepath.Dir(shipped))); err != nil {

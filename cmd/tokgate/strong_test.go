@@ -36,7 +36,7 @@ var (
 	strongDoc   = flag.String("strong-table", "", "`file` for the table of all runs in the log")
 )
 
-// ending is the result of a gate in one run.
+// ending is the result of a gate in one simulated run.
 type ending struct {
 	Gate    string // path of a plan, or the flags of init
 	Hash    string // hash of the plan
@@ -58,16 +58,16 @@ func endings(t *testing.T) (out []ending) {
 	return out
 }
 
-// keep appends the ending to the log of the flag -strong-log, if the flag is set.
+// keep appends the ending to the file of the flag -strong-log. Without the flag it does nothing.
 func (e ending) keep(t *testing.T) {
 	if *strongLog == "" {
 		return
 	}
-	line, _ := json.Marshal(e) // text and numbers
+	line, _ := json.Marshal(e) // encoding text and numbers never fails
 	appendLine(t, *strongLog, line)
 }
 
-// linesOf returns the lines of a file; none if it does not exist.
+// linesOf returns the lines of a file; nil if the file does not exist.
 func linesOf(t *testing.T, path string) (out [][]byte) {
 	t.Helper()
 	if path == "" {
@@ -91,9 +91,9 @@ func appendLine(t *testing.T, path string, line []byte) {
 	}
 }
 
-// noticed counts how often a gate passes and fails in runs with different seeds. If the parameter
-// planted is "", the server is unchanged; otherwise that regression is planted in every candidate.
-// Results in the log are reused.
+// noticed counts how often a gate passes and fails in runs with different seeds. planted names the
+// regression that every candidate has; "" means an unchanged server. noticed takes results from the
+// log if they are there.
 func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
 	t.Helper()
 	known := map[int]string{}
@@ -144,7 +144,7 @@ func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) 
 	return tally
 }
 
-// outcomes maps names to outcomes.
+// outcomes maps the names of outcomes to outcomes.
 var outcomes = func() map[string]assert.Outcome {
 	out := map[string]assert.Outcome{}
 	for _, o := range []assert.Outcome{assert.Pass, assert.Inconclusive, assert.Fail, assert.Error} {
@@ -153,8 +153,8 @@ var outcomes = func() map[string]assert.Outcome {
 	return out
 }()
 
-// tenTimes is the name of a regression: all steps of the server take ten times as long. In the
-// other regressions they take a quarter longer.
+// tenTimes is the name of a regression that makes all steps of the server ten times as long. Other
+// regressions make some steps a quarter longer.
 const tenTimes = "ten times slower"
 
 func plant(p *plan.Plan, planted string, to *sim.Profile) {
@@ -169,7 +169,7 @@ func plant(p *plan.Plan, planted string, to *sim.Profile) {
 	}
 }
 
-// mostly requires at least 95 % of the runs.
+// mostly fails the test if got is less than 95 % of the runs.
 func mostly(t *testing.T, what string, got, runs int) {
 	t.Helper()
 	if got*100 < 95*runs {
@@ -178,7 +178,7 @@ func mostly(t *testing.T, what string, got, runs int) {
 }
 
 // The shipped gates pass an unchanged server, and fail a server that prefills or decodes a quarter
-// slower. The plans in the list exempt need not fail it; a comment in each of them says why.
+// slower. The plans in exempt need not fail it, as a comment in each of them explains.
 func TestLongShippedGates(t *testing.T) {
 	exempt := map[string]bool{"demo.hcl": true, "chat.hcl": true, "conversations.hcl": true}
 	slow := map[string]bool{"compare.hcl": true, "scenarios.hcl": true, "chat.hcl": true, "pull-request.hcl": true}
@@ -212,7 +212,7 @@ func TestLongShippedGates(t *testing.T) {
 	}
 }
 
-// loaded returns the plan that init writes for the options, read from a file.
+// loaded makes the plan that init writes for the options, writes it to a file, and loads it.
 func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	t.Helper()
 	text, err := o.plan()
@@ -227,14 +227,14 @@ func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	return p
 }
 
-// initOf returns the options of `tokgate init --url` for use cases.
+// initOf returns options of `tokgate init --url` for the given use cases.
 func initOf(useCases ...string) initOptions {
 	return initOptions{file: "gate.hcl", answers: starter.Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: useCases}}
 }
 
-// Each gate that init writes passes the unchanged simulator, and fails a simulator that prefills
-// and decodes ten times slower. This is so with every shipped profile. Combinations of use cases
-// need no test, because their plan has the thresholds of all of them.
+// Each gate that init writes passes the unchanged simulator. It fails a simulator that prefills and
+// decodes ten times slower. This holds for every shipped profile. Combinations of use cases need no
+// test, because they have the thresholds of all their use cases.
 func TestLongInitNoticesTenfold(t *testing.T) {
 	for _, u := range starter.UseCases {
 		t.Run(u.Name, func(t *testing.T) {
@@ -257,8 +257,8 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 	}
 }
 
-// measuredIn returns a function that measures like init, in virtual time. It uses the given shipped
-// profile, without a time limit. If profile is "", it uses the profile of the plan.
+// measuredIn returns a function that measures like init, but in virtual time. It uses the given
+// shipped profile without a time limit. If profile is "", it uses the plan's profile.
 func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*metric.Run, error) {
 	return func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
 		if profile != "" {
@@ -276,7 +276,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 	}
 }
 
-// The thresholds that init measures make a gate that fails a server a quarter slower.
+// A gate with the thresholds that init measures fails a server that is a quarter slower.
 func TestLongInitMeasured(t *testing.T) {
 	sets := [][]string{{"code_completion"}}
 	if *strongRuns > 0 {
@@ -296,7 +296,7 @@ func TestLongInitMeasured(t *testing.T) {
 	}
 }
 
-// The comparison with the base branch that init writes fails a server that is a quarter slower.
+// init writes a comparison with the base branch. It must fail a server that is a quarter slower.
 func TestLongInitUpgrade(t *testing.T) {
 	o := initOf("chatbot")
 	o.answers.URL, o.answers.Image, o.answers.Model, o.answers.Upgrade = "", "vllm/vllm-openai:v1", "Qwen/Qwen3-8B", true
@@ -304,8 +304,8 @@ func TestLongInitUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The base branch has the same plan, with the image :v1 instead of :v2. It is found by the path
-	// of the plan in the repository.
+	// The base branch has the same plan with the image :v1 instead of :v2. tokgate finds this plan
+	// by its path in the repository.
 	base := t.TempDir()
 	t.Chdir(t.TempDir())
 	for dir, image := range map[string]string{base: ":v1", ".": ":v2"} {
@@ -327,7 +327,8 @@ func TestLongInitUpgrade(t *testing.T) {
 	mostly(t, "ten times slower, the gate fails", noticed(t, gate, p, 1, tenTimes).Failed, 1)
 }
 
-// holds checks that a gate passes the unchanged server and notices a slowdown by a quarter.
+// holds checks that a gate passes the unchanged server, and fails a server that is a quarter
+// slower.
 func holds(t *testing.T, gate string, p *plan.Plan) {
 	t.Helper()
 	runs := max(*strongRuns, 1)
@@ -337,7 +338,7 @@ func holds(t *testing.T, gate string, p *plan.Plan) {
 	}
 }
 
-// TestLongStrengthTable writes a table of all runs in the log. Each gate has a row.
+// TestLongStrengthTable writes a table of all runs in the log, with a row for each gate.
 func TestLongStrengthTable(t *testing.T) {
 	if *strongDoc == "" {
 		t.Skip("writes a table: -strong-table")
@@ -399,9 +400,8 @@ func TestStrengthTable(t *testing.T) {
 	}
 }
 
-// TestLongSeldomReadings reads the server's metrics once a minute instead of at the normal
-// interval, and checks that the verdicts are the same. The tests that count gates read as seldom,
-// to save time.
+// TestLongSeldomReadings checks that verdicts do not change if the server's metrics are read only
+// once a minute. The tests that count gates read them once a minute, to save time.
 func TestLongSeldomReadings(t *testing.T) {
 	for _, name := range []string{"capacity.hcl", "upgrade.hcl"} {
 		a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}

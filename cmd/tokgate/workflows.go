@@ -14,20 +14,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// job is a job of a GitHub Actions workflow that runs a plan.
+// job is a job of a GitHub Actions workflow, with its timeout.
 type job struct {
 	file, name string
-	timeout    time.Duration // 0: an expression says
+	timeout    time.Duration // 0 if an expression sets it
 }
 
 // The default timeout of a job (docs.github.com, Workflow syntax).
 const jobTimeout = 360 * time.Minute
 
-// Workflows larger than largestWorkflow bytes are not read.
+// Workflow files of more than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
-// cutOff warns of jobs whose timeout would end the run before its verdict. takes is
-// the time of a run; 0 if not known.
+// cutOff warns about CI jobs whose timeout would end the run before its verdict. takes is the
+// expected time of the run; 0 if not known.
 func cutOff(p *plan.Plan, takes time.Duration) []string {
 	var out []string
 	for _, j := range jobsOf(p.Path) {
@@ -43,8 +43,8 @@ func cutOff(p *plan.Plan, takes time.Duration) []string {
 	return out
 }
 
-// jobsOf returns the jobs in the workflows of the plan's repository that run the plan
-// for real. Files that are no valid workflow are skipped.
+// jobsOf returns the jobs that run the plan, from the workflows of the plan's repository. It leaves
+// out jobs that only simulate, and skips files that are not valid workflows.
 func jobsOf(planFile string) []job {
 	at, err := filepath.Abs(planFile)
 	if err != nil {
@@ -52,7 +52,7 @@ func jobsOf(planFile string) []job {
 	}
 	for root := filepath.Dir(at); ; root = filepath.Dir(root) {
 		dir := filepath.Join(root, ".github", "workflows")
-		files, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // fails only for a bad pattern
+		files, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // the only error is a bad pattern
 		rel, err := filepath.Rel(root, at)
 		if len(files) > 0 && err == nil {
 			var out []job
@@ -67,7 +67,7 @@ func jobsOf(planFile string) []job {
 	}
 }
 
-// workflow holds the parts of a file that are read here.
+// workflow has those parts of a workflow file that tokgate reads.
 type workflow struct {
 	Jobs map[string]struct {
 		Timeout yaml.Node `yaml:"timeout-minutes"`
@@ -92,8 +92,8 @@ func jobsIn(file, shown, planFile string) []job {
 	return jobsOfWorkflow(src, shown, planFile)
 }
 
-// jobsOfWorkflow returns the jobs of a workflow that run the plan at a path in its
-// repository, in order of their names.
+// jobsOfWorkflow returns the jobs of a workflow that run the plan, in the order of their names.
+// planFile is the plan's path in its repository.
 func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	var w workflow
 	if yaml.Unmarshal(src, &w) != nil {
@@ -117,7 +117,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 		limit := jobTimeout
 		if !j.Timeout.IsZero() {
 			var minutes float64
-			_ = j.Timeout.Decode(&minutes) // an expression leaves 0: timeout unknown
+			_ = j.Timeout.Decode(&minutes) // an expression leaves 0: not known
 			limit = time.Duration(min(max(minutes, 0), 1e6) * float64(time.Minute))
 		}
 		out = append(out, job{shown, name, limit})

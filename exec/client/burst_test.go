@@ -23,16 +23,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// committed holds the costs of this version as ratios to the bare reader; see
-// docs/performance.md. A benchmark fails at 1.5 times a ratio.
+// committed holds the accepted costs of tokgate's reader, as ratios to the bare reader (see
+// docs/performance.md). A benchmark fails if a cost exceeds 1.5 times its ratio.
 var committed = map[string]float64{
-	"chunk":   0.95, // processor time of a chunk: 64 streams, whose chunks come at different times
-	"burst":   1.0,  // processor time of a chunk: 512 to 3,000 streams in step
+	"chunk":   0.95, // processor time of a chunk, for 64 streams with chunks at different times
+	"burst":   1.0,  // processor time of a chunk, for 512 to 3,000 streams in step
 	"request": 1.4,  // processor time of a request on an open connection
-	"memory":  0.9,  // memory of a stream, with 10,000 open
+	"memory":  0.9,  // memory of a stream, with 10,000 streams open
 }
 
-// guard reports a ratio and fails if it is too large.
+// guard reports a cost as a ratio to the bare reader, and fails if it is too large.
 func guard(b *testing.B, name string, ratio float64) {
 	b.ReportMetric(ratio, name+"-ratio")
 	if most := 1.5 * committed[name]; !(ratio <= most) {
@@ -40,9 +40,9 @@ func guard(b *testing.B, name string, ratio float64) {
 	}
 }
 
-// serveSteps serves streams in step, as an engine does. The parameter every is the time between two
-// steps, and at each step every stream sends one of its chunks. The first chunk of a stream says
-// when it was written.
+// serveSteps serves streams in step, as an engine does. At each step every stream sends one chunk.
+// every is the time between two steps. The first chunk of a stream contains the time at which it
+// was written.
 func serveSteps(chunks int, every time.Duration) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -105,10 +105,10 @@ func serveSteps(chunks int, every time.Duration) {
 	}
 }
 
-// burst holds the results of many streams that begin at once: how late the first chunks were
-// stamped, the processor time, and the speed.
+// burst holds the results of many streams that begin at once. It says how late the first chunks
+// were stamped, how much processor time was used, and how fast the streams were.
 type burst struct {
-	late  []time.Duration // from the server's write of a stream's first chunk to the reader's stamp
+	late  []time.Duration // from the write of a stream's first chunk to its timestamp
 	cpu   time.Duration
 	speed []float64 // chunks per second of each stream
 }
@@ -118,8 +118,7 @@ func (b burst) p99() float64 {
 	return float64(b.late[(len(b.late)*99+99)/100-1]) / 1e6
 }
 
-// timed records how late the first chunk of a stream was, and when the first and the
-// last chunk came.
+// timed records the delay of a stream's first chunk, and when its first and last chunk came.
 type timed struct {
 	origin      time.Time
 	late        time.Duration
@@ -145,8 +144,8 @@ func (s *timed) Event(at time.Duration, e *Event) {
 	s.last = at
 }
 
-// since returns the time that passed from the moment wrote to the moment at. The text wrote is in
-// nanoseconds since 1970; at is an offset from origin.
+// since returns the time from wrote to at. wrote is a text in nanoseconds since 1970, and at is an
+// offset from origin.
 func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {
@@ -186,7 +185,7 @@ func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	return out
 }
 
-// burstOfBare sends n requests at once with bare readers, for comparison with burstOfOurs.
+// burstOfBare sends n requests at once with bare readers. It is the counterpart of burstOfOurs.
 func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	conns := make([]net.Conn, n)
@@ -228,7 +227,7 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 					out.late[i] = since(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
 				}
 			}
-			if got -= 2; got != chunks { // the finish and the usage are no chunks
+			if got -= 2; got != chunks { // the finish and the usage are no chunks of text
 				b.Errorf("%d chunks, want %d", got, chunks)
 			}
 		})
@@ -238,10 +237,10 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	return out
 }
 
-// BenchmarkBurst sends many requests at once, whose streams then run in step at 50
-// chunks per second. It measures how late the first chunk is stamped and what a chunk
-// and a request cost, alternating with bare readers. The server is another process, on
-// another core if there is one (see startBenchServer).
+// BenchmarkBurst sends many requests at once. Their streams run in step, at 50 chunks per second.
+// It measures how late the first chunk is stamped, and the costs of a chunk and of a request. Bare
+// readers and tokgate's client take turns. The server is a process of its own (see
+// startBenchServer).
 func BenchmarkBurst(b *testing.B) {
 	const short, long = 2, 27
 	for _, n := range []int{512, 1500, 3000} {
@@ -250,7 +249,7 @@ func BenchmarkBurst(b *testing.B) {
 			for _, chunks := range []int{short, long} {
 				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
 			}
-			var chunk, request, late [2][]float64 // bare and ours, in turn
+			var chunk, request, late [2][]float64 // of the bare reader, and of tokgate's
 			var speed []float64
 			for b.Loop() {
 				for range 3 {
@@ -277,8 +276,8 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkManyStreams measures the memory of open streams, including their samples, and compares
-// it with the memory of as many bare readers. It counts the memory that the process got from the
+// BenchmarkManyStreams measures the memory of 10,000 open streams, including their samples. It
+// compares the memory with that of bare readers. It counts all memory that the process got from the
 // system.
 func BenchmarkManyStreams(b *testing.B) {
 	const streams, chunks = 10_000, 3
@@ -312,7 +311,7 @@ func BenchmarkManyStreams(b *testing.B) {
 			}
 		}
 	}
-	var each [2]float64 // KiB, bare and ours
+	var each [2]float64 // KiB, of the bare reader and of tokgate's
 	for b.Loop() {
 		for i, open := range []func(){func() { burstOfBare(b, url, streams, chunks) }, ours} {
 			debug.FreeOSMemory()

@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// stampedConn records when bytes moved, as close to the system call as possible. What happens
-// between the system call and the caller takes the generator's time and not the server's: buffers,
-// TLS, HTTP, the switch from the goroutine that reads the head of an answer.
+// stampedConn records when bytes were read and written, as close to the system call as possible.
+// Otherwise the time that tokgate itself spends in buffers, TLS and HTTP would count as the
+// server's.
 //
-// Over HTTP/2 many streams share a connection, so the times say nothing about one stream and are
-// not used.
+// The times are not used over HTTP/2, because many streams then share a connection.
 type stampedConn struct {
 	net.Conn
 	now   func() time.Duration
 	read  atomic.Int64 // when the last read returned
-	wrote atomic.Int64 // time of the first write since arm; 0 if there was none
+	wrote atomic.Int64 // when the first write since arm was made; 0 if there was none
 	armed atomic.Bool
 }
 

@@ -26,15 +26,15 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The cost of reading streams: tests for allocations and memory, and benchmarks for
-// processor time and delays against a bare socket reader in the same run.
+// This file tests the allocations and the memory of reading a stream. Its benchmarks compare
+// processor time and delay with a bare reader of the socket in the same run.
 
 const (
 	ordinaryChunk = `data: {"id":"chatcmpl-5f0c2a4be6f74a5d8a1b","object":"chat.completion.chunk","created":1795178385,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":1024,"total_tokens":1100,"completion_tokens":76}}` + "\n\n"
 	answerHead    = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 
-// perRead is a body of n ordinary chunks. Each read returns one chunk.
+// perRead is an answer of n ordinary chunks. Each read returns one chunk.
 type perRead struct{ n, i int }
 
 func (p *perRead) Read(b []byte) (int, error) {
@@ -49,8 +49,7 @@ func (p *perRead) Read(b []byte) (int, error) {
 
 func (p *perRead) Close() error { return nil }
 
-// A chunk costs no allocation between bytes and sample: a long answer allocates as
-// much as a short one.
+// Reading a chunk allocates no memory: a long answer allocates as much as a short one.
 func TestLongNoAllocationPerChunk(t *testing.T) {
 	h := dial(t, Config{}, "http://127.0.0.1:1")
 	allocations := func(chunks int) float64 {
@@ -64,16 +63,16 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 			}
 		})
 	}
-	// The long answer has eleven times as many chunks. The small tolerance covers the pools, which
-	// a garbage collection may empty in between.
+	// The long answer has eleven times as many chunks. It may allocate a little more, because a
+	// garbage collection may empty a pool.
 	short, long := allocations(100), allocations(1100)
 	if long > short+3 {
 		t.Errorf("%v allocations for 100 chunks, %v for 1,100", short, long)
 	}
 }
 
-// streamServer accepts connections on loopback. It answers each request with the head at once, and
-// the test sends the rest of the answer. It uses almost no memory for a stream.
+// streamServer accepts connections on loopback. It answers a request with the head at once; the
+// test sends the rest. A stream takes almost no memory in the server.
 type streamServer struct {
 	l net.Listener
 }
@@ -107,8 +106,8 @@ func (s *streamServer) accept(buffer []byte) (net.Conn, error) {
 	return conn, err
 }
 
-// The memory of 1,000 streams at once must stay below 100 MiB, including the test's own server. The
-// test runs a quarter of the streams, with a quarter of the memory.
+// 1,000 streams at once must need less than 100 MiB, including the test's own server. The test runs
+// a quarter of the streams and requires a quarter of the memory.
 func TestMemoryOfManyStreams(t *testing.T) {
 	const streams = 250
 	var limit syscall.Rlimit
@@ -167,16 +166,15 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}
 	took := float64(most-before) / (1 << 20)
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)
-	// Under the race detector a stream needs several times as much memory. The limit here still
-	// finds a buffer that has become ten times as large.
+	// Under the race detector, a stream needs several times as much memory. This limit still finds
+	// a buffer that is ten times too large.
 	if took > 0.1*streams {
 		t.Errorf("%d streams took %.1f MiB", streams, took)
 	}
 }
 
-// benchServer is the environment variable that makes the test binary serve streams instead of
-// testing. The server runs in its own process, so that a benchmark counts only the processor time
-// of the reader.
+// benchServer is an environment variable that turns the test binary into a server of streams. The
+// server runs in its own process, so that a benchmark counts only the processor time of the reader.
 const benchServer = "TOKGATE_BENCH_STREAMS"
 
 func TestMain(m *testing.M) {
@@ -187,9 +185,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveStreams serves streams until its input ends. The spec "250 20ms" means 250 chunks that are
-// 20 ms apart; each stream has times of its own. The spec "steps 250 20ms" means that all streams
-// send their chunks at the same times.
+// serveStreams serves streams until its input ends. For the spec "250 20ms", a stream sends 250
+// chunks that are 20 ms apart, beginning when it starts. For "steps 250 20ms", all streams send
+// their chunks at the same times.
 func serveStreams(spec string) {
 	spec, steps := strings.CutPrefix(spec, "steps ")
 	count, gap, _ := strings.Cut(spec, " ")
@@ -235,8 +233,8 @@ func serveStreams(spec string) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// startBenchServer starts a server on the processor that TOKGATE_BENCH_CPU names, if
-// taskset is available.
+// startBenchServer starts a server in a process of its own. If TOKGATE_BENCH_CPU is set, it runs
+// the server on that processor by means of taskset.
 func startBenchServer(b *testing.B, spec string) string {
 	cmd := exec.Command(os.Args[0])
 	if cpu := os.Getenv("TOKGATE_BENCH_CPU"); cpu != "" {
@@ -262,7 +260,7 @@ func startBenchServer(b *testing.B, spec string) string {
 	return strings.TrimSpace(line)
 }
 
-// bareStream is the fastest reader that can be: it reads lines from a socket and stamps each data
+// bareStream is the fastest possible reader: it reads lines from a socket and stamps each data
 // line.
 func bareStream(address, body string, stamps []time.Duration, now func() time.Duration) (int, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
@@ -285,7 +283,7 @@ func bareStream(address, body string, stamps []time.Duration, now func() time.Du
 		}
 		at := now()
 		if bytes.HasPrefix(line, []byte("data: [DONE]")) {
-			return n - 2, nil // two events are not chunks of text: the finish and the usage
+			return n - 2, nil // the finish and the usage are no chunks of text
 		}
 		if n < len(stamps) {
 			stamps[n] = at
@@ -300,9 +298,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkChunkCPU measures the processor time of a chunk, sockets included, with 64 streams of 50
-// chunks per second. It compares tokgate's reader with the bare reader, in turn and on the same
-// servers. The cost of the request itself cancels in the difference between long and short streams.
+// BenchmarkChunkCPU measures the processor time of a chunk, including sockets, with 64 streams of
+// 50 chunks per second. tokgate's reader and the bare reader take turns on the same servers. The
+// difference between long and short streams cancels the cost of the request itself.
 func BenchmarkChunkCPU(b *testing.B) {
 	const streams, short, long = 64, 10, 135
 	urls := map[int]string{}
@@ -345,10 +343,10 @@ func BenchmarkChunkCPU(b *testing.B) {
 	ours := func(chunks int) time.Duration {
 		return all(chunks, func() int { return send(b, clients[chunks], request).Chunks })
 	}
-	var costs [2][]float64 // µs per chunk, of the bare reader and of tokgate's reader
+	var costs [2][]float64 // costs of the bare reader and of tokgate's reader, in µs per chunk
 	var requests []float64
 	for b.Loop() {
-		for range 8 { // both readers in turn, so that other work on the machine affects both
+		for range 8 { // read in turns, so that other work on the machine affects both
 			for i, read := range []func(int) time.Duration{bare, ours} {
 				few := read(short)
 				costs[i] = append(costs[i], float64(read(long)-few)/(streams*(long-short))/1e3)
@@ -365,14 +363,14 @@ func BenchmarkChunkCPU(b *testing.B) {
 }
 
 // BenchmarkStampDelay measures the time from the server's write of a chunk to the chunk's
-// timestamp, with 64 streams of 50 chunks per second. It compares tokgate's reader with the bare
-// reader. The server is in this process, so that both use one clock.
+// timestamp. It compares tokgate's reader with a bare reader, at 64 streams of 50 chunks per
+// second. The server runs in the same process, so that both times come from one clock.
 func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()
 	chunk, tail := []byte(chunked(ordinaryChunk)), chunked(answerTail)+"0\r\n\r\n"
-	// round returns two lists of delays: how late the first chunk of each stream was stamped, and
-	// how late every chunk was stamped.
+	// round returns two lists of delays: one of the first chunk of each stream, and one of all
+	// chunks.
 	round := func(one func(url string) []time.Duration) (first, rest []time.Duration) {
 		for range 4 {
 			server := startStreams(b)
@@ -440,9 +438,9 @@ func BenchmarkStampDelay(b *testing.B) {
 	b.ReportMetric(p99(oursFirst)-p99(bareFirst), "first-above-bare-ms")
 }
 
-// BenchmarkTTFTError measures how long after the built-in server emitted the first token the client
-// stamped it. 64 slots run streams of 50 tokens per second. It compares tokgate's reader with the
-// bare reader.
+// BenchmarkTTFTError measures the delay of the first token's timestamp after the built-in server
+// emitted that token. It compares tokgate's reader with the bare reader, at 64 streams of 50 tokens
+// per second.
 func BenchmarkTTFTError(b *testing.B) {
 	const slots, requests, tokens = 64, 12, 25
 	origin := time.Now()
@@ -475,9 +473,8 @@ func BenchmarkTTFTError(b *testing.B) {
 		b.Fatal(err)
 	}
 	runs := 0
-	// The function measure returns how late the first token of every request was stamped. Its
-	// argument makes a function for each slot, which sends one request with the given id and
-	// returns the stamp of the first token.
+	// measure returns how late the first token of each request was stamped. reader returns a
+	// function for a slot, which sends one request and returns the stamp of its first token.
 	measure := func(reader func(id string) func() time.Duration) []time.Duration {
 		runs++
 		errors := make([][]time.Duration, slots)
@@ -486,7 +483,7 @@ func BenchmarkTTFTError(b *testing.B) {
 			wg.Go(func() {
 				id := fmt.Sprintf("%d-%d", runs, slot)
 				first := reader(id)
-				// The slots start at different times, so that they do not run in step.
+				// let the slots start at different times
 				time.Sleep(time.Duration(slot) * 8 * ms)
 				for range requests {
 					at := first()
@@ -540,8 +537,8 @@ func BenchmarkTTFTError(b *testing.B) {
 	b.ReportMetric(at(ours, 99)-at(bare, 99), "above-bare-ms")
 }
 
-// bareFirst returns the time of the first chunk with content, and reads the rest of the stream
-// without timestamps.
+// bareFirst sends a request and returns when its first chunk with content came. It reads the rest
+// of the stream without timestamps.
 func bareFirst(address, id, body string, now func() time.Duration) (time.Duration, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
@@ -571,7 +568,7 @@ func bareFirst(address, id, body string, now func() time.Duration) (time.Duratio
 	}
 }
 
-// stampStream records the times of events with tokens.
+// stampStream records when each event with tokens arrived.
 type stampStream struct {
 	stamps []time.Duration
 	done   chan struct{}

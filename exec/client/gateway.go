@@ -9,8 +9,8 @@ import (
 // because a gateway adds its headers to every answer.
 const gatewaysLooked = 16
 
-// Gateway returns the name of the gateway in front of the server, as the headers of the answers
-// give it, such as "litellm 1.106.2, before hosted_vllm/tiny"; "" if the headers name none.
+// Gateway returns the name of the gateway in front of the server, such as "litellm 1.106.2, before
+// hosted_vllm/tiny". The name comes from the headers of answers; "" if they name none.
 func (h *HTTP) Gateway() string {
 	if name := h.gateway.Load(); name != nil {
 		return *name
@@ -29,8 +29,9 @@ func (h *HTTP) noteGateway(header http.Header) {
 	}
 }
 
-// gatewayOf recognizes gateways by headers that they are documented to add: LiteLLM's x-litellm-…, Kong's via and
-// x-kong-…, Envoy's x-envoy-… (also Istio and gateways built on it), Cloudflare's cf-ray.
+// gatewayOf recognizes gateways by the headers that they are documented to add. These are
+// X-Litellm-… of LiteLLM, Via and X-Kong-… of Kong, X-Envoy-… of Envoy and gateways built on it,
+// such as Istio, and Cf-Ray of Cloudflare.
 func gatewayOf(header http.Header) string {
 	if version := header.Get("X-Litellm-Version"); version != "" {
 		name := "litellm " + version

@@ -32,11 +32,10 @@ type Config struct {
 	Headers map[string]string
 	// RootCAs are the trusted certificates; nil means the system's. See LoadCA.
 	RootCAs *x509.CertPool
-	// Now is the run's monotonic time. Required. It is called from many goroutines.
-	// It must be above zero, because zero means "never" in a Sample.
+	// Now returns the run's monotonic time. It is required, and called from many goroutines. The
+	// time must be above zero, because zero means "never" in a Sample.
 	Now func() time.Duration
-	// Engine determines the extra fields of requests and the server's extra pages.
-	// The zero Engine has none.
+	// Engine determines the engine's own request fields and pages. The zero Engine has none.
 	Engine engine.Engine
 	// MaxConns is the largest number of connections; 0 means no limit. A request without a
 	// connection waits before it is sent.
@@ -57,19 +56,19 @@ type Config struct {
 type HTTP struct {
 	config Config
 	root   string       // base without /v1, and without a slash at the end
-	base   string       // with it
-	host   string       // scheme and authority; the key is sent only here
+	base   string       // the server's URL with /v1
+	host   string       // scheme and authority of the only server that gets the key
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // opens a new connection for each request
-	direct *direct      // sends streams without net/http; nil if it cannot
-	detour string       // why
+	direct *direct      // sends streams without net/http; nil if it cannot do so
+	detour string       // why direct is nil
 
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
-	looked     atomic.Int64                  // answers that were searched for a gateway's name
-	forms      sync.Map                      // for AnyTokenizer: form of request, by API
-	scores     atomic.Pointer[engine.Scores] // the form of request for scores that the server answered
+	looked     atomic.Int64                  // number of answers searched for a gateway's name
+	forms      sync.Map                      // form of request by API, for AnyTokenizer
+	scores     atomic.Pointer[engine.Scores] // form of request for scores that the server knows
 }
 
 // dialTimeout bounds the time to open a connection.
@@ -111,7 +110,7 @@ func New(c Config) (*HTTP, error) {
 	return h, nil
 }
 
-// isVersion reports whether a path element is an API version: v1, v3.
+// isVersion reports whether a path element is an API version, such as v1.
 func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
@@ -132,13 +131,14 @@ func LoadCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// client builds one of the two HTTP clients. They differ only in keep-alive.
+// client builds one of the two HTTP clients. If fresh is set, it opens a new connection for each
+// request.
 func (h *HTTP) client(fresh bool) *http.Client {
 	dial := h.config.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
-	var protocols *http.Protocols // the usual ones
+	var protocols *http.Protocols // nil: the usual protocols
 	if h.config.H2C {
 		protocols = new(http.Protocols)
 		protocols.SetHTTP2(true)
@@ -171,8 +171,8 @@ func (h *HTTP) client(fresh bool) *http.Client {
 	}
 }
 
-// redirect follows redirects that keep method and body, at most ten times. It sends
-// key and headers only to the same host.
+// redirect follows up to ten redirects that keep method and body. It sends the key and the headers
+// only to the same host.
 func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return &Error{Kind: metric.FailStatus, Message: "stopped after 10 redirects"}
@@ -200,8 +200,8 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// FreshConns reports whether each request gets a connection of its own. The engine may need that,
-// or a kept-alive connection turned out to be dead.
+// FreshConns reports whether each request gets a new connection. The reason is that the engine
+// needs it, or that a connection that was kept open turned out to be dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
 // Detour returns why net/http carries the streams; "" if it does not.
@@ -212,8 +212,8 @@ func (h *HTTP) Detour() string {
 	return h.detour
 }
 
-// Redirected returns the scheme and authority to which the server redirected requests; "" if it did
-// not redirect.
+// Redirected returns the scheme and authority to which the server redirected requests; "" if there
+// was no redirect.
 func (h *HTTP) Redirected() string {
 	if to := h.redirected.Load(); to != nil {
 		return *to
@@ -230,7 +230,8 @@ func (h *HTTP) Close() {
 	h.fresh.CloseIdleConnections()
 }
 
-// maxUnary bounds a unary answer, maxWords the body of a refusal, in bytes.
+// Limits in bytes: maxUnary on an answer that is not a stream, and maxWords on the body of a
+// refusal.
 const (
 	maxUnary = 64 << 20
 	maxWords = 64 << 10
@@ -268,7 +269,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dress sets the header fields that every request has.
+// dress sets the header fields that every request needs.
 func (h *HTTP) dress(r *http.Request) {
 	if key := h.config.APIKey; key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -290,7 +291,7 @@ func (h *HTTP) pick() *http.Client {
 	return h.kept
 }
 
-// limit allows the client to read at most n bytes of an answer's body after decompression.
+// limit bounds the body of an answer after decompression to n bytes.
 func limit(resp *http.Response, n int64) error {
 	body, err := plain(resp)
 	if err != nil {
@@ -301,8 +302,8 @@ func limit(resp *http.Response, n int64) error {
 	return nil
 }
 
-// plain returns the body of an answer without compression. Some gateways compress although the
-// client did not ask for it.
+// plain returns the body of an answer, decompressed if necessary. Some gateways compress although
+// the client did not ask for it.
 func plain(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -314,7 +315,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// limited joins a reader with the closer of another source.
+// limited reads from one source and closes another.
 type limited struct {
 	io.Reader
 	io.Closer

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// Said is the text of an answer as far as it was kept.
+// Said is the text of an answer. It may be cut if the answer is long.
 type Said struct {
-	Whole   string // with the reasoning
-	Visible string // without
+	Whole   string // text with the reasoning
+	Visible string // text without the reasoning
 	Calls   []Call // tool calls, in order of their index
-	Cut     bool   // more came than was kept
+	Cut     bool   // the answer was longer than what was kept
 }
 
 // Call is one call of a tool, assembled from its parts.
 type Call struct{ Name, Arguments string }
 
-// String returns the whole text in one piece.
+// String returns the whole text, followed by the tool calls.
 func (s Said) String() string {
 	all := s.Whole
 	for _, c := range s.Calls {
@@ -26,10 +26,10 @@ func (s Said) String() string {
 	return all
 }
 
-// mostCalls bounds the calls that are kept of one answer.
+// mostCalls is the largest number of tool calls that are kept of an answer.
 const mostCalls = 128
 
-// kept is a Said while it arrives, still encoded as JSON.
+// kept collects a Said while it arrives. Its texts are still encoded as JSON.
 type kept struct {
 	on             bool
 	whole, visible []byte
@@ -42,8 +42,8 @@ type keptCall struct {
 	name, arguments []byte
 }
 
-// add keeps the text of an event. The parameter room is the number of bytes that may still be kept;
-// add returns how many remain after the event.
+// add keeps the text of an event. room is the number of bytes that may still be kept. add returns
+// the room that remains.
 func (k *kept) add(e *Event, room int) int {
 	take := func(to *[]byte, part []byte) {
 		n := min(len(part), room)
@@ -67,7 +67,8 @@ func (k *kept) add(e *Event, room int) int {
 	return room
 }
 
-// call returns the tool call with the given index; nil if the answer has too many calls.
+// call returns the kept tool call with the given index, and adds it if it is new; nil if the answer
+// has too many calls.
 func (k *kept) call(index int) *keptCall {
 	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.index == index })
 	switch {
@@ -88,14 +89,14 @@ func (k *kept) said() Said {
 	return out
 }
 
-// decoded returns the text that the JSON string raw holds. If the string was cut, its last
-// character may be incomplete and is left out.
+// decoded returns the text of the JSON string raw. If the string was cut in the middle of a
+// character, that character is left out.
 func (k *kept) decoded(raw []byte) string {
 	if !k.cut {
 		return unquote(raw)
 	}
-	// If the cut is inside a character, up to 11 bytes at the end do not decode. The longest
-	// character in JSON is an escaped surrogate pair of 12 bytes, such as \ud83d\ude00.
+	// A cut leaves up to 11 bytes of an incomplete character, which do not decode. The longest
+	// character in JSON has 12 bytes: an escaped surrogate pair such as \ud83d\ude00.
 	for back := 0; back < 12 && back < len(raw); back++ {
 		part := raw[:len(raw)-back]
 		if text, ok := decode(part); ok {

@@ -26,8 +26,8 @@ type Scorer interface {
 	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
 }
 
-// Score implements Scorer. The server's own tokenizer turns the prompt and the answer into tokens.
-// The client sends all these tokens as one prompt, and the engine reports a value for each token of
+// Score implements Scorer. The server's own tokenizer turns the prompt and the answer into tokens,
+// and all of them are sent as one prompt. The engine reports a log-probability for each token of
 // the answer.
 func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error)) {
 	go func() {
@@ -94,8 +94,8 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	return out, nil
 }
 
-// valuesBy asks the server for the values of all tokens, in the form of request that scores
-// describes.
+// valuesBy asks the server for the log-probabilities of all tokens. scores describes the form of
+// the request.
 func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string, all []int, salt string) ([]*float64, error) {
 	body := map[string]any{"model": model, scores.Prompt: all}
 	maps.Copy(body, scores.Fields)
@@ -103,8 +103,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 		body["cache_salt"] = salt
 	}
 	var raw json.RawMessage
-	// The server returns each value with its token and the names of the members. One value takes
-	// less than scoreBytes bytes.
+	// The server returns each log-probability together with its token, in less than scoreBytes.
 	if err := h.askPatiently(ctx, h.root+scores.Path, body, &raw, int64(scoreBytes*len(all))+maxAnswer); err != nil {
 		return nil, err
 	}
@@ -118,7 +117,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 	return values[:len(all)], nil
 }
 
-// misunderstood reports whether a server refused a request because of the request's form.
+// misunderstood reports whether a server refused the form of a request.
 func misunderstood(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
@@ -129,7 +128,7 @@ const (
 	scorePatient = 10 * time.Minute // time limit of a request for scores
 )
 
-// noScores turns ErrNoTokenizer into ErrNoScores: scores need the tokens of the text first.
+// noScores turns ErrNoTokenizer into ErrNoScores, because scores need the tokens of the text.
 func noScores(err error) error {
 	if errors.Is(err, ErrNoTokenizer) {
 		return fmt.Errorf("%w: %w", ErrNoScores, err)
@@ -172,8 +171,7 @@ func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	return out, nil
 }
 
-// logprob returns the value of one token as an engine reports it; nil if it reports
-// none.
+// logprob returns the log-probability of a token as an engine writes it; nil if there is none.
 func logprob(raw json.RawMessage) (*float64, error) {
 	var number *float64
 	if json.Unmarshal(raw, &number) == nil {

@@ -59,7 +59,7 @@ var events = []struct {
 	{"not an object", `[1,2]`, Event{}},
 }
 
-// seen leaves out the text, which TestWalkCountsText checks.
+// seen compares events without their text, which TestWalkCountsText checks.
 var seen = cmpopts.IgnoreFields(Event{}, "Text", "Raw", "Visible", "Calls")
 
 func TestWalkCountsText(t *testing.T) {
@@ -115,7 +115,7 @@ func TestWalkRejects(t *testing.T) {
 	}
 }
 
-// Reading the chunks of streams allocates nothing.
+// Reading a chunk of a stream allocates no memory.
 func TestWalkAllocations(t *testing.T) {
 	var e Event
 	var u Usage
@@ -130,15 +130,15 @@ func TestWalkAllocations(t *testing.T) {
 	}
 }
 
-// member and value represent a JSON document as it was written, with the order of its members and
-// with duplicate names.
+// member and value represent a JSON document as written: with the order of members, and with
+// duplicate names.
 type member struct {
 	key   string
-	value any // []member, []any, string, json.Number, bool, nil
+	value any // []member, []any, string, json.Number, bool or nil
 	raw   string
 }
 
-// tree reads a document with encoding/json.
+// tree reads a JSON document with encoding/json, and keeps the order of members.
 func tree(raw []byte) (any, bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -180,7 +180,7 @@ func tree(raw []byte) (any, bool) {
 	return v, err == nil || err == io.EOF
 }
 
-// reference returns what walk should return, by means of encoding/json.
+// reference returns what walk should return. It uses encoding/json.
 func reference(raw []byte) (Event, bool) {
 	var e Event
 	u := Usage{Cached: -1}

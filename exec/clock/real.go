@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Real is the monotonic wall clock. Under testing/synctest it follows the time of the bubble.
-// Except for packages of cmd, only Real reads the time.
+// Real is the monotonic wall clock. In a synctest bubble it follows the bubble's time. Outside of
+// cmd, no other type reads the time.
 type Real struct {
 	origin time.Time
-	wake   chan struct{} // holds one token if something was posted
+	wake   chan struct{} // has one token if a function was posted
 
 	mu    sync.Mutex
 	queue queue
 
-	alarm *alarm        // if nil the runtime's timers wake the loop
-	armed time.Duration // time at which the alarm goes off
+	alarm *alarm        // wakes the loop; if nil, the runtime's timers do
+	armed time.Duration // when the alarm goes off
 }
 
 // NewReal returns a clock whose origin is now.
@@ -24,8 +24,8 @@ func NewReal() *Real {
 	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
 }
 
-// Sharpen makes timers precise to some ten microseconds until stop is called, if the system has
-// such timers. It works only on the real clock, before the first Wait.
+// Sharpen makes timers precise to about 10 µs until stop is called, if the system has such timers.
+// Call it only before the first Wait.
 func (c *Real) Sharpen() (stop func()) {
 	a, err := newAlarm(c.rouse)
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Real) Sharpen() (stop func()) {
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // Wait will wake up anyway: an earlier token is still in the channel
+	default: // Wait wakes up anyway: an earlier token is still in the channel
 	}
 }
 
@@ -61,8 +61,7 @@ func (c *Real) Timer(t time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Post implements Clock. The posted function becomes an event that is due now. Timers with an
-// earlier time run before it.
+// Post implements Clock. The posted function is due now. Timers with an earlier time run before it.
 func (c *Real) Post(f func()) {
 	c.mu.Lock()
 	c.queue.add(c.Now(), f)
@@ -101,7 +100,7 @@ func (c *Real) Wait(ctx context.Context) error {
 	}
 }
 
-// arm sets the alarm to a time, and reports whether it is set.
+// arm sets the alarm to the given time, and reports whether that succeeded.
 func (c *Real) arm(at time.Duration) bool {
 	if c.alarm == nil {
 		return false

@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// alarm is a kernel timer that is precise to some ten microseconds. The runtime's timers wake
-// an idle process only to the millisecond (golang.org/issue/44343). The runtime polls it like a
-// socket, so no thread sleeps.
+// alarm is a kernel timer that is precise to about 10 µs. The runtime's timers wake an idle process
+// only to the millisecond (golang.org/issue/44343). The runtime polls the alarm like a socket, so
+// no thread waits for it.
 type alarm struct {
 	file *os.File
 	raw  syscall.RawConn

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Saturation decides how many requests a saturation keeps in flight. If the server runs only some
-// of the requests, the others wait in a queue, and more requests would only make the queue longer.
-// If the server runs all of them at once, N is doubled until the server gets no faster.
+// Saturation decides how many requests a saturation keeps in flight. It doubles N until requests
+// wait in a queue, or until the server gets no faster. More requests would only make the queue
+// longer.
 type Saturation struct {
-	N    int // in flight
+	N    int // number of requests in flight
 	Most int // the largest value of N; at least N
-	// Enough is the speed, in tokens a second, at which N is not raised further; 0
-	// means no such limit.
+	// Enough is the speed at which N is not raised further, in tokens per second; 0 means no such
+	// limit.
 	Enough float64
-	// Anew reports that N was raised for the first time. The caller then starts all requests again,
-	// because those in flight began together.
+	// Anew reports that N was raised for the first time. The caller then restarts all requests,
+	// because they began together.
 	Anew bool
 
-	raised time.Duration // time at which N was last raised; 0 if never
-	filled time.Duration // time from raised until N requests had a first token; 0 if some have none
+	raised time.Duration // when N was last raised; 0 if never
+	filled time.Duration // time from raised until N requests had a first token; 0 if some lack it
 	before float64       // output tokens per second before N was last raised
-	marks  []mark        // states in the last settling time, since N was raised
+	marks  []mark        // states in the last settling time and since N was raised
 }
 
-// mark holds what Look was told at one time.
+// mark holds the arguments of one call of Look.
 type mark struct {
 	at      time.Duration
 	waiting int
@@ -32,24 +32,23 @@ type mark struct {
 }
 
 const (
-	// settling is the time after N was raised in which the number of waiting requests must not
-	// shrink. Requests that wait longer are a queue, and not prompts that arrived together. A speed
-	// over ten seconds is exact to 1 %: one step of a thousand running requests takes 0.1 s.
+	// settling is how long the number of waiting requests must not shrink after N was raised.
+	// Requests that wait longer are a queue. A speed over ten seconds is exact to about 1 %,
+	// because a step of a thousand requests takes about 0.1 s.
 	settling = 10 * time.Second
 	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
-	// mostFilling limits how long the server may take to read the prompts of twice as many
-	// requests. The time is estimated from the requests in flight. Meanwhile the older requests go
-	// on, so a long time passes until the requests in flight have mixed ages.
+	// mostFilling limits how long the server may take to read the prompts after N is doubled. This
+	// time is estimated as twice the time for the current N requests.
 	mostFilling = 30 * time.Second
-	// more is the factor by which N is raised. N is raised again only if the server's speed rose at
-	// least by the factor in faster.
+	// more is the factor by which N is raised. N is raised again only if the last raise made the
+	// server faster by at least the factor faster.
 	more, faster = 2, 1.05
 )
 
-// Look is called about once a second. It takes the number of requests that wait for their first
-// token, the tokens streamed so far, and whether the warm-up of the first N requests is over. It
-// reports whether to measure from now on. If it returns false, it may have raised N.
+// Look decides whether to start the measurement. It is called about once a second. waiting is the
+// number of requests without a first token, and tokens is the number of tokens streamed so far.
+// warm means that the first N requests have warmed up. Look may raise N while it returns false.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
@@ -84,10 +83,10 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 // flight are waiting.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
-// few reports whether at most 5 % of the n requests in flight are waiting.
+// few reports whether at most 5 % of the n requests in flight wait.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether the number of waiting requests has settled after N was raised.
+// settled reports whether the number of waiting requests no longer shrinks after N was raised.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {

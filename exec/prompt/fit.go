@@ -14,15 +14,14 @@ import (
 
 // fit describes how a row gets the requested length.
 type fit struct {
-	bytes int    // bytes of the row's question and the texts after it
-	pad   string // text after these bytes; "" if there is none
+	bytes int    // length of the row's question and of the texts after it, in bytes
+	pad   string // text that is added after these bytes; "" if none
 }
 
-// Fit cuts or extends the first rows of the order to the requested number of tokens, by the
-// server's count and with the template. most bounds the number of these rows; no other rows are
-// sent. A row's question is cut at its end, or continues with the texts of the rows after it.
-// For each row the server's tokenizer is asked a few times. The model is asked for two tokens in
-// total.
+// Fit cuts or extends rows to the requested number of tokens, as the server counts them with its
+// chat template. It fits at most the first most rows of the order; only these rows are sent. A
+// row's question is cut at its end, or continues with the texts of the next rows. Fit asks the
+// server's tokenizer a few times for each row, and the model for two tokens in total.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {
@@ -45,15 +44,14 @@ func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	return nil
 }
 
-// Short checks whether prompts of the first rows can be as short as the requested number of
-// tokens. It returns an error that names a row for which this fails. It makes no prompts: count
-// counts a prompt without asking a server.
+// Short checks that prompts of the first rows can be as short as tokens. It returns an error that
+// names the row that is too long. count counts the tokens of a prompt without a server.
 func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	for _, i := range r.order {
 		row := &r.set.Rows[i]
 		if row.Messages == nil && i != r.order[0] {
-			continue // as the first
+			continue // as long as the first
 		}
 		least := row.Asking("a")
 		n, err := count(ctx, Of(&least))
@@ -71,12 +69,12 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
 }
 
-// joined returns text of about the given number of bytes. It begins with the question of one
-// row, at the index place in the order, and continues with the texts of the rows after it. No
-// character is cut, and the text neither begins nor ends with white space.
+// joined returns text of about the given number of bytes. It begins with the question of the row at
+// index place of the order, and goes on with the texts of the following rows. It cuts no character,
+// and has no white space at its ends.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
-	// Rows without a question were refused before, so the second result is always true.
+	// cannot fail: a row without a question was refused before
 	own, _ := r.set.Rows[r.order[place]].Question()
 	b.WriteString(strings.TrimLeftFunc(own, unicode.IsSpace))
 	for next := place + 1; b.Len() < bytes; next++ {
@@ -92,20 +90,20 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted returns the prompt that f describes for the row with the index place in the order.
+// fitted returns the prompt of a row that is fitted by f. place is the row's index in the order.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)
 }
 
-// fitter gives rows the requested length.
+// fitter cuts or extends texts to the requested number of tokens.
 type fitter struct {
 	rows     *Rows
 	ctx      context.Context
 	tokens   int
 	count    Counter
-	off      int     // tokens that the server's usage counts but its tokenizer does not
-	perToken float64 // bytes, about
+	off      int     // tokens in the server's usage that its tokenizer does not count
+	perToken float64 // estimated bytes per token
 }
 
 func (f *fitter) failed(err error) error {
@@ -115,8 +113,8 @@ func (f *fitter) failed(err error) error {
 	return err
 }
 
-// learn compares the tokenizer with the usage of the model, for two prompts that have the form
-// of the first row.
+// learn compares the token counts of the tokenizer and of the server's usage, for two prompts in
+// the form of the first row.
 func (f *fitter) learn(usage Counter) error {
 	var off [2]int
 	for i, n := range []int{16, 200} {
@@ -139,20 +137,20 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted returns how many tokens the prompt of one row has if x describes it. place is the
-// row's index in the order.
+// counted returns how many tokens the prompt of a row has if it is fitted by x. place is the row's
+// index in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.off, err
 }
 
-// fit finds the place at which to cut the text for the requested number of tokens. It searches
-// between a cut with too few tokens and a cut with too many. Such a search succeeds mostly,
-// because one more character rarely adds more than one token.
+// fit finds where to cut the text to get the requested number of tokens. It narrows the place
+// between a cut with too few tokens and one with too many. This mostly succeeds, because one more
+// character rarely adds more than one token.
 func (f *fitter) fit(place int) (fit, error) {
-	const most = 64 // questions
+	const most = 64 // most questions to the tokenizer
 	perToken := f.perToken
-	low, high := 0, 0 // numbers of bytes with too few tokens and with too many; 0 if unknown
+	low, high := 0, 0 // nearest cuts with too few and too many tokens, in bytes; 0: not known
 	fewer, more := 0, 0
 	n := max(int(float64(f.tokens)*perToken), 1)
 	for asked := range most {
@@ -184,10 +182,10 @@ func (f *fitter) fit(place int) (fit, error) {
 	return fit{}, f.uneven(place)
 }
 
-// pads are texts that are usually one token wherever they stand.
+// pads are texts that mostly are one token, whatever stands before them.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds tokens to a text that is too short and that one more character would make too long.
+// pad adds tokens to a text that has too few, but would have too many with one more character.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// MakeParts returns a prompt of k that consists of parts. In two prompts of the same round,
-// parts with equal keys begin with equal tokens: as many as the shorter part has. The prompt has
-// as many tokens as its parts together, but at least Least. Its field Shared counts only tokens
-// that the server itself puts around a prompt, because they may be in a cache too.
+// MakeParts returns a prompt of k that consists of the given pieces. In the prompts of one round,
+// pieces with the same key begin with the same tokens. The prompt has as many tokens as its pieces
+// together, but at least Least. Its field Shared counts only the tokens that the server puts around
+// a prompt, because a cache may have them too.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0
@@ -37,7 +37,7 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-// of returns the source of random numbers for the texts of a part.
+// of returns the random source for the text of p, a piece of a prompt.
 func of(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
 // partIDs writes token ids.
@@ -56,9 +56,8 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 	return ids
 }
 
-// partWords writes the words of the parts. A server may put tokens after a prompt. Each part
-// gets that many tokens more at its end, so that its words stay the same whatever follows it. At
-// the end of the prompt these tokens are left out.
+// partWords writes the words of the pieces of a prompt. A server may add tokens behind a prompt. So
+// each piece but the last gets as many tokens more, and its words do not depend on what follows.
 func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
 	var b strings.Builder
 	b.Grow(len(m.lead.text) + total*m.average + 32)
@@ -82,8 +81,8 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 	return b.String(), nil
 }
 
-// proportionalParts makes a prompt of parts. It writes as many bytes as the tokens are estimated
-// to take.
+// proportionalParts makes a prompt of the given pieces. It writes as many bytes as it estimates for
+// the tokens.
 func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
 	size := int(m.perToken*float64(total) + m.before + 0.5)
 	b := append(make([]byte, 0, size+longest), m.lead.text...)

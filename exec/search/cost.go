@@ -12,9 +12,8 @@ const waves = 2
 // left returns the rest of the budget.
 func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
 
-// fit removes those looks of a probe that exceed the budget. The result need is the time of its
-// first look, with the reserve for other probes. ok is false if even the first look exceeds the
-// budget.
+// fit removes the last looks of a probe until the other looks fit the budget. need is the time for
+// the first look, plus the reserve for later probes. ok is false if need exceeds the budget.
 func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	last := len(p.Looks) - 1
 	if s.opts.Budget == 0 {
@@ -36,10 +35,10 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve returns the time that a probe must leave for a confirmation. Confirming L, the largest
-// certified pass, takes as long as certifying it. If the probe's own level may become L, the
-// confirmation takes the time of k requests there. A probe of the required level need not leave any
-// time.
+// reserve returns the time that a probe must leave for a confirmation. It takes as long to confirm
+// the largest certified level as to certify it. If the probe's own level may become the largest,
+// its confirmation takes the time of k requests. A probe of the required level needs no
+// confirmation.
 func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
 		return 0
@@ -63,14 +62,15 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
-// windows reports whether the schedule sets how long a probe takes, and not its number of requests.
+// windows reports whether the duration of a probe depends on its windows, and not on its number of
+// requests.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
 // predict returns the time that the given number of requests takes at level n; 0 if nothing was
-// measured yet. The time for one request is t(N) = spent / (requests + waves·N). Between measured
-// levels it is interpolated in ln t and ln N. Below the lowest measured level, latency is at most
-// that of the lowest level, so t is at most proportional to 1/N. Above the highest measured level
-// the server does not become faster, so t stays constant.
+// measured yet. The time per request is t(N) = spent / (requests + waves·N). Between two measured
+// levels, ln t is linear in ln N. Below all of them, t is proportional to 1/N, because latency is
+// at most as high as at the lowest. Above all of them, t is constant, because the server gets no
+// faster.
 func (s *Search) predict(n, requests int) time.Duration {
 	type rate struct {
 		seconds float64
@@ -105,8 +105,8 @@ func (s *Search) predict(n, requests int) time.Duration {
 	case lo == 0 && hi == 0:
 		return 0
 	case s.windows():
-		// In a window the schedule sets the time of a request, so take it from the nearest measured
-		// level.
+		// In a window the time per request depends on the schedule. So take it from the nearest
+		// measured level.
 		k := lo
 		if k == 0 {
 			k = hi

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// judgedOracle answers probes in the same way as a run. It draws rounds of requests by the plan's
-// defaults, and assert.JudgeLook judges them.
+// judgedOracle answers probes in the same way as a run. It simulates rounds of requests by the
+// plan's defaults, and judges them by assert.JudgeLook.
 type judgedOracle struct {
 	*oracle
 	plan   *plan.Plan
@@ -47,7 +47,7 @@ func judged(t *testing.T) *plan.Plan {
 	return p
 }
 
-// looks returns the looks that a run would plan at level n.
+// looks returns the numbers of requests at which a run would judge level n.
 func (o *judgedOracle) looks(n int) []int {
 	first := o.plan.Workloads[0].Capacity.Level(n).Requests
 	return Doubling(first, 4*first)(n)
@@ -72,8 +72,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 	r := Result{N: p.N, Outcome: Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
-		// Divide the requests as a run does: later rounds have about the same size as the first
-		// ones.
+		// Divide the requests as a run does, so that all rounds have about the same size.
 		add := k - have
 		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))
 		for i := range rounds {
@@ -102,8 +101,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 	return r
 }
 
-// round adds a round of requests, slot by slot. Each round has its own offset in
-// latency.
+// round adds a round of requests, slot by slot. Each round shifts the latency by a random offset.
 func (o *judgedOracle) round(l *metric.Level, requests int) {
 	start := time.Second
 	if n := len(l.Rounds); n > 0 {

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// trend describes how the margin of a threshold grows with the load, from all probes together. The
-// field fit is the isotonic fit of the margins at the levels in ns.
+// trend describes how the margin of a threshold changes with the load, from all probes together.
+// fit is the isotonic fit of the margins at the levels ns.
 type trend struct {
 	threshold string
 	ns        []int
-	fit       []float64 // isotonic fit of ln(estimate / limit)
-	requests  []float64 // number of requests behind each value of fit, including those of other levels in the same block of the fit
+	fit       []float64 // isotonic fit of ln(estimate / limit), one value for each level in ns
+	requests  []float64 // requests behind each value of fit; levels with one value share them
 	// above and below describe the width of the margin's interval, upwards and downwards. With n
-	// requests the upper bound is √(above/n) above the estimate. NaN means that no probe shows the
-	// width, because all requests are good or the margin is exact.
+	// requests the upper bound is √(above/n) above the estimate. NaN means an unknown width,
+	// because all requests are good or the margin is exact.
 	above, below float64
 }
 
@@ -35,9 +35,8 @@ func trends(visits []Visit) []trend {
 	return out
 }
 
-// unit returns the squared half width of a confidence interval, times the number of requests, as
-// the average of all probes with an interval. The result above is for upper bounds, and below for
-// lower bounds.
+// unit returns the squared half width of a confidence interval times its number of requests,
+// averaged over all probes. above is for upper bounds, and below for lower bounds.
 func unit(visits []Visit, threshold string) (above, below float64) {
 	var up, down, ups, downs float64
 	for _, v := range visits {
@@ -57,8 +56,8 @@ func unit(visits []Visit, threshold string) (above, below float64) {
 	return up / ups, down / downs
 }
 
-// at returns the margin at level n, interpolated linearly in ln n, and the number of requests
-// behind it. Beyond the measured levels the margin is constant.
+// at returns the margin at level n and the number of requests behind it. It interpolates linearly
+// in ln n. Outside the measured levels the margin is constant.
 func (t trend) at(n int) (margin, requests float64) {
 	i, found := slices.BinarySearch(t.ns, n)
 	switch {
@@ -73,12 +72,12 @@ func (t trend) at(n int) (margin, requests float64) {
 	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
 }
 
-// hope is how much better a margin may become than expected, as a multiple of the half width of its
-// interval. It is about one and a half standard errors.
+// hope is how far a margin may improve beyond its expected value, as a multiple of its interval's
+// half width. 0.75 is about one and a half standard errors.
 const hope = 0.75
 
 // mayPass reports whether the given number of requests at level n may show that every threshold
-// holds. See the function may for the parameter hope.
+// holds. The function may explains hope.
 func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); !may(t.above, -m, have, float64(most), hope) {
@@ -89,7 +88,7 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 }
 
 // mayFail reports whether the given number of requests at level n may show that a threshold does
-// not hold. See the function may for the parameter hope.
+// not hold. The function may explains hope.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
@@ -99,10 +98,10 @@ func mayFail(ts []trend, n, most int, hope float64) bool {
 	return false
 }
 
-// toPass estimates how many requests at level n would show that every threshold holds. The function
-// toFail estimates how many would show that one does not. The result is +Inf if the data so far
-// point the other way. With that many requests the half width of the interval is two thirds of the
-// margin, because the estimate may still move towards the limit.
+// toPass estimates how many requests at level n would show that every threshold holds. toFail
+// estimates how many would show that one does not hold. With so many requests, the interval's half
+// width is two thirds of the margin, because the estimate may still move towards the limit. The
+// result is +Inf if the data point the other way.
 func toPass(ts []trend, n int) float64 {
 	most := 0.0
 	for _, t := range ts {
@@ -131,8 +130,8 @@ func number(unit, margin float64) float64 {
 	return unit / math.Pow(margin*2/3, 2)
 }
 
-// nearest returns the threshold that is nearest to its limit between two levels, and its larger
-// distance from the limit at these levels.
+// nearest returns the threshold that is nearest to its limit at the levels low and high. off is its
+// distance from the limit, the larger one of the two levels.
 func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	least := math.Inf(1)
 	for _, t := range ts {
@@ -145,11 +144,10 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether a probe may be decided once it has the number of requests in most. The probe
-// is decided if its margin is then at least as far from the limit, on the same side, as its
-// confidence bound is wide. The margin is expected to stay as it is, except for the change that the
-// missing requests may cause (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis
-// 1, 1982).
+// may reports whether a probe may be decided once it has most requests. Its margin must then be at
+// least as far from the limit as its confidence bound is wide. The margin is expected to stay, plus
+// hope times the change that the missing requests may cause (stochastic curtailment: Lan, Simon and
+// Halperin, Sequential Analysis 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:

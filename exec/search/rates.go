@@ -10,25 +10,24 @@ import (
 )
 
 // Rates finds the largest rate that meets the thresholds. It is a state machine like Search. Near
-// the largest rate of a server, busy periods are few and long. So no affordable number of requests
-// certifies a rate just below the limit. Rates first estimates the limit, and then certifies a rate
-// below it:
+// the largest rate of a server, busy periods are few and long, so no affordable number of requests
+// certifies a rate just below the limit. Rates therefore works in three steps:
 //
-//  1. Short probes estimate the limit. They claim nothing, whatever their result.
-//  2. If the plan requires a rate, that rate is certified first. Otherwise the first rate to
-//     certify is well below the estimate, and lower if the budget is short.
-//  3. Each further rate is halfway between the certified rate and the estimate, as long as
-//     the budget lasts.
+//  1. Short probes estimate the limit. They certify nothing.
+//  2. One rate is certified: the rate that the plan requires, or else a rate well below the
+//     estimate. The latter is lower if the budget is short.
+//  3. Further rates are certified as long as the budget lasts. Each is halfway between the last
+//     certified rate and the estimate.
 //
-// A rate is claimed if a probe of it passed on fresh samples and no probe below it failed. RFC 9971
-// (MLRsearch) also finds a rate by short and long trials, but without a bound on the error. Rates
-// certifies at the plan's confidence.
+// A rate is claimed if a probe of it passed on fresh samples and no probe at a lower rate failed.
+// RFC 9971 (MLRsearch) also finds a rate by short and long trials, but does not bound the error.
+// Rates certifies at the plan's confidence.
 type Rates struct {
 	opts    RateOptions
 	visits  []Visit
 	pending *Probe
-	short   int // estimating probes made so far
-	long    int // certifying ones
+	short   int // number of estimating probes so far
+	long    int // number of certifying probes so far
 	sets    map[int]int
 	spent   time.Duration
 	ended   string
@@ -43,31 +42,32 @@ type RateOptions struct {
 	Require    int     // the rate that the gate requires; 0 if none
 	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
 	Budget     time.Duration
-	// Largest is the largest rate of the saturated server, and Least is the lower bound of that
-	// rate. Both are in steps, and above 0.
+	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
+	// are in steps, and above 0.
 	Largest, Least float64
-	Scatter        float64 // squared coefficient of variation of the gaps between arrivals
-	Effective      int     // effective number of requests that is needed to certify the thresholds
+	Scatter        float64 // squared coefficient of variation of the gaps between requests
+	Effective      int     // effective number of requests that can certify the thresholds
 	Short          int     // requests of an estimating probe
-	Most           int     // most requests of a certifying probe
+	Most           int     // largest number of requests of a certifying probe
 	Known          []Result
 }
 
 const (
 	// Estimate is the purpose of a probe that only estimates the limit. Certify is the purpose of a
-	// probe that must pass.
+	// probe that may certify a rate.
 	Estimate Purpose = "estimate"
 	Certify  Purpose = "certify"
 
 	shortProbes = 2
 	longProbes  = 5
-	// Estimating probes run at a share of the largest rate. The first probe runs at firstShort, and
-	// no probe runs above mostShort, because a short window shows too little near the largest rate.
+	// Estimating probes run at a share of the largest rate. This share is firstShort in the first
+	// probe, and at most mostShort in later ones. Nearer to the largest rate, a short window shows
+	// too little.
 	firstShort, mostShort = 0.8, 0.93
-	// below is the first rate to certify, as a share of the estimate.
+	// below is the first rate to certify, divided by the estimate.
 	below = 0.82
-	// reserve is a ratio: the requests that a probe sends, over the fewest requests that can
-	// certify. The probe needs more than the fewest, because some requests may exceed the limit.
+	// reserve is the number of requests that a probe sends, divided by the fewest that can certify.
+	// A probe needs more than the fewest, because some requests may exceed the limit.
 	reserve = 1.5
 	growing = "backlog_growth"
 )
@@ -87,7 +87,7 @@ func NewRates(o RateOptions) *Rates {
 	return s
 }
 
-// Next returns what to measure next; false when the search has ended.
+// Next returns the next probe; false when the search has ended.
 func (s *Rates) Next() (Probe, bool) {
 	if s.pending != nil {
 		return *s.pending, true
@@ -108,7 +108,7 @@ func (s *Rates) Next() (Probe, bool) {
 	return p, true
 }
 
-// Report takes the result of the probe that Next returned.
+// Report takes the result of the last probe that Next returned.
 func (s *Rates) Report(p Probe, r Result) {
 	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
@@ -125,7 +125,7 @@ func (s *Rates) Report(p Probe, r Result) {
 	}
 }
 
-// Stop ends the search with a reason. What was certified stays certified.
+// Stop ends the search with a reason. Rates that were certified remain certified.
 func (s *Rates) Stop(reason string) {
 	s.pending = nil
 	if s.ended == "" {
@@ -133,7 +133,7 @@ func (s *Rates) Stop(reason string) {
 	}
 }
 
-// want returns the probe to make next, or the reason why there is none.
+// want returns the next probe, or the reason why the search ends.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
 	if !ok || s.short == 0 {
@@ -163,14 +163,14 @@ func (s *Rates) want() (p Probe, why string) {
 	return s.climb(pass, estimate)
 }
 
-// climb returns a probe that certifies the highest rate still open after the earlier probes, within
-// the budget and max_requests.
+// climb returns a probe that certifies a higher rate than pass. It chooses the highest rate that
+// earlier probes, the budget and max_requests leave open.
 func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	n := s.clamp(below * estimate)
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Do not go near a rate that could not be certified.
+	// Stay below a rate that could not be certified.
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
@@ -190,8 +190,8 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
 }
 
-// undecided returns the beginning of the reason why a search ended, if its required rate was
-// neither certified nor refused.
+// undecided returns the beginning of a message if the required rate was probed but not decided;
+// otherwise "".
 func (s *Rates) undecided() string {
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Probe.N == s.opts.Require && v.Result.Outcome == Inconclusive {
@@ -201,7 +201,8 @@ func (s *Rates) undecided() string {
 	return ""
 }
 
-// estimating returns a short probe.
+// estimating returns a short probe at the rate n. The second result explains why the budget does
+// not allow the probe; "" if it does.
 func (s *Rates) estimating(n int) (Probe, string) {
 	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
 	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > left {
@@ -211,7 +212,7 @@ func (s *Rates) estimating(n int) (Probe, string) {
 }
 
 // certifying returns a probe with enough requests to certify the thresholds, if no request exceeds
-// its limit. The result why explains why that many requests cannot be sent.
+// its limit. why is the reason if so many requests cannot be sent.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
@@ -233,13 +234,13 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 	return p, ""
 }
 
-// takes returns the duration of a probe with the given number of requests at rate n, with warm-up
-// and drain.
+// takes returns the duration of a probe with the given number of requests at rate n, including
+// warm-up and drain.
 func (s *Rates) takes(n, requests int) time.Duration {
 	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
 }
 
-// beside returns the time of a probe that is not in its window: the warm-up and the drain.
+// beside returns the time of a probe outside its window: warm-up and drain.
 func (s *Rates) beside() time.Duration {
 	most := time.Duration(0)
 	for _, v := range s.visits {
@@ -254,7 +255,7 @@ func (s *Rates) clamp(n float64) int {
 	return max(s.opts.From, min(s.opts.UpTo, neat(n)))
 }
 
-// neat rounds a rate down to three digits, so that people can read it.
+// neat rounds a rate down to three significant digits.
 func neat(n float64) int {
 	if n < 1 {
 		return 1
@@ -263,9 +264,9 @@ func neat(n float64) int {
 	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
 }
 
-// bounds returns the largest rate that is certified to pass, below every rate that fails, and the
-// smallest rate that fails. Each is 0 if no such rate is known. An estimating probe does not count,
-// because its rate is as likely to fail as to pass.
+// bounds returns the smallest rate that failed, and the largest rate below it that passed. Each is
+// 0 if there is none. An estimating probe does not count, because it runs at a rate that may pass
+// or fail by chance.
 func (s *Rates) bounds() (pass, fail int) {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {
@@ -280,7 +281,7 @@ func (s *Rates) bounds() (pass, fail int) {
 	return pass, fail
 }
 
-// Limit returns what may be claimed from the results so far.
+// Limit returns what the search has found so far.
 func (s *Rates) Limit() Limit {
 	l := Limit{Over: Rate, Step: s.opts.Step, Probes: append([]Visit(nil), s.visits...), Spent: s.spent, Reason: s.ended, Notes: append([]string(nil), s.notes...)}
 	l.L, l.U = s.bounds()

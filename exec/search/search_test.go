@@ -11,13 +11,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// script answers the probes of a test. The map levels has the outcomes of the visits to a level as
-// letters (p, f, i, s or c); the last letter repeats. Any other level passes up to the number
-// limit, and fails above it.
+// script answers the probes of a test. levels has the outcomes of the visits to a level as letters
+// (p, f, i, s or c); the last letter repeats. A level without an entry passes up to limit, and
+// fails above it.
 type script struct {
 	limit  int
 	levels map[int]string
-	cap    int // Cap of a capped result
+	cap    int // Result.Cap of a level that the server caps
 	visits map[int]int
 }
 
@@ -42,7 +42,7 @@ func (s *script) answer(p Probe) Result {
 		r.Cap = s.cap
 	}
 	if o == 'i' {
-		r.Needs = -1 // no number of requests would decide the level
+		r.Needs = -1 // no number of requests decides the level
 	}
 	if o == 'p' || o == 'f' {
 		m := float64(p.N)/(float64(s.limit)+.5) - 1
@@ -51,8 +51,8 @@ func (s *script) answer(p Probe) Result {
 	return r
 }
 
-// drive runs a search to its end and writes its probes as one line. For example, "ladder 8p/400" is
-// the first visit of level 8, which passed with 400 requests. A prime marks fresh samples.
+// drive runs a search to its end and writes its probes in one line. For example, "ladder 8p/400" is
+// the first visit to level 8, which passed with 400 requests. A prime marks fresh samples.
 func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
 	t.Helper()
 	var line []string
@@ -91,8 +91,9 @@ func TestProbes(t *testing.T) {
 			name:   "double, then halve",
 			opts:   Options{UpTo: 128, Confirm: true},
 			script: script{limit: 39},
-			// Level 32 passes and level 64 fails, so bisection measures 48, 40, 36, 38 and 39. The
-			// widest stretch without a measurement below 39 is that from 16 to 32.
+			// Levels 32 and 64 enclose the limit, so bisection measures 48, 40, 36, 38 and 39.
+			// Below 39, the widest gap between measured levels is from 16 to 32, so level 24 is
+			// checked.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -100,8 +101,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, unmoved",
 			opts:   Options{UpTo: 128, Start: 39, Confirm: true},
 			script: script{limit: 39},
-			// The levels around the last limit, 39, are 5 apart from it: an eighth of 39, rounded
-			// up. So levels 34 and 44 lie on both sides of it.
+			// The search begins around the last known limit, 39. The first distance is an eighth of
+			// 39, rounded up: 5. So it first probes levels 34 and 44.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -109,8 +110,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, risen: the distance doubles",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 130},
-			// Near the last known limit the distance between levels doubles: 40 − 5, 40 + 5, 40 +
-			// 2·5, and so on. From twice the last known limit on the levels themselves double.
+			// Above the last known limit, 40, the distance to 40 doubles: 45, 50, 60 and 80. From
+			// 80 on, which is twice the limit, the level itself doubles.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
 			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
@@ -118,8 +119,9 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, fallen",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 7},
-			// The levels are 35, 40 − 2·5 = 30 and 20. The next distance of 40 would give level 0,
-			// so levels are halved instead: 10 and 5. Bisection then tries 7 and 8.
+			// The levels fall by growing distances from 40: 35, 40 − 2·5 = 30 and 40 − 4·5 = 20.
+			// The next distance would lead to level 0, so the level halves instead: 10 and 5.
+			// Bisection then tries 7 and 8.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
 			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
@@ -147,8 +149,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "a wide bracket is halved geometrically",
 			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
-			// The first middles are geometric: √(4·100) = 20 and √(20·100) = 44. From 20 to 44 the
-			// factor is below three, so the next middle is arithmetic: 32.
+			// The first two middles are geometric: √(4·100) = 20 and √(20·100) = 44. 44 is less
+			// than three times 20, so the next middle is arithmetic: 32.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
@@ -184,8 +186,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "the gate first: an inconclusive level is extended to the last look",
 			opts: Options{UpTo: 64, Require: 30},
-			// Level 30 is extended, although no number of requests would decide it, because the
-			// plan requires it.
+			// The plan requires level 30. So it gets more requests, although no number of requests
+			// would decide it.
 			script: script{limit: 29, levels: map[int]string{30: "ii"}},
 			probes: "require 30i extend 30i ladder 15p 60f bisect 22p 26p 28p 29p 45f 37f 33f 31f check 7p",
 			kind:   Interpolated, l: 29, u: 31, reason: "30 could not be decided",
@@ -203,7 +205,8 @@ func TestProbes(t *testing.T) {
 			name:   "an inconclusive rung is passed by",
 			opts:   Options{UpTo: 64, Begin: 8},
 			script: script{limit: 20, levels: map[int]string{8: "i"}},
-			// Level 4 is measured because no level has passed yet. Then the ladder continues.
+			// Level 8 is inconclusive, so the search first looks for a lower level that passes, 4.
+			// Then the ladder goes on upwards.
 			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
 			kind:   Exact, l: 20, u: 21, reason: "the limit is found to within the resolution",
 		},
@@ -211,8 +214,8 @@ func TestProbes(t *testing.T) {
 			name:   "not monotone: pass at 16, fail at 24, pass at 32",
 			opts:   Options{UpTo: 32, Begin: 16, Confirm: true},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "p", 22: "p", 23: "p"}},
-			// The ladder skips level 24, and the check finds that it fails. Level 24 and level 32
-			// are measured again; the lower result counts.
+			// The ladder skips level 24. The check measures it, and it fails although level 32
+			// passed. So both levels are measured again, and the lower one counts.
 			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
 			kind:   Exact, l: 23, u: 24, reason: "the limit is found to within the resolution",
 		},
@@ -359,16 +362,17 @@ func TestNonMonotoneEvidence(t *testing.T) {
 func TestLooks(t *testing.T) {
 	opts := Options{UpTo: 64, Begin: 32, First: 2, Confirm: true, Looks: Doubling(100, 800)}
 	answers := map[string]Result{
-		// After 200 requests level 32 needs about 150 more, so the look at 400 requests is enough.
+		// After 200 requests, level 32 needs 150 more, which is 350 in total. So the look at 400
+		// requests is enough.
 		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
 		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
-		// Level 48 needs more than 800 requests in total. So it waits until the levels beside it
-		// are known.
+		// Level 48 needs more than 800 requests in total, so the search first measures the levels
+		// beside it.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
-		// The number of requests that would decide level 40 is unknown, so its looks are held one
-		// after another.
+		// It is not known how many requests would decide level 40, so the probe gets one look at a
+		// time.
 		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
 		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
 		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
@@ -398,7 +402,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// A level that was measured before the search, and is inconclusive, is extended with more requests.
+// A level that was measured before the search, but not decided, gets more requests.
 func TestKnownExtended(t *testing.T) {
 	s := New(Options{UpTo: 8, Require: 4, Looks: Doubling(200, 800), Known: []Result{
 		{N: 4, Outcome: Inconclusive, Requests: 300},
@@ -411,7 +415,8 @@ func TestKnownExtended(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	// A request takes 1 s at any level. A probe then takes (requests + 2·N) seconds, as predicted.
+	// A request takes 1 s at any level. So a probe takes requests + 2·N seconds, as the search
+	// predicts.
 	cost := func(p Probe) time.Duration {
 		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
 	}
@@ -433,14 +438,14 @@ func TestBudget(t *testing.T) {
 		kind    Kind
 		reason  string
 	}{
-		// A probe takes 132 s at level 16, 164 s at 32 and 228 s at 64, which is 524 s in total. At
-		// level 48 it takes 196 s.
+		// The probes of levels 16, 32 and 64 take 132 + 164 + 228 = 524 s. The probe of level 48
+		// takes 196 s. Together they take 720 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
-		// The budget must also cover a confirmation. After levels 16 and 32, 424 s are left. Level
-		// 64 would take 456 s with its confirmation, which is too long, and level 48 takes 392 s.
-		// Then 228 s are left. Level 40 would take 180 s, and as long again to confirm. The
-		// confirmation of level 32 takes 164 s.
+		// The budget must also pay for the confirmation. After levels 16 and 32, 424 s are left.
+		// Level 64 and its confirmation would take 456 s, so the search tries level 48 instead.
+		// Level 48 fails, and 228 s are left. Level 40 and its confirmation would take 360 s, so
+		// the search confirms level 32 instead, in 164 s.
 		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
@@ -453,13 +458,13 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Looks that exceed the budget are removed from the end of a probe.
+// If a probe exceeds the budget, it loses its last looks.
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
 	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
-	// A request takes 1 s, and each probe has two extra waves. At level 20, 100 requests take 140
-	// s, 200 take 240 s, and 400 take 440 s. Of the budget 280 s are left.
+	// A probe takes 1 s for each request, and two waves of requests more. At level 20, 100 requests
+	// take 140 s, 200 take 240 s and 400 take 440 s. 280 s of the budget are left.
 	p, ok := s.Next()
 	want := Probe{
 		N: 20, Purpose: Ladder, Looks: []int{100, 200}, Planned: 4,
@@ -470,7 +475,8 @@ func TestBudgetCutsLooks(t *testing.T) {
 	}
 }
 
-// Every probe must leave time to confirm L. A probe of the required level need not.
+// A probe that passes must leave enough budget to confirm its level. A probe of the required level
+// needs no confirmation.
 func TestBudgetForTheGate(t *testing.T) {
 	for _, tt := range []struct {
 		require int
@@ -478,7 +484,7 @@ func TestBudgetForTheGate(t *testing.T) {
 	}{{20, Gate}, {0, Confirm}} {
 		s := New(Options{
 			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
-			// At level 10 the known probe took 120 s for 100 requests; at level 20 as many requests
+			// The known probe of level 10 took 120 s for 100 requests. At level 20, 100 requests
 			// take 140 s.
 			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
 		})
@@ -490,16 +496,16 @@ func TestBudgetForTheGate(t *testing.T) {
 
 func TestPredict(t *testing.T) {
 	s := New(Options{UpTo: 100, Known: []Result{
-		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // 100 requests, 1 s each
-		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // 100 requests, ¼ s each
+		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // 80 + 2·10 requests, 1 s each
+		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // 20 + 2·40 requests, 0.25 s each
 	}})
 	for _, tt := range []struct {
 		n, requests int
 		want        time.Duration
 	}{
 		{10, 80, 100 * time.Second},
-		{20, 60, 50 * time.Second}, // halfway in ln N: 60 + 2·20 requests take √(1·¼) = ½ s each
-		{5, 90, 200 * time.Second}, // level 5 is below the lowest measured level, 10: a request takes at most 10/5 of its time there
+		{20, 60, 50 * time.Second}, // 60 + 2·20 requests; half-way in ln N, each takes √(1·¼) = ½ s
+		{5, 90, 200 * time.Second}, // below level 10, each of 90 + 2·5 requests takes 10/5 · 1 s
 		{80, 240, 100 * time.Second},
 	} {
 		if got := s.predict(tt.n, tt.requests); (got - tt.want).Abs() > time.Millisecond {
@@ -507,7 +513,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
-	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // all windows take the same time, whatever the number of users
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // whatever the number of users
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {
@@ -559,7 +565,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// line returns the result of a search as reports show it.
+// line returns the result of a search as a report shows it.
 func line(l Limit) string {
 	c := metric.Capacity{Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step}
 	l.Fill(&c)
@@ -611,7 +617,7 @@ func TestBinding(t *testing.T) {
 	if l := s.Limit(); l.Binding != "speed" || l.AtL != "speed -0.2" || l.AtU != "speed 0.3" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
 	}
-	// No level failed, so the threshold that is nearest to its limit is named.
+	// No level failed, so name the threshold that is nearest to its limit.
 	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
 	if l := s.Limit(); l.Binding != "ttft" || l.AtL != "ttft -0.1" || l.AtU != "" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)

@@ -22,10 +22,9 @@ var (
 	table    = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
-// The operating characteristics of the search are measured on simulated servers whose true limit is
-// known. Each request is simulated, with a log-normal latency. The threshold is on p95, and an
-// exact binomial test judges it, with the error split over the looks. There is no more to the
-// judgement, so that only the search is tested.
+// The operating characteristics of the search are measured on simulated servers, whose true limit
+// is known. Each request has a log-normal latency. An exact binomial test judges the p95, and the
+// looks share the error. This judgement is simple, so that only the search is tested.
 
 const (
 	quantile = 0.95
@@ -36,19 +35,19 @@ const (
 
 var simLooks = []int{100, 200, 400, 800, 1600}
 
-// simMost is the largest number of requests of a level: sixteen times the first look of a
-// plan, and four times the last of simLooks.
+// simMost is the largest number of requests of a level. It is 16 times the first look of a plan,
+// and 4 times the last of simLooks.
 const simMost = 6400
 
-// server is a simulated server. Its function margin returns ln(p95 / limit) at level n, with the
-// p95 over the requests of all rounds.
+// server is a simulated server. margin returns ln(p95 / limit) at level n, with the p95 over all
+// rounds.
 type server struct {
 	margin func(n int) float64
-	sigma  float64 // standard deviation of the log latencies within a round
-	tau    float64 // standard deviation of the offset of a round, which all its requests share
-	cap    int     // requests admitted; 0: all
+	sigma  float64 // standard deviation of the log latency within a round
+	tau    float64 // standard deviation of the shift that all requests of a round share
+	cap    int     // number of requests that the server admits; 0 means all
 	sat    float64 // level at which throughput is half of its maximum
-	truth  int     // the largest level such that all levels up to it hold
+	truth  int     // the largest level that meets the limit, as do all lower levels
 }
 
 func (s *server) settle() *server {
@@ -58,8 +57,8 @@ func (s *server) settle() *server {
 	return s
 }
 
-// spent returns the time of a probe with the given number of requests at level n, with warm-up and
-// drain. A request takes 10 s at a low level, and longer at a higher one.
+// spent returns the time of a probe with the given number of requests at level n, including warm-up
+// and drain. A request takes 10 s at a low level, and longer at higher levels.
 func (s *server) spent(n, requests int) time.Duration {
 	latency := 10 * (1 + float64(n)/s.sat)
 	return time.Duration(float64(requests+2*n) * latency / float64(n) * float64(time.Second))
@@ -67,9 +66,9 @@ func (s *server) spent(n, requests int) time.Duration {
 
 const rounds = 10
 
-// test returns the numbers of requests over the limit that certify a level, by the binomial
-// distribution, when n requests are judged at one of several looks. At most most of them certify a
-// pass, and at least fewest certify a fail.
+// test returns two bounds on the number of requests over the limit, by the binomial distribution.
+// At most most of them certify a pass, and at least fewest of them certify a fail. n requests are
+// judged at one of several looks.
 func test(n, looks int) (most, fewest int) {
 	key := [2]int{n, looks}
 	if t, ok := tests.Load(key); ok {
@@ -83,9 +82,9 @@ func test(n, looks int) (most, fewest int) {
 	return most, fewest
 }
 
-var tests sync.Map // caches the results of the function test; the key is its requests and looks
+var tests sync.Map // caches results of the function test, by number of requests and looks
 
-// samples holds the log latencies of one set at one level, relative to the limit.
+// samples holds the log latencies of one sample set at one level, relative to the limit.
 type samples struct {
 	x      []float64
 	shifts [rounds]float64
@@ -104,7 +103,8 @@ func newOracle(s *server, seed uint64) *oracle {
 	return &oracle{server: s, rng: rand.New(rand.NewPCG(seed, 42)), sets: map[[2]int]*samples{}}
 }
 
-// measure judges a probe at its looks, and stops at the first look that decides.
+// measure simulates a probe. It judges the probe at each look, and stops at the first look that
+// decides.
 func (o *oracle) measure(p Probe) Result {
 	n, set := p.N, p.Set
 	key := [2]int{n, set}
@@ -116,7 +116,7 @@ func (o *oracle) measure(p Probe) Result {
 		}
 		o.sets[key] = d
 	}
-	// mu is the mean for which the p95 over all rounds lies at the server's margin.
+	// mu is the mean log latency at which the p95 over all rounds has the server's margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
 	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
@@ -146,8 +146,8 @@ func (o *oracle) measure(p Probe) Result {
 	return r
 }
 
-// order returns a function for the order statistics of x, by nearest rank. It sorts the values
-// below floor only if such a value is requested.
+// order returns a function for the value of x at a given rank. To save time, it sorts the values
+// below floor only if such a rank is requested.
 func order(x []float64, floor float64) func(rank float64) float64 {
 	var upper []float64
 	for _, v := range x {
@@ -165,9 +165,9 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 	}
 }
 
-// judge tests a level with the exact binomial test, one-sided in both directions. If requests of
-// one round share an offset, it uses the effective number of requests, from the variance between
-// rounds (Korn and Graubard, Survey Methodology 24, 1998).
+// judge tests a level with the exact binomial test, one-sided in both directions. If the requests
+// of a round share an offset, they are not independent. judge then uses the effective number of
+// requests (Korn and Graubard, Survey Methodology 24, 1998).
 func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	k := 0
 	for _, over := range d.over {
@@ -189,7 +189,7 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 		}
 		v /= rounds * (rounds - 1)
 		if v > 0 {
-			// The factor 0.680 is (z/t)² at 1 − 0.01 for 9 degrees of freedom: (2.326/2.821)².
+			// 0.680 is (z/t)² at 99 %, for 9 degrees of freedom: (2.326/2.821)².
 			eff = min(1, p*(1-p)/v*0.680/float64(n))
 		}
 		m, a := float64(n)*eff, alpha/float64(looks)
@@ -200,8 +200,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 			return Fail, 0
 		}
 	}
-	// Return the number of requests at which the share would be 2.33 standard errors away from the
-	// limit.
+	// Return how many more requests would be needed. Then the share is 2.33 standard errors away
+	// from the limit.
 	if p == e {
 		return Inconclusive, -1
 	}
@@ -209,8 +209,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	return Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
-// atMost returns the binomial probability P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1). The numbers k and n
-// may be fractions.
+// atMost returns the binomial probability P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1). k and n may be
+// fractions.
 func atMost(k, n, e float64) float64 {
 	switch {
 	case k < 0:
@@ -231,7 +231,7 @@ func incompleteBeta(a, b, x float64) float64 {
 	lb, _ := math.Lgamma(b)
 	lab, _ := math.Lgamma(a + b)
 	front := math.Exp(lab-la-lb+a*math.Log(x)+b*math.Log1p(-x)) / a
-	// Lentz's method computes the continued fraction: f converges to 1/(1 + d₁/(1 + d₂/(1 + …))).
+	// Compute the continued fraction 1/(1 + d₁/(1 + d₂/(1 + …))) by Lentz's method.
 	f, c, d := 1.0, 1.0, 0.0
 	for i := 0; i < 4000; i++ {
 		m := float64(i / 2)
@@ -253,9 +253,10 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// These are values of binomial distributions. With a share of 5%, none of 59 requests is over
-	// the limit with probability 0.95^59 = 0.0485. At most one of 100 is, with probability 0.95^100
-	// + 100·0.05·0.95^99 = 0.0371. Bin(10, 0.5) ≤ 5 has probability (1024 + 252)/2048 = 0.6230.
+	// These values follow from binomial distributions. At a share of 5%, none of 59 requests
+	// exceeds the limit with probability 0.95^59 = 0.0485. At most one of 100 does with probability
+	// 0.95^100 + 100·0.05·0.95^99 = 0.0371. At a share of 50%, at most 5 of 10 do with probability
+	// (1024 + 252)/2048 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {
@@ -265,14 +266,14 @@ func TestLongBinomialOracle(t *testing.T) {
 	}
 }
 
-// between returns a random number in [lo, hi), uniformly distributed. The function logBetween does
-// so on a logarithmic scale.
+// between returns a random number in [lo, hi) with a uniform distribution. logBetween returns one
+// whose logarithm has a uniform distribution.
 func between(r *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
 func logBetween(r *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Pow(hi/lo, r.Float64())
 }
 
-// knee returns the logarithm of latency over limit at a level. Latency grows with the level and
+// knee returns a function that gives ln(latency / limit) at level n. The latency grows with n, and
 // reaches the limit at level top.
 func knee(r *rand.Rand, top float64) func(int) float64 {
 	a, k := between(r, .2, .5), between(r, 1.5, 4)
@@ -281,17 +282,17 @@ func knee(r *rand.Rand, top float64) func(int) float64 {
 
 type scenario struct {
 	name string
-	// draw returns the k-th server, from 0 on.
+	// draw returns the k-th server of the scenario, from 0 on.
 	draw func(r *rand.Rand, k uint64) *server
 	// near is the smallest allowed share of searches whose limit is within 10% or one level of the
-	// true limit. It is 0 if the wave on the latency hides the limit.
+	// true limit. It is 0 if a wave in the latency hides the true limit.
 	near float64
-	// covers is the smallest allowed share of searches whose interval contains the crossing. It is
-	// 0 if the servers have several crossings.
+	// covers is the smallest allowed share of searches whose interval contains the true crossing.
+	// It is 0 if servers have several crossings.
 	covers float64
-	// peers is the required share of over-claims by point estimates.
+	// peers is the smallest expected share of over-claims if point estimates decide.
 	peers float64
-	most  int // max_requests; 0: the default
+	most  int // max_requests; 0 means the default
 }
 
 var scenarios = []scenario{
@@ -300,9 +301,9 @@ var scenarios = []scenario{
 		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
 	}, .9, .95, .3, 0},
 	{"admission cap", func(r *rand.Rand, _ uint64) *server {
-		// A server admits a limited number of requests, its cap. With half of the servers further
-		// requests wait, so their latency grows. With the other half the wait does not count, and
-		// the server reports its cap.
+		// Each server admits a limited number of requests, its cap. In half of the servers, the
+		// latency of further requests includes their wait. In the other half it does not, and the
+		// server reports its cap.
 		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
 		s := &server{sigma: between(r, .2, .5), sat: c / 2}
 		wait := 4.0
@@ -330,8 +331,7 @@ var scenarios = []scenario{
 	}, .9, .95, .3, 0},
 	{"flat at the limit", flatAtLimit, .75, .95, .15, 0},
 	{"not monotone", func(r *rand.Rand, _ uint64) *server {
-		// Latency rises and falls by ±20% on top of its growth. It does so about once each time N
-		// doubles.
+		// Latency grows with N, and also rises and falls by ±20%, about once each time N doubles.
 		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
 		up := knee(r, top)
 		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
@@ -341,8 +341,8 @@ var scenarios = []scenario{
 	{"flat at the limit, `max_requests = 80000`", flatAtLimit, .9, .95, .15, 80000},
 }
 
-// share returns how many of the given runs are done for a scenario. A scenario with max_requests
-// takes long, so it gets a quarter of them.
+// share returns how many of the given runs a scenario gets. A scenario with max_requests takes
+// long, so it gets a quarter.
 func (sc scenario) share(runs int) int {
 	if sc.most > 0 {
 		runs /= 4
@@ -350,9 +350,9 @@ func (sc scenario) share(runs int) int {
 	return runs
 }
 
-// flatAtLimit returns a server whose p95 stays within 5% of the limit from level 8 to level 60. If
-// it is too near to the limit, no search can decide it. The distance from the limit is spread
-// evenly by multiples of the golden ratio, however few servers are simulated.
+// flatAtLimit returns a server whose p95 stays within 5% of the limit from level 8 to level 60. No
+// search can decide a server that is too near the limit. Multiples of the golden ratio spread the
+// distances from the limit evenly, however few servers are simulated.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
 	at := -.05 + .1*part
@@ -362,20 +362,19 @@ func flatAtLimit(r *rand.Rand, k uint64) *server {
 	}}
 }
 
-// tally counts the results of searches.
+// tally counts the outcomes of searches.
 type tally struct {
 	runs, over, beyond, near, covered, bracketed, exact, confirmed int
 
 	probes, sent int
 	spent        time.Duration
-	widths       []float64 // widths of the brackets, as U/L − 1
+	widths       []float64 // widths of the brackets from L to U, as U/L − 1
 
-	// Searches are compared with full sweeps. The levels of a sweep are as far apart as the final
-	// bracket of the search. In a sweep of equal size, every level has as many requests as the
-	// search needed at the limit, because a sweep does not know where the limit is. In a sweep of
-	// equal rule, a level ends when its outcome is certain, and has at most as many requests as any
-	// level of the search; its result is confirmed. It is still less certain than the search, whose
-	// levels close in on the limit.
+	// Searches are compared with sweeps over all levels. The levels of a sweep are as far apart as
+	// the final bracket of the search. In a sweep of equal size, every level has as many requests
+	// as the search needed at the limit, because a sweep does not know where the limit is. In a
+	// sweep of equal rule, a level ends when its outcome is certain, and the result is confirmed.
+	// Such a sweep is still less certain than the search, whose levels close in on the limit.
 	sweeps, sweepNear               int
 	searched, sized, ruled          int
 	searchTime, sizedTime, ruleTime time.Duration
@@ -387,7 +386,8 @@ func within(l, truth int) bool {
 	return math.Abs(float64(l-truth)) <= max(1, .1*float64(truth))
 }
 
-// run makes one search. It also makes the search of other tools, and in every fifth run a sweep.
+// run makes one search. To compare, it also makes the searches of other tools, and a sweep in every
+// fifth run.
 func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	o := newOracle(srv, seed)
 	deep := func(int) []int { return Halving(2*simLooks[len(simLooks)-1], most) }
@@ -404,8 +404,8 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	c.peers(srv, seed, srv.true())
 }
 
-// true returns the largest level such that every level up to it meets its threshold and is
-// admitted.
+// true returns the true limit: the largest level that the server admits and that meets the
+// threshold, as all lower levels do.
 func (s *server) true() int {
 	if s.cap > 0 {
 		return min(s.truth, s.cap)
@@ -413,7 +413,7 @@ func (s *server) true() int {
 	return s.truth
 }
 
-// search makes one search and counts its result.
+// search makes one search and counts its outcome.
 func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, measure func(Probe) Result) Limit {
 	opts.UpTo, opts.Begin, opts.Confirm = simUpTo, 8, true
 	s := New(opts)
@@ -426,8 +426,8 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	l := s.Limit()
 	truth := srv.true()
 	c.runs++
-	// A search over-claims if it certifies a level at which the threshold does not hold, or which
-	// the server does not admit.
+	// A search over-claims if it certifies a level that misses the threshold, or that the server
+	// does not admit.
 	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
 		c.over++
 	}
@@ -445,7 +445,8 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	}
 	if l.L > 0 && l.U > 0 {
 		c.bracketed++
-		// The interval of the crossing must overlap the stretch from truth to truth + 1.
+		// The true limit lies between the levels truth and truth + 1. Count how often the interval
+		// of the estimate overlaps this range.
 		if l.Crossing.Low <= float64(truth+1) && l.Crossing.High >= float64(truth) {
 			c.covered++
 		}
@@ -491,8 +492,8 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	c.ruleTime += sweep.spent
 }
 
-// peers searches in the way of other tools. It doubles the level and then halves the distance, and
-// decides each level by the point estimate of 200 requests.
+// peers searches as other tools do. It doubles the level until it fails, and then halves the
+// distance. The point estimate of 200 requests decides each level.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
 	passes := func(n int) bool { return o.measure(Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0 }
@@ -516,7 +517,8 @@ func (c *tally) peers(srv *server, seed uint64, truth int) {
 	c.peerSent += o.sent
 }
 
-// slack returns the tolerance of a share for chance: three standard errors, or 0 from 1000 runs on.
+// slack returns how far a measured share may differ from p by chance: three standard errors. From
+// 1,000 runs on, slack is 0.
 func (c *tally) slack(p float64) float64 {
 	if c.runs >= 1000 {
 		return 0
@@ -541,8 +543,7 @@ func (c *tally) String() string {
 func pct(k, n int) string    { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
 func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
-// foundHead is the head of the columns with which every row of the tables begins: the results of
-// the searches, and their cost.
+// foundHead is the head of the tables' first columns: the results of the searches and their cost.
 const foundHead = "| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | bracket, median | probes | requests | minutes |"
 
 func (c *tally) found(name string) string {
@@ -556,7 +557,7 @@ func (c *tally) found(name string) string {
 		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs))
 }
 
-// row returns a row of the table of the function writeTable.
+// row returns a row of the table that writeTable writes.
 func (c *tally) row(name string) string {
 	return fmt.Sprintf("%s %s | %s | %s | %s | %d |\n", c.found(name),
 		whole(c.searchTime.Seconds()/c.sizedTime.Seconds()), whole(c.searchTime.Seconds()/c.ruleTime.Seconds()),
@@ -571,7 +572,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	b.WriteString("**Capacity search, up to 128 in flight**\n\n" + foundHead + " time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n" +
 		strings.Repeat("|---", 15) + "|\n")
 	for i, sc := range scenarios {
-		if tallies[i].runs > 0 { // 0 if -run selected other scenarios
+		if tallies[i].runs > 0 { // 0 if -run left out this scenario
 			b.WriteString(tallies[i].row(sc.name))
 		}
 	}
@@ -586,9 +587,9 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the limits of the same servers, but with tokgate's own judge. It
-// makes a tenth of the runs, less thirty, and at least eight (two in scenarios with max_requests).
-// Looks and rounds are those of the plan, and requests count for less if the rounds differ.
+// judgedCharacteristics searches the limits of the same servers with tokgate's own judge. Looks and
+// rounds are those of the plan, and requests count less if rounds differ. It makes runs/10 − 30
+// searches, but at least eight, or two in a scenario with max_requests.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {
@@ -623,7 +624,7 @@ func TestLongCharacteristics(t *testing.T) {
 		runs = 100
 	}
 	tallies, judged := make([]tally, len(scenarios)), make([]tally, len(scenarios))
-	t.Cleanup(func() { writeTable(t, tallies, judged) }) // this runs when all subtests have ended
+	t.Cleanup(func() { writeTable(t, tallies, judged) }) // write the table after all subtests
 	judgedCharacteristics(t, judged, runs)
 	for i, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {

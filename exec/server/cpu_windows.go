@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CPUTime is the CPU time this process used so far, user and system.
+// CPUTime returns the processor time that this process has used, user and system.
 func CPUTime() (time.Duration, bool) {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {
@@ -15,7 +15,8 @@ func CPUTime() (time.Duration, bool) {
 	if syscall.GetProcessTimes(self, &created, &exited, &kernel, &user) != nil {
 		return 0, false
 	}
-	// A Filetime holds a duration in units of 100 ns. Its method Nanoseconds is only for dates.
+	// A Filetime counts units of 100 ns. Its method Nanoseconds is only for dates, and does not
+	// convert a duration.
 	ticks := func(f syscall.Filetime) int64 { return int64(f.HighDateTime)<<32 | int64(f.LowDateTime) }
 	return time.Duration(ticks(kernel)+ticks(user)) * 100, true
 }

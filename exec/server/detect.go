@@ -13,11 +13,11 @@ import (
 // Found is what a running server reports about itself.
 type Found struct {
 	Engine  string // engine's name as in a plan; engine.Plain if no page of a known engine answers
-	Version string // "": not told
+	Version string // version of the engine; "" if not reported
 	Model   string // the first listed model; "" if it lists none
 	Context int    // longest prompt and answer together, in tokens; 0 if not reported
-	// Gateway is the gateway in front of the server, by its headers; "" if no header
-	// names one.
+	// Gateway names the gateway in front of the server, as found in the headers; "" if none is
+	// named.
 	Gateway string
 }
 

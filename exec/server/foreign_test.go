@@ -26,8 +26,7 @@ func sleeper(t *testing.T, environ ...string) int {
 	return cmd.Process.Pid
 }
 
-// Processes with the mark of this run are not counted as foreign, even if they belong to a
-// different server of the run.
+// A process with the mark of this run is not foreign, even if another server of the run started it.
 func TestForeignProcesses(t *testing.T) {
 	own, other := sleeper(t, "A=1", markName+"=run-1/vllm"), sleeper(t, markName+"=run-1/another")
 	alien, someone := sleeper(t, markName+"=run-10/vllm"), os.Getpid()

@@ -7,8 +7,8 @@ import (
 	osexec "os/exec"
 )
 
-// This system has no process groups. So only the server's first process is ended; processes that it
-// started remain.
+// This system has no process groups. So tokgate ends only the server's first process. Processes
+// that the server started remain.
 
 func ownGroup(*osexec.Cmd) {}
 
@@ -23,11 +23,11 @@ func killOne(pid int) {
 	}
 }
 
-// alive always returns false, because this system does not show process groups. The launcher waits
-// for the process itself elsewhere.
+// alive always returns false, because this system does not show process groups. The launcher itself
+// waits for the first process.
 func alive(int) bool { return false }
 
-// boot, startOf, marked and listener have no information here.
+// boot, startOf, marked and listener have no information on this system.
 func boot() string        { return "" }
 func startOf(int) string  { return "" }
 func marked(string) []int { return nil }

@@ -22,8 +22,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// watched reads a server's metrics until the function enough returns true, and returns what was
-// read. It must be called in a synctest bubble.
+// watched reads a server's metrics until enough returns true, and returns the session and the time.
+// It must be called in a synctest bubble.
 func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
 	c := l.Clock
@@ -67,8 +67,8 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 	})
 }
 
-// The metrics page of a server may be missing, broken or incomplete. For each case, the reason or
-// the result is right.
+// The metrics page of a server may be missing, broken or incomplete. Each case must end with the
+// right reason or result.
 func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
@@ -113,11 +113,12 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	}
 }
 
-// If some requests for the metrics page fail, the page is still read, and the failures are counted.
+// If some scrapes of the metrics page fail, the other scrapes are used, and the failures are
+// counted.
 func TestInsideBridgesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
-		var pages atomic.Int32 // number of requests; several connections may ask
+		var pages atomic.Int32 // number of requests, which may come from several connections
 		w.instead = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 			n := pages.Add(1)
 			if n%6 == 2 {
@@ -134,8 +135,7 @@ func TestInsideBridgesFailures(t *testing.T) {
 	})
 }
 
-// The server's API key is sent to the server's host, whatever the page. It is not sent to any other
-// host.
+// A metrics page on the server's host gets the server's API key. A page on another host does not.
 func TestInsideKeepsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
@@ -181,7 +181,7 @@ func TestInsideOff(t *testing.T) {
 	})
 }
 
-// standIn makes a PATH that contains only programs of these names.
+// standIn sets a PATH that contains only the given scripts, by name.
 func standIn(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -198,7 +198,7 @@ while :; do echo "0, GPU-a, 300.5, 90, 1024, 60, 1700"; sleep 0.02; done`
 
 const amd = `echo "$@" > "$0.args"; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`
 
-// The test starts real programs. It waits for their output without a time limit.
+// The test starts real programs, and waits for their output without a time limit.
 func TestInsideFindsTheGPUs(t *testing.T) {
 	process := func(change func(*plan.Server)) *plan.Server {
 		s := plain("vllm")
@@ -213,7 +213,7 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 		scripts map[string]string
 		server  *plan.Server
 		power   float64
-		args    string // the last arguments of the program
+		args    string // how the command line of the monitoring program must end
 		why     string
 	}{
 		{"nvidia-smi", map[string]string{"nvidia-smi": nvidia, "amd-smi": amd}, process(nil), 300.5, "-lms 100", ""},

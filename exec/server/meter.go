@@ -11,13 +11,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Names of the Go runtime's own histograms, in seconds.
+// Names of two metrics of the Go runtime: histograms in seconds.
 const (
 	pauses    = "/sched/pauses/total/gc:seconds"
 	latencies = "/sched/latencies:seconds"
 )
 
-// Meter watches this process.
+// Meter measures the load generator's own process.
 func Meter() exec.Meter {
 	return func() func() metric.Health {
 		c := clock.NewReal()
@@ -26,8 +26,8 @@ func Meter() exec.Meter {
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
 			if after, ok := CPUTime(); known && ok {
-				// Divide by the number of cores that this process may use, because a container may
-				// have only some of the machine's cores.
+				// A container may have only some of the machine's cores. So divide by the number of
+				// cores that this process may use.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
 				}
@@ -40,8 +40,8 @@ func Meter() exec.Meter {
 	}
 }
 
-// histograms reads the two histograms of the Go runtime. The map lacks a histogram that this
-// version of Go does not have.
+// histograms reads the two histograms of the Go runtime. It leaves out a histogram that this
+// version of Go lacks.
 func histograms() map[string]*metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
 	metrics.Read(samples)
@@ -56,8 +56,8 @@ func histograms() map[string]*metrics.Float64Histogram {
 }
 
 // quantile returns the quantile q, in (0, 1], of the observations between two readings of a
-// histogram. The value is the upper edge of a bucket, or the lower edge if the bucket has no upper
-// one. It is 0 if there was no observation.
+// histogram. It is the upper edge of a bucket, or the lower edge if the upper one is infinite. It
+// is 0 without observations.
 func quantile(before, after *metrics.Float64Histogram, q float64) time.Duration {
 	if before == nil || after == nil || len(before.Counts) != len(after.Counts) {
 		return 0

@@ -31,13 +31,13 @@ type child struct {
 	err     error         // the error of Wait; read it after exited
 	grace   func() time.Duration
 	closing bool          // set when tokgate has asked the server to end
-	first   string        // listening socket when the server became ready; "" if not known
-	since   time.Duration // when the server became ready
-	spent   time.Duration // time spent finding out which process listens on the port
-	before  int           // bytes of the log when the server became ready
+	first   string        // socket that listened when the server became ready; "" if not known
+	since   time.Duration // when the server became ready, on the run's clock
+	spent   time.Duration // time spent on finding out which process listens on the port
+	before  int           // length of the log in bytes when the server became ready
 }
 
-// process starts a server as a child.
+// process starts a server as a child process.
 func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
 	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{})}
@@ -47,8 +47,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		c.cmd.Dir = l.Dir
 	}
 	if strings.ContainsRune(words[0], filepath.Separator) && !filepath.IsAbs(words[0]) {
-		// Make the path absolute, because a relative one would depend on the working
-		// directory.
+		// A relative path would depend on the working directory.
 		path, err := filepath.Abs(filepath.Join(c.cmd.Dir, words[0]))
 		if err != nil {
 			return nil, err
@@ -62,7 +61,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		}
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	// Limit the wait for the end of the output. Processes that the server leaves behind may keep it
+	// Bound the wait for the end of the output. A process that the server leaves behind may keep it
 	// open.
 	c.cmd.WaitDelay = reaped
 	ownGroup(c.cmd)
@@ -75,8 +74,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 	}()
 	h.server.Group, h.server.Start = c.cmd.Process.Pid, startOf(c.cmd.Process.Pid)
 	if err := h.update(); err != nil {
-		// Give up. Without the note, the next run could not find the server if this run were
-		// killed.
+		// Give up, because a later run could find the server only by this note.
 		return c, fmt.Errorf("could not note the server: %w", err)
 	}
 	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
@@ -113,18 +111,18 @@ func (c *child) over() bool {
 	}
 }
 
-// Bounds on the time for finding out which process listens on the server's port. The search takes
-// longer if there are more connections. The total time may be lookFirst, plus 1/lookShare of the
-// time since the server became ready. If a different process listens, the server may have ended,
-// but its end is known only a moment later. The check waits for it, at most lookOn.
+// Bounds on the time for finding out which process listens on the server's port. Finding out takes
+// longer if there are more connections. The total time is at most lookFirst, plus 1/lookShare of
+// the time since the server became ready. If another process listens, the server has probably
+// ended, and the check waits up to lookOn for its end.
 const (
 	lookFirst = 200 * time.Millisecond
 	lookShare = 20
 	lookOn    = time.Second
 )
 
-// replaced reports whether the server no longer listens on its port, even if a different process
-// does.
+// replaced reports whether the server no longer listens on its port. A different process may listen
+// there instead.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
@@ -135,7 +133,7 @@ func (c *child) replaced() bool {
 	if who == c.first {
 		return false
 	}
-	// If nothing listens, the server is about to end. vLLM takes seconds to end after its engine
+	// Nothing listens, so the server is about to end. vLLM takes seconds to end after its engine
 	// died.
 	if who == "" {
 		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
@@ -144,8 +142,8 @@ func (c *child) replaced() bool {
 	return c.over() || listener(c.port) != c.first
 }
 
-// instance implements running. The process may be a supervisor that restarts the server when the
-// server dies. So the listening socket, not the process, identifies the server.
+// instance implements running. The listening socket identifies the server. The process cannot,
+// because it may be a supervisor that restarts the server.
 func (c *child) instance(context.Context) string { return listener(c.port) }
 
 // settled implements running.
@@ -153,9 +151,9 @@ func (c *child) settled() {
 	c.first, c.since, c.before = listener(c.port), c.Clock.Now(), c.log.length()
 }
 
-// end implements running. It asks the process group to end, and kills it if necessary. It also
-// kills processes that left the group. Child processes may outlive their parent and hold memory of
-// the GPU.
+// end implements running. It asks the process group to end, and kills the group if necessary. It
+// also kills the processes that left the group, because they may outlive their parent and keep
+// memory of the GPU.
 func (c *child) end() error {
 	if c.closing {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Intervals between two checks of a server that is not ready. At first the interval is shorter,
-// because a small server is ready almost at once.
+// Intervals between two checks of a server that is not ready. The interval grows from soon to
+// again, because a small server is ready almost at once.
 const (
 	again = 500 * time.Millisecond
 	soon  = 50 * time.Millisecond
@@ -56,7 +56,7 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 			return identity{}, r.failed(fmt.Errorf("%s cannot be used: %w%s", r.url, err, r.hint(err)))
 		}
 		last = err
-		// The next check sees that the context ended.
+		// If the context ends meanwhile, the next check reports it.
 		_ = clock.Sleep(ctx, r.Clock, wait)
 		wait = min(2*wait, again)
 	}
@@ -69,25 +69,25 @@ func (r *reached) awaited(last error) string {
 	}
 	if r.lastWords != nil {
 		if words := r.lastWords(); words != "" {
-			// The last line of the log says more than "connection refused".
+			// the last line of the log explains more than the error of the connection
 			what = words
 		}
 	}
 	return fmt.Sprintf("waiting for %s: %s", r.url, what)
 }
 
-// hopeless reports whether asking again would get the same answer.
+// hopeless reports whether a repeated request would get the same error.
 func hopeless(err error) bool {
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return true
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed stays so
+	return ok && e.Status >= 300 && e.Status < 500 && // also a redirect that is not followed
 		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
 		errors.Is(err, errModel)
 }
 
-// hint suggests what to change if a server refuses the form of a request.
+// hint suggests a remedy if a server refused the form of a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {
@@ -99,7 +99,7 @@ func (r *reached) hint(err error) string {
 	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.config.Engine.Name)
 }
 
-// try asks the server for its models and makes it complete one token.
+// try asks the server for its models, and then for an answer of one token.
 func (r *reached) try(ctx context.Context) (identity, error) {
 	id, err := r.identify(ctx)
 	if err != nil {
@@ -118,8 +118,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		if i == 0 {
 			first = err
 		}
-		// If the error is final, try the second API. A model may have no chat template, and a
-		// server may have only one of the APIs.
+		// Try the second API if the error is final, for example if the model has no chat template.
 		if !hopeless(err) {
 			break
 		}

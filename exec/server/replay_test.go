@@ -15,10 +15,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// TestLongReplayHits replays one minute of the Mooncake example, after the minute before it, in
-// virtual time and over HTTP. The hit rate in the built-in server's cache differs by at most one
-// percentage point from the rate that the trace's hashes imply. Prompts and answers have their
-// recorded lengths, and requests are due at their recorded times.
+// TestLongReplayHits replays the third minute of the Mooncake example, after its second minute as a
+// warm-up. The hit rate of the built-in server's cache must differ from the trace's hit rate by at
+// most one percentage point. The test runs in virtual time and over HTTP.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
 	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)
@@ -42,8 +41,8 @@ func TestLongReplayHits(t *testing.T) {
 	})
 }
 
-// replayHits replays the third minute of the trace. It compares the number of prompt tokens that
-// the server found in its cache with the number that follows from the ids of the blocks.
+// replayHits replays the third minute of the trace. It compares two numbers of cached prompt
+// tokens: that of the server, and that which the trace's block ids imply.
 func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.Config) {
 	t.Helper()
 	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 3 * time.Minute, Spread: 3 * time.Second, Seed: 1})

@@ -12,38 +12,37 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// Grace is the time that a server gets to end by itself after it was asked to. reaped is the time
+// Grace is the time that a server gets to end by itself after a request to stop. reaped is the time
 // that the system gets to remove a killed server.
 const (
 	Grace  = 15 * time.Second
 	reaped = 5 * time.Second
 )
 
-// Teardown is the longest time that ending a server takes. A run with a budget
-// reserves it.
+// Teardown is the longest time that ending a server takes. A run keeps this part of its budget.
 const Teardown = Grace + reaped
 
-// tick is the interval for checking whether a server has ended.
+// tick is the interval between two checks whether a server has ended.
 const tick = 20 * time.Millisecond
 
-// running is a server that tokgate started on this machine, in a process or a container.
+// running is a process or container on this machine in which tokgate started a server.
 type running interface {
-	// gone returns the reason why the server no longer runs. It returns nil if the server runs, or
-	// if tokgate has asked it to end.
+	// gone returns the reason why the server no longer runs. It returns nil while the server runs,
+	// and after tokgate asked it to end.
 	gone() error
-	// instance identifies the running server. A server that is started later in its place has a
-	// different value. "" if not known.
+	// instance identifies the running server; "" if not known. It changes if another server starts
+	// in its place.
 	instance(context.Context) string
 	// settled is called when the server is ready. From then on, a process that listens on the port
-	// is taken for the server.
+	// counts as the server.
 	settled()
 	// end ends the server and all processes that it started. It returns an error if a process
 	// remains. A second call does nothing.
 	end() error
 }
 
-// within waits until done returns true or the time d() has passed since the call. The result of d
-// may change during the wait. late is true if the time passed first.
+// within waits until done returns true or the time d() is over. The result of d may change during
+// the wait. late is true if the time ended first.
 func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool) {
 	since := c.Now()
 	for !done() {
@@ -59,8 +58,8 @@ func always(d time.Duration) func() time.Duration { return func() time.Duration 
 // outOfMemory lists words with which engines report that memory ran out.
 var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc failed", "not enough memory", "Cannot allocate memory"}
 
-// endOf returns an error that explains why a started server ended. what is the process or
-// container, how is the way it ended. The reason comes from the log.
+// endOf returns an error that explains why a started server ended. what names the process or
+// container, how says how it ended, and died lists words of dying engines in the log.
 func endOf(what, how, log string, died []string) error {
 	if words := firstWith(log, died); words != "" {
 		return &exec.ServerError{Err: fmt.Errorf("the engine process ended: %s; then %s ended by itself: %s", words, what, cause(how, log)), Log: excerpt(log)}
@@ -68,7 +67,7 @@ func endOf(what, how, log string, died []string) error {
 	return &exec.ServerError{Err: fmt.Errorf("%s ended by itself: %s", what, cause(how, log)), Log: excerpt(log)}
 }
 
-// cause adds the reason to how, the description of a server's end. It finds the reason in the log.
+// cause returns how, a description of a server's end, with the reason from the log.
 func cause(how, log string) string {
 	if line := firstWith(log[max(len(log)-tailSize/4, 0):], outOfMemory); line != "" {
 		return how + "; it ran out of memory: " + line
@@ -76,8 +75,8 @@ func cause(how, log string) string {
 	return how
 }
 
-// firstWith returns the first line of the log that contains one of the given texts, cut to 200
-// bytes; "" if no line does.
+// firstWith returns the first line of the log that contains one of the texts in any. It cuts the
+// line to 200 bytes. It returns "" if there is no such line.
 func firstWith(log string, any []string) string {
 	for line := range strings.Lines(log) {
 		if slices.ContainsFunc(any, func(words string) bool { return strings.Contains(line, words) }) {
@@ -87,18 +86,18 @@ func firstWith(log string, any []string) string {
 	return ""
 }
 
-// failing matches the beginning of an engine's error report.
+// failing matches the words with which an engine's error report begins.
 var failing = regexp.MustCompile(`\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|\bpanic:`)
 
-// An excerpt of a log has its first lines, beginning with the first error, and its last lines. The
-// last lines mostly say how the server ended.
+// An excerpt of a log has firstLines lines from the first error on, and the last lastLines lines of
+// the log. The last lines mostly say how the server ended.
 const (
 	firstLines = 10
 	lastLines  = 4
 )
 
-// excerpt shortens a log. It begins at the first error, and leaves out the middle. A log without
-// errors is returned unchanged.
+// excerpt shortens a log with an error. It keeps the first lines from the first error on, and the
+// last lines. It returns a log without errors unchanged.
 func excerpt(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	i := slices.IndexFunc(lines, failing.MatchString)

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// greedy is a request at temperature 0.
+// greedy returns a request at temperature 0.
 func greedy(prompt string, input, output int) *client.Request {
 	zero := 0.0
 	return &client.Request{API: "chat", Model: "tokgate-sim", Prompt: client.Prompt{Text: prompt}, Input: input, Output: output, Natural: true, Temperature: &zero}
@@ -52,8 +52,8 @@ func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request
 	return loss
 }
 
-// TestScores: the built-in server gives a high likelihood to its own answer, and a low likelihood
-// to an answer to another prompt. This holds over HTTP and in virtual time.
+// TestScores checks that the built-in server gives a high likelihood to its own answer, and a low
+// likelihood to an answer to another prompt. It does so over HTTP and in virtual time.
 func TestScores(t *testing.T) {
 	check := func(t *testing.T, c clock.Clock, transport client.Transport) {
 		t.Helper()
@@ -94,8 +94,8 @@ func TestScores(t *testing.T) {
 	check(t, c, v)
 }
 
-// TestLongScoringTakesNoLonger: scoring 200 answers of 64 tokens takes no longer than generating
-// them. The number of requests in flight is the same. This holds for short and long prompts.
+// TestLongScoringTakesNoLonger requires that scoring 200 answers of 64 tokens takes no longer than
+// generating them. Scoring and generating use the same number of requests in flight.
 func TestLongScoringTakesNoLonger(t *testing.T) {
 	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
 		c := clock.NewVirtual()

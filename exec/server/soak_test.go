@@ -37,14 +37,14 @@ func launchMain(args []string) {
 	forever()
 }
 
-// TestSoak starts and ends servers in every way, several at the same time. Servers end when asked,
-// are killed, die at the start, have children that refuse to end, lose their tokgate, or run in
-// containers. `make soak` runs the test.
+// TestSoak starts and ends servers in every way, several at a time. Some servers end on request,
+// some are killed, and some die at the start. Some have children that refuse to end, some lose
+// their tokgate, and some run in containers. `make soak` runs the test.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")
 	}
-	d := newDock(t, "serve") // the stand-in can run only one container at a time
+	d := newDock(t, "serve") // the fake container runtime can run only one container at a time
 	d.put(t, "image", "")
 	t.Setenv("TMPDIR", t.TempDir())
 	state := lease.Folder(t.TempDir())
@@ -74,7 +74,7 @@ func TestSoak(t *testing.T) {
 	close(next)
 	wg.Wait()
 
-	// The last run finds and ends the servers that killed runs of tokgate left behind.
+	// The last tokgate must find and end the servers that killed runs left behind.
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run + "-last"}, Reap: true})
 	if _, err := l.leftovers(t.Context(), childServer(t, "serve"), func(string) {}); err != nil {
 		t.Error(err)
@@ -98,7 +98,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d servers in %v: %v", *soak, time.Since(began).Round(time.Second), done)
 }
 
-// cycle starts and ends one server.
+// cycle starts and ends a server in one of the ways of TestSoak.
 func cycle(t *testing.T, state lease.Folder, run string, i int, container *sync.Mutex, d dock) (name string, err error) {
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run, PID: os.Getpid()}, Reap: true, Grace: always(100 * time.Millisecond)})
 	quiet := func(string) {}

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// dcgmNames maps the series of the DCGM exporter, by the names in its default-counters.csv, to
-// values in base units. NVML's bit mask of reasons for reduced clocks has a newer and an older
-// name. The page has it only if the exporter's list of counters includes it.
+// dcgmNames maps the series of the DCGM exporter to fields of a card, in base units. The names are
+// those in the exporter's default-counters.csv. The reasons for reduced clocks have a newer and an
+// older name. A page has them only if the exporter's list of counters includes them.
 var dcgmNames = map[string]func(c *card, v float64){
 	"DCGM_FI_DEV_POWER_USAGE":              func(c *card, v float64) { c.power = v },
 	"DCGM_FI_DEV_GPU_UTIL":                 func(c *card, v float64) { c.busy = v / 100 },
@@ -23,8 +23,8 @@ var dcgmNames = map[string]func(c *card, v float64){
 	"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS":   func(c *card, v float64) { c.held(uint64(max(v, 0))) },
 }
 
-// ParseDCGM reads the page of a DCGM exporter. The GPUs are given by index or UUID; nil means all
-// on the page. Slices of a GPU (MIG) are ignored, because the values of the whole GPU include them.
+// ParseDCGM reads the page of a DCGM exporter. The GPUs are given by index or UUID; nil means all.
+// Slices of a GPU (MIG) are ignored, because the values of the whole GPU include them.
 func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 	if len(page) == 0 || page[len(page)-1] != '\n' {
 		return nil, errors.New("the page was cut off")

@@ -18,13 +18,13 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// nvidiaFields lists the fields of the query in order, with their conversion to base units. Power
-// is a mean over about one second on GPUs since Ampere. Some GPUs sample it only for a part of the
-// time.
+// nvidiaFields lists the fields of the query in order, with the factors to base units. On GPUs
+// since Ampere, the power is a mean over about one second. Some GPUs measure the power only part of
+// the time.
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // the field for the value; nil for index and UUID
+	of   func(*card) *float64 // the field of a card for the value; nil for index and UUID
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},
@@ -35,9 +35,9 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
-// nvidiaHealth lists further fields of the query, in the spellings of newer and of older drivers. A
-// single unknown field makes nvidia-smi reject the query. Then the query is repeated with the next
-// spelling, and at last without these fields.
+// nvidiaHealth lists the health fields of the query, in the spellings of newer and of older
+// drivers. nvidia-smi rejects a query with an unknown field. tokgate then tries the next spelling,
+// and finally a query without these fields.
 var nvidiaHealth = [][]string{
 	{"clocks_event_reasons.active", eccField},
 	{"clocks_throttle_reasons.active", eccField},
@@ -46,25 +46,25 @@ var nvidiaHealth = [][]string{
 
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
-// NvidiaSMI is a running nvidia-smi that prints one line for each GPU at every interval. It is not
-// started for each reading, because every start would take the driver's lock.
+// NvidiaSMI is a running nvidia-smi that prints a line for each GPU at every interval. A new
+// nvidia-smi for each reading would take the driver's lock each time.
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
-	want  int // number of GPUs; 0 means as many as it reports
+	want  int // number of GPUs to report; 0 means all
 	ended chan struct{}
 
 	mu     sync.Mutex
 	cmd    *osexec.Cmd
 	out    io.Closer
 	closed bool
-	cards  map[string]line // by index
-	failed string          // output of nvidia-smi, if it printed something other than values
+	cards  map[string]line // last line by index of the GPU
+	failed string          // output of nvidia-smi that is not values, such as an error
 	stderr bytes.Buffer
-	err    error // of the process
+	err    error // error of the process
 }
 
-// line is the last report of a GPU and its time.
+// line is the last report of a GPU, with the time of the report.
 type line struct {
 	card
 	at time.Duration
@@ -101,7 +101,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 				return
 			}
 			if out, err = start(health); err != nil {
-				return // the source was closed, or nvidia-smi has ended
+				return // the source was closed, or nvidia-smi ended
 			}
 		}
 		s.follow(out)
@@ -109,7 +109,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	return s, nil
 }
 
-// begin starts a command and drops the output of the previous one.
+// begin starts a command and discards the output of the previous command.
 func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	return out, cmd.Start()
 }
 
-// follow reads lines until the command has ended. The result unknown reports whether the command
-// rejected a field of the query.
+// follow reads lines until the command has ended. unknown means that nvidia-smi does not know a
+// field of the query.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
 	err := s.cmd.Wait()
@@ -138,7 +138,7 @@ func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	return len(s.cards) == 0 && strings.Contains(s.failed+s.stderr.String(), "is not a valid field to query")
 }
 
-// listen reads lines until there are no more.
+// listen reads lines until the output ends.
 func (s *NvidiaSMI) listen(out io.Reader) {
 	lines := bufio.NewReaderSize(out, 4096)
 	for {
@@ -147,7 +147,7 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 			return
 		}
 		if long {
-			continue // too long for a line of the query
+			continue // no line of values is this long
 		}
 		index, c, ok := nvidiaLine(string(text))
 		s.mu.Lock()
@@ -165,9 +165,9 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 // maxGPUs is the largest number of GPUs that tokgate accepts from nvidia-smi or amd-smi.
 const maxGPUs = 64
 
-// nvidiaLine reads one line of values, such as "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". If the
-// query asks for them, two more fields follow: why the clocks are reduced, and the ECC errors
-// ("0x0000000000000004, 0"). A field in brackets, such as [N/A], has no value.
+// nvidiaLine reads one line of values, such as "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". A line
+// may end with two health fields: why the clocks are reduced, and the number of ECC errors
+// ("0x0000000000000004, 0"). [N/A] means that the GPU does not report the value.
 func nvidiaLine(line string) (index string, c card, ok bool) {
 	fields := strings.Split(line, ",")
 	if n := len(fields) - len(nvidiaFields); n != 0 && n != len(nvidiaHealth[0]) {
@@ -210,8 +210,8 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// untold reports whether a field holds words instead of a value. An example is "[N/A]" for the
-// memory of a GPU that shares its memory with the machine.
+// untold reports whether the field has no value, as in "[N/A]". A GPU that shares its memory with
+// the machine reports this for its memory.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
 // ComputeProcesses asks the nvidia-smi at path which processes compute on some GPUs, and returns
@@ -240,7 +240,7 @@ func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, e
 	return pids, nil
 }
 
-// Source returns the last reading as a Source.
+// Source returns the readings of nvidia-smi as a Source.
 func (s *NvidiaSMI) Source() Source { return Direct(s.Read) }
 
 // Read returns the last reading. It may be called from any goroutine.
@@ -260,7 +260,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	}
 	cards := make([]card, 0, len(s.cards))
 	for index, c := range s.cards {
-		// A GPU may stop reporting while other GPUs continue.
+		// A GPU may have stopped reporting while others continue.
 		if s.now()-c.at > 3*s.every+2*time.Second {
 			return nil, fmt.Errorf("nvidia-smi no longer reports GPU %s", index)
 		}
@@ -269,7 +269,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	return together("nvidia-smi", cards)
 }
 
-// words explains why the program ended.
+// words returns the reason why the program ended.
 func (s *NvidiaSMI) words() string {
 	for _, text := range []string{s.failed, s.stderr.String()} {
 		if text = strings.Join(strings.Fields(text), " "); text != "" {
@@ -318,7 +318,7 @@ func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// capped refuses output beyond MaxPage.
+// capped is a buffer that accepts at most MaxPage bytes.
 type capped struct{ *bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {

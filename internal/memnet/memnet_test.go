@@ -16,7 +16,7 @@ import (
 
 func TestPipeKeepsBytesAndOrder(t *testing.T) {
 	a, b := Pipe()
-	want := bytes.Repeat([]byte("0123456789"), window/4) // 2.5 windows: writes must wait for reads
+	want := bytes.Repeat([]byte("0123456789"), window/4) // 2.5 windows: writes must wait
 	go func() {
 		for rest := want; len(rest) > 0; {
 			n := min(len(rest), 7919)
@@ -50,7 +50,7 @@ func TestDeadlines(t *testing.T) {
 		if got := time.Since(start); got != time.Hour {
 			t.Errorf("the read ended after %v, want 1h", got)
 		}
-		b.SetReadDeadline(time.Time{}) // remove a deadline that has passed
+		b.SetReadDeadline(time.Time{}) // the deadline has passed; remove it
 		a.Write([]byte("x"))
 		if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
 			t.Errorf("read after the deadline was lifted: %d, %v", n, err)
@@ -59,7 +59,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := a.Write(make([]byte, 2*window)); n != window || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("write to nobody: %d, %v; want %d and a deadline error", n, err, window)
 		}
-		b.SetReadDeadline(time.Now().Add(-1)) // how net/http stops a read in the background
+		b.SetReadDeadline(time.Now().Add(-1)) // net/http stops a read in this way
 		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read past its deadline: %v", err)
 		}
@@ -114,7 +114,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// A client and a server of net/http talk in a bubble, where an hour passes at once.
+// A client and a server of net/http talk in a synctest bubble, in which an hour passes at once.
 func TestHTTPInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()
@@ -146,7 +146,7 @@ func TestHTTPInABubble(t *testing.T) {
 	})
 }
 
-// A side that has finished sending may still receive.
+// A side of a pipe that has finished sending may still receive.
 func TestCloseWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe()
@@ -171,7 +171,7 @@ func TestCloseWrite(t *testing.T) {
 		if n, err := a.Read(make([]byte, 2)); n != 1 || err != nil {
 			t.Errorf("read after CloseWrite: %d, %v", n, err)
 		}
-		a.SetDeadline(time.Now().Add(time.Hour)) // of both directions
+		a.SetDeadline(time.Now().Add(time.Hour)) // applies to both directions
 		start := time.Now()
 		if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Hour {
 			t.Errorf("read: %v after %v, want a deadline error after 1h", err, time.Since(start))
@@ -180,8 +180,8 @@ func TestCloseWrite(t *testing.T) {
 	})
 }
 
-// A dial waits for the listener to accept it. The wait ends if the context of the dial ends or the
-// listener closes.
+// A dial waits until the listener accepts it. It stops waiting if its context ends or the listener
+// closes.
 func TestDialWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Listen()

@@ -18,16 +18,16 @@ import (
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
 	Temp      string // RUNNER_TEMP: the folder with the files that the steps write for the runner
-	// Local holds the folders of actions that run from an action.yml. The key is owner/name. With
-	// holds inputs of these actions that replace the inputs of the workflow.
+	// Local is the folder of each action that runs from its action.yml, by owner/name. With sets
+	// inputs of these actions, in place of the values in the workflow.
 	Local map[string]string
 	With  map[string]string
-	// Actions holds Go functions that run in place of actions. The key is owner/name. A step that
-	// uses an action outside of Local and Actions is an error.
+	// Actions are Go functions that run in place of actions, by owner/name. A step with an action
+	// that is in neither Local nor Actions is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
 	Environ []string       // variables of every step, in addition to those of the runner
-	Path    string         // a folder at the front of the PATH; "": no folder
+	Path    string         // folder that comes first in the PATH; "" means none
 }
 
 // Action is a Go function that runs in place of an action. It gets the action's inputs and returns
@@ -36,28 +36,28 @@ type Action func(with map[string]string) (map[string]string, error)
 
 // Job is a job of a workflow after it has run.
 type Job struct {
-	Skipped  bool // the condition in the job's "if" was false
+	Skipped  bool // the "if" condition of the job was false
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // in the order in which they ran; the steps of an action follow the action
-	Commands []Command // of all steps
+	Steps    []Step    // in the order of execution; the steps of an action follow the action
+	Commands []Command // commands of all steps
 	Log      string
 }
 
-// Step is one step that ran.
+// Step is a step of a job that ran.
 type Step struct {
 	Name     string
 	ID       string
 	Skipped  bool
 	ExitCode int
-	Err      string // reason of a failure without a process
+	Err      string // reason of a failure without an exit code
 	Outputs  map[string]string
 	Summary  string // content of its GITHUB_STEP_SUMMARY
 	Commands []Command
 	Log      string
 }
 
-// Step returns the step whose id or name is the given one. It returns nil if there is no such step.
+// Step returns the step with the given id or name; nil if there is none.
 func (j *Job) Step(name string) *Step {
 	for i := range j.Steps {
 		if j.Steps[i].ID == name || j.Steps[i].Name == name {
@@ -67,8 +67,8 @@ func (j *Job) Step(name string) *Step {
 	return nil
 }
 
-// Summary returns the summaries of the job's steps. It leaves out summaries that the runner drops
-// for their size.
+// Summary returns the summaries of the job's steps. It leaves out summaries above the runner's size
+// limit.
 func (j *Job) Summary() string {
 	var b strings.Builder
 	for _, s := range j.Steps {
@@ -130,7 +130,7 @@ func (m *Machine) github() map[string]any {
 	return g
 }
 
-// run is a running job.
+// run is the state of a running job.
 type run struct {
 	machine *Machine
 	ctx     context.Context
@@ -139,10 +139,10 @@ type run struct {
 	path    string
 }
 
-// scope is the context of a step: of a composite action, or of the job itself.
+// scope says to what a step belongs: to a composite action, or to the job itself.
 type scope struct {
-	action string            // folder of the composite action; "" for the steps of the job itself
-	env    map[string]string // variables of the step that uses the composite action
+	action string            // folder of the composite action; "" for a step of the job
+	env    map[string]string // variables of the step that runs the composite action
 }
 
 func (r *run) setEnv(env any, c contexts) error {
@@ -157,9 +157,8 @@ func (r *run) setEnv(env any, c contexts) error {
 	return nil
 }
 
-// steps runs the steps in order, even after a step failed, because the condition of a step decides
-// whether it runs. If a step fails, steps returns no error. If a step cannot be parsed, steps
-// returns an error.
+// steps runs the steps in order. It goes on after a failed step, because each step's condition
+// decides whether it runs. A failed step is no error, but a step that cannot be parsed is.
 func (r *run) steps(steps []any, c contexts, s scope) error {
 	failed := false
 	for i, x := range steps {
@@ -214,7 +213,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 	if env == nil {
 		env = map[string]string{}
 	}
-	// The env of a step may refer to variables in the env of the job.
+	// A step's env may use variables in the job's env.
 	for name, value := range object(def["env"]) {
 		v, err := interpolate(toString(value), c, status{})
 		if err != nil {
@@ -310,15 +309,15 @@ func (r *run) composite(step *Step, dir string, with map[string]string, c contex
 	return nil
 }
 
-// shells lists the command lines of the shells
-// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs). The shell without a name is the default.
+// shells lists the command lines of the shells, as GitHub's runner has them
+// (src/Runner.Worker/Handlers/ScriptHandlerHelpers.cs). "" is the default shell.
 var shells = map[string][]string{
 	"":     {"bash", "-e"},
 	"bash": {"bash", "--noprofile", "--norc", "-e", "-o", "pipefail"},
 	"sh":   {"sh", "-e"},
 }
 
-// script runs the commands of one step in a shell.
+// script runs the commands of a step in a shell.
 func (r *run) script(step *Step, def map[string]any, c contexts, s scope, env map[string]string) error {
 	shell, ok := shells[toString(def["shell"])]
 	if !ok || s.action != "" && def["shell"] == nil {
@@ -377,7 +376,7 @@ func (r *run) script(step *Step, def map[string]any, c contexts, s scope, env ma
 	return r.collect(step, file)
 }
 
-// collect reads the files that a step wrote for the runner: its outputs, variables and summary.
+// collect reads the files that a step wrote for the runner: outputs, variables and summary.
 func (r *run) collect(step *Step, file func(string) string) error {
 	read := func(name string) string {
 		b, _ := os.ReadFile(file(name))

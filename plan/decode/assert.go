@@ -8,9 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// decodeAsserts reads the conditions that are checked after the run. It also evaluates every
-// condition once before the run, to find wrong names. In this evaluation result has the right types
-// but no values.
+// decodeAsserts reads the asserts, whose conditions are checked after the run. It also evaluates
+// each condition now, to find wrong names. At this time, result has the right types but no values.
 func (d *decoder) decodeAsserts() {
 	seen := map[string]hcl.Range{}
 	for _, blk := range d.blocks["assert"] {
@@ -38,8 +37,8 @@ func (d *decoder) decodeAsserts() {
 	for _, a := range d.out.Asserts {
 		sc := scope{ctx: d.base, result: typ}.child(unknown)
 		d.checkAssert(a, sc)
-		// The environment variables that a condition reads must be in its context, so that the
-		// condition can be evaluated after the run.
+		// Keep the environment variables that the condition reads. The condition can then be
+		// evaluated after the run.
 		env := map[string]cty.Value{}
 		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
 			for _, t := range expr.Variables() {
@@ -79,7 +78,7 @@ func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 	}
 }
 
-// checkNothing refuses a condition that iterates over an empty part of result, because the
+// checkNothing refuses a condition that iterates over an empty part of the variable result. Such a
 // condition would hold for every server.
 func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 	node, ok := condition.(hclsyntax.Node)
@@ -99,8 +98,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 		if !refersTo(over, "result") {
 			return nil
 		}
-		// Inside another for expression the value cannot be computed here. Value then returns an
-		// error.
+		// A value inside another for expression cannot be computed here, and gives an error.
 		v, diags := over.Value(sc.ctx)
 		if diags.HasErrors() {
 			return nil

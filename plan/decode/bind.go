@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// bind sets the fields of a struct from the attributes of the block. The tag of a field names its
-// attribute (plan:"timeout"). The type of the field and the schema decide how the value is read. If
-// the attribute has a wrong value, or neither value nor default, the field stays unchanged.
+// bind sets the fields of a struct from the attributes of the block. A field's tag names its
+// attribute, such as plan:"timeout". The field's type and the schema say how to read the value. A
+// field stays unchanged if the value is wrong, or if there is no value and no default.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
@@ -49,7 +49,7 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 		*p = b.texts(a.Name)
 	case *map[string]string:
 		*p = b.textMap(a.Name)
-	default: // the field is a string, or has a type based on string
+	default: // the field is a string, or of a type based on string
 		switch {
 		case a.OneOf != nil:
 			field.SetString(b.oneOf(a.Name, a.OneOf...))

@@ -16,11 +16,11 @@ func TestTokenCount(t *testing.T) {
 		{cty.NumberIntVal(32768), 32768},
 		{cty.StringVal("32768"), 32768},
 		{cty.StringVal("32k"), 32_000}, // vLLM's k means 1,000
-		{cty.StringVal("32K"), 32_768}, // and K is 1024
+		{cty.StringVal("32K"), 32_768}, // vLLM's K means 1,024
 		{cty.StringVal("1.5K"), 1_536}, // 1.5 · 1024
 		{cty.StringVal("1M"), 1 << 20},
 		{cty.StringVal("1m"), 1_000_000},
-		// values that limit nothing:
+		// these values limit nothing:
 		{cty.StringVal("auto"), 0},
 		{cty.StringVal(""), 0},
 		{cty.StringVal("K"), 0},
@@ -60,7 +60,7 @@ func TestContextLimit(t *testing.T) {
 		{"vllm", flags("context-length", 4096), 0},
 		{"sglang", flags("context-length", 4096), 4096},
 		{"llama.cpp", flags("ctx-size", 4096), 4096},
-		{"llama.cpp", flags("c", 4096, "np", 4), 1024}, // the slots share the context
+		{"llama.cpp", flags("c", 4096, "np", 4), 1024}, // four slots share the context
 		{"llama.cpp", flags("c", 4096, "parallel", 4, "kv-unified", true), 4096},
 		{"openai", flags("max-model-len", 4096), 0},
 	} {

@@ -17,7 +17,7 @@ type Options struct {
 	// Path is the path of the plan file (.hcl, .hcl.json or .json), as the user named it.
 	// Diagnostics show this path. A relative path in the plan is relative to the folder of Path.
 	Path string
-	// Source is the content of the plan file. If it is nil, the file is read.
+	// Source is the content of the plan file. nil means that the file is read.
 	Source []byte
 	// Inputs holds the values of --var and --var-file, in the order of the command line. If a
 	// variable has several values, the last one counts.
@@ -26,31 +26,29 @@ type Options struct {
 	// name if Inputs does not set it. env.NAME reads any entry.
 	Environ []string
 	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
-	// If RequireEnv is not set, such a value may be missing: it is unknown, and a string that
-	// contains it is "(unknown)".
+	// Otherwise a missing value is unknown, and a string that contains it is "(unknown)".
 	RequireEnv bool
 	// ReadFile reads included files, variable files and the files that file() reads. nil means the
 	// function ReadFile.
 	ReadFile func(path string) ([]byte, error)
-	// Root is the folder that contains all files which the plan may read. If Root is "", it is the
-	// nearest folder above the plan that has a .git. Without a .git, it is the plan's own folder.
+	// Root is the folder that contains all files which the plan may read. If it is "", Root is the
+	// nearest folder above the plan with a .git. Without a .git, it is the plan's own folder.
 	Root string
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
-	// Self means that without Base the candidate is its own control. The duration and the power of
-	// the comparison can then be computed without a checkout of the base branch.
+	// Self makes the candidate its own control if Base is "". The duration and the power of the
+	// comparison can then be computed without a checkout of the base branch.
 	Self bool
-	// Drafts reports whether the built-in server decodes speculatively with the given profile. If
-	// Drafts is nil, no profile does.
+	// Drafts reports whether the built-in server decodes speculatively under the given profile. nil
+	// means that it never does.
 	Drafts func(profile string) bool
-	// Reading runs the functions that read data files (data sets and traces), because such
-	// functions have other bounds on time and memory. If Reading is nil, the functions are called
-	// directly.
+	// Reading runs the functions that read data files (data sets and traces). These functions have
+	// their own bounds on time and memory. If Reading is nil, they are called directly.
 	Reading func(read func())
-	// lenient, alone and place are set only for the plan of the base branch. lenient allows values
-	// for unknown variables, because the base branch may not have a new variable yet. alone ignores
-	// the comparisons of the plan. place is the path of the plan in its repository.
+	// lenient, alone and place are set only for the plan of the base branch. lenient accepts values
+	// for unknown variables, which only the new plan may have. alone ignores the comparisons of the
+	// plan. place is the path of the plan in its repository.
 	lenient, alone bool
 	place          string
 }
@@ -58,10 +56,10 @@ type Options struct {
 // Input is one value of --var or one value of --var-file.
 type Input struct {
 	Var  string // "name=value"
-	File string // file with lines of the form name = value; used if Var is ""
+	File string // file with lines "name = value"; used if Var is ""
 }
 
-// unknownText stands for a string whose value is not known yet.
+// unknownText is the value of a string that is not known yet.
 const unknownText = "(unknown)"
 
 // decoder turns the blocks of a plan into a plan.Plan.
@@ -72,75 +70,74 @@ type decoder struct {
 	seen  map[diagnosticKey]bool
 
 	root string // folder that contains all files which the plan may read
-	dir  string // of the plan
+	dir  string // folder of the plan
 	hash *hasher
 
-	blocks  map[string][]*hcl.Block // blocks by type, in order of the source
+	blocks  map[string][]*hcl.Block // blocks by type, in the order of the source
 	environ map[string]string
 	names   map[string]map[string]*named // declared names, by "var", "local", "server" and "workload"
-	values  map[string]cty.Value         // of variables
-	base    *hcl.EvalContext             // var, local and functions
+	values  map[string]cty.Value         // values of variables
+	base    *hcl.EvalContext             // context with var, local and functions
 
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
 	loadless  map[*plan.Workload]hcl.Range // workloads without a load
-	// lengthless holds those workloads of loadless that set no lengths either. A mix over a trace
-	// may use them, because the trace sets the lengths.
+	// lengthless are the workloads in loadless that set no token lengths either. Only a mix over a
+	// trace may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
-	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; without names, no entry
-	unasked    map[*plan.Load]map[string]int // levels with the default number of requests, and this number
-	instances  int                           // number of all instances that for_each made
+	at         map[*plan.SLA][]levelNamed    // levels that an sla block names; no entry: none
+	unasked    map[*plan.Load]map[string]int // levels with the default number of requests
+	instances  int                           // number of instances that for_each made in the plan
 	levels     int
 	secrets    map[string]bool
 	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
-	traces     map[traceKey]*traffic.Trace    // traces by key; nil: could not be read
+	traces     map[traceKey]*traffic.Trace    // traces by key; nil if a trace could not be read
 	constants  map[string]cty.Value           // the schema's defaults
 	schemas    map[*Block]*hcl.BodySchema
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
-	baseLoaded bool                                        // the plan of the base branch has been looked for
-	baseBranch *plan.Plan                                  // nil if there is none
-	baseWhy    string                                      // why there is no plan of the base branch
+	baseLoaded bool                                        // whether tokgate has looked for baseBranch
+	baseBranch *plan.Plan                                  // base branch's plan, or nil
+	baseWhy    string                                      // why baseBranch is nil
 }
 
-// isLoadless reports whether a workload has neither a load nor a search.
+// isLoadless reports whether a workload has no load and no search.
 func (d *decoder) isLoadless(w *plan.Workload) bool {
 	_, ok := d.loadless[w]
 	return ok
 }
 
-// mixture is a mix whose workloads are not looked up yet.
+// mixture is a mix whose workloads have not been looked up yet.
 type mixture struct {
 	*plan.Workload
 	parts      []portion
-	rng, block hcl.Range // ranges of the attribute mix and of the workload's block
+	rng, block hcl.Range // ranges of the attribute mix, and of the whole workload block
 }
 
-// portion is a workload of a mix, as the plan writes it. It has either a share, in millionths, or
-// the type of the rows of a trace that belong to the workload.
+// portion is a workload of a mix, as the plan writes it. It has either share, in millionths, or of,
+// which is the type of its rows in the trace.
 type portion struct {
 	name  string
 	share int
 	of    string
 }
 
-// levelNamed is the name of a level in the argument at of an sla block.
+// levelNamed is a level's name in the argument at of an sla block.
 type levelNamed struct {
 	name string
 	rng  hcl.Range
 }
 
-// named is something that a reference can name: a variable, a local value, a server
-// or a workload.
+// named is something that a reference can name: a variable, local value, server or workload.
 type named struct {
-	rng  hcl.Range // of its declaration
+	rng  hcl.Range // range of the declaration
 	used bool      // something refers to it
-	each bool      // the block has for_each: one instance for each element of keys
+	each bool      // the block has for_each: one instance for each key in keys
 	keys []string
 }
 
-// family holds what one block of a plan declares: a single element, or one instance for each key of
+// family is what one block of a plan declares: a single element, or an instance for each key of
 // for_each.
 type family[T any] struct {
 	*named
@@ -160,8 +157,8 @@ type diagnosticKey struct {
 	subject  string
 }
 
-// hasher collects everything that determines a plan: its sources, and the values of its variables.
-// Secrets are left out.
+// hasher collects everything that determines a plan: its sources and the values of its variables,
+// without secrets.
 type hasher struct{ parts [][]byte }
 
 func (h *hasher) add(kind, name string, data []byte) {

@@ -102,16 +102,14 @@ const (
 	sumInternal          = "Internal error"
 )
 
-// maxDiagnostics bounds the number of diagnostics. A hostile plan could otherwise cause any number
-// of them.
+// maxDiagnostics bounds the number of diagnostics, which a hostile plan could raise without limit.
 const maxDiagnostics = 200
 
-// full reports whether no further diagnostic will be shown. The search for suggestions can then
-// stop.
+// full reports whether no more diagnostics will be shown. The search for suggestions can then stop.
 func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
 
-// commandLine is the range of a diagnostic about the command line. Such a diagnostic has no line of
-// the plan.
+// commandLine stands for the place of a diagnostic about the command line, which has no line in the
+// plan.
 var commandLine hcl.Range
 
 func (d *decoder) report(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
@@ -130,12 +128,12 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 	d.report(hcl.DiagWarning, rng, summary, format, args...)
 }
 
-// add adds diagnostics that are not there yet. Without this check, each instance of a for_each
-// would repeat a diagnostic.
+// add adds diagnostics that are new. Otherwise each instance of a for_each would repeat a
+// diagnostic.
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // mask before the cut: half a secret would not be found
+			words, _ := d.masks() // mask first: a cut secret would not be found
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -153,9 +151,9 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	}
 }
 
-// Gather merges diagnostics of the same kind at the same place, because they come from one mistake.
-// For example, the diagnostics of the instances of a for_each differ only in details. The first
-// diagnostic is kept, and says how many more there were.
+// Gather merges diagnostics of the same kind at the same place, because one mistake causes them.
+// For example, the instances of a for_each may differ only in details. Gather keeps the first
+// diagnostic, which says how many more there were.
 func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	first, others := map[diagnosticKey]int{}, map[int]int{}
@@ -183,8 +181,8 @@ func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// WriteDiagnostics prints diagnostics for people: severity, file, line, source line,
-// values, and what to do. With width 0 no line is wrapped.
+// WriteDiagnostics prints diagnostics for people. Each has its severity, file, line, source line
+// and values, and says what to do. width is the column at which lines wrap; 0 means never.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
 	for _, diag := range diags {
 		shown, source := short(files, diag)
@@ -196,12 +194,12 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 }
 
 const (
-	maxSnippet = 2000 // a diagnostic shows up to this many bytes of source, or of a value, in full
-	maxExcerpt = 200  // of a longer source or value it shows this many bytes
+	maxSnippet = 2000 // longest source or value that is shown in full, in bytes
+	maxExcerpt = 200  // bytes that are shown of anything longer
 )
 
-// short cuts a diagnostic to a readable size. It keeps only an excerpt of a very long source line,
-// and removes very long values.
+// short cuts a diagnostic to a readable size. It shortens a very long source line, and removes very
+// long values.
 func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
 	out := *diag
 	if diag.Expression != nil && diag.EvalContext != nil {
@@ -234,8 +232,7 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	}
 	line, column := excerpt(src, at.Start.Byte)
 	length := min(max(at.End.Byte-at.Start.Byte, 1), len(line)-column)
-	// Empty lines stand for the lines before the excerpt, so that the excerpt keeps its line
-	// number.
+	// Put empty lines before the excerpt, so that it keeps its line number.
 	before := max(at.Start.Line-1, 0)
 	at.Start = hcl.Pos{Line: at.Start.Line, Column: column + 1, Byte: before + column}
 	at.End = hcl.Pos{Line: at.Start.Line, Column: column + length + 1, Byte: before + column + length}
@@ -243,8 +240,8 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	return &out, map[string]*hcl.File{at.Filename: {Bytes: append(bytes.Repeat([]byte("\n"), before), line...)}}
 }
 
-// excerpt returns the part of a long line around the offset at, and the column of the offset in
-// that part.
+// excerpt returns the part of a long line around the offset at. column is the column of the offset
+// in this part.
 func excerpt(src []byte, at int) (line []byte, column int) {
 	at = min(max(at, 0), len(src))
 	from := bytes.LastIndexByte(src[:at], '\n') + 1
@@ -280,15 +277,15 @@ type Range struct {
 	End   Pos    `json:"end"`
 }
 
-// Pos is a position in a source. Lines and columns are counted from 1, and bytes from 0. A column
-// is a character.
+// Pos is a position in a source. Lines and columns count from 1, and bytes from 0. A column is a
+// character.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 	Byte   int `json:"byte"`
 }
 
-// Diagnostics converts diagnostics for JSON.
+// Diagnostics converts diagnostics to their JSON form.
 func Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) []Diagnostic {
 	out := make([]Diagnostic, 0, len(diags))
 	for _, diag := range diags {

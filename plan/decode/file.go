@@ -1,8 +1,7 @@
-// Package decode reads the plan language: plan files (HCL, in native or JSON syntax)
-// with variables, locals and for_each, checked against one schema. It checks
-// everything that can be known before a server starts. It returns a Plan, or
-// diagnostics with file, line and a way to fix the mistake. It runs nothing and never
-// uses the network.
+// Package decode reads the plan language: plan files in HCL, in native or JSON syntax, with
+// variables, locals and for_each. It checks them against one schema, and checks everything else
+// that can be known before a server starts. It returns a Plan, or diagnostics with file, line and a
+// suggestion. It runs nothing and never uses the network.
 package decode
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// File reads and checks a plan. It reports all problems at once. If the plan has errors, p is
-// incomplete but not nil. Its Files let the diagnostics show lines of the source.
+// File reads and checks a plan, and reports all problems at once. If the plan has errors, p is
+// incomplete but not nil. p.Files then has the sources that the diagnostics quote.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
@@ -102,7 +101,7 @@ func (d *decoder) load() {
 	d.checkPlan()
 }
 
-// finish completes the plan and its diagnostics. It is also called if there are errors.
+// finish completes the plan and its diagnostics, even if there are errors.
 func (d *decoder) finish() hcl.Diagnostics {
 	d.out.Hash = d.hash.sum()
 	for s := range d.secrets {
@@ -114,8 +113,8 @@ func (d *decoder) finish() hcl.Diagnostics {
 	return d.diags
 }
 
-// follows returns 1 for a summary that is often only the result of another mistake, and otherwise
-// 0. For example, a plan with a misspelt workload block also requires nothing.
+// follows returns 1 for a diagnostic that often is only the result of another mistake; otherwise 0.
+// For example, a plan with a misspelt workload block also requires nothing.
 func follows(summary string) int {
 	switch summary {
 	case sumMissing, sumNoLoad, sumNoServer, sumRequiresNothing, sumEmptySLA:
@@ -124,8 +123,8 @@ func follows(summary string) int {
 	return 0
 }
 
-// byPlace orders diagnostics. Errors come before warnings. Mistakes come before diagnostics that
-// may only be their result. Otherwise the order is that of the source.
+// byPlace orders diagnostics: errors before warnings, and mistakes before diagnostics that may only
+// follow from them. Otherwise it keeps the order of the source.
 func byPlace(a, b *hcl.Diagnostic) int {
 	var x, y hcl.Range
 	if a.Subject != nil {

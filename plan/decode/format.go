@@ -20,7 +20,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	if isJSON(filename) {
 		var out bytes.Buffer
 		if err := json.Indent(&out, bytes.TrimSpace(src), "", "  "); err != nil {
-			return src, diags // HCL reads this source, but encoding/json does not: keep it unchanged
+			return src, diags // HCL reads this source but encoding/json does not: keep it unchanged
 		}
 		out.WriteByte('\n')
 		return out.Bytes(), diags
@@ -36,8 +36,8 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 		}
 		out = next
 	}
-	// The formatter changed more than white space, or a second pass would change the source again.
-	// So the plan stays unchanged.
+	// Keep the plan as it is. The formatter changed more than white space, or would change its own
+	// output again.
 	return src, diags
 }
 

@@ -23,18 +23,18 @@ func TestFunctions(t *testing.T) {
 		{`seconds("8")`, `error: is not a valid duration`},
 		{`sum([1, 2, 3.5])`, `6.5`},
 		{`sum([])`, `0`},
-		{`sum(["2", 1])`, `3`}, // text converted to a number
+		{`sum(["2", 1])`, `3`}, // the text "2" becomes a number
 		{`sum([null])`, `error: every element must be a number`},
 		{`sum(["a"])`, `error: every element must be a number`},
 		{`sum("a")`, `error: a list of numbers`},
 		{`alltrue([true, true])`, `true`},
 		{`alltrue([true, false])`, `false`},
 		{`alltrue([])`, `true`},
-		{`alltrue([false, unknown])`, `false`}, // the result is false, whatever the unknown element is
+		{`alltrue([false, unknown])`, `false`}, // false, whatever the unknown element is
 		{`anytrue([false, true])`, `true`},
 		{`anytrue([])`, `false`},
 		{`anytrue([true, unknown])`, `true`},
-		// null stands for a missing result, which is neither true nor false.
+		// null is a missing result, neither true nor false.
 		{`alltrue([true, null])`, `error: an element is null`},
 		{`anytrue([false, null])`, `error: an element is null`},
 		{`yamldecode("a: [1, 2]").a[1]`, `2`},

@@ -21,7 +21,7 @@ func JSONSchema() []byte {
 	root["$defs"] = s
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(err) // cannot happen: the schema has only strings, slices and maps
+		panic(err) // cannot happen with strings, slices and maps
 	}
 	return append(out, '\n')
 }
@@ -31,7 +31,7 @@ type object = map[string]any
 // jsonSchema collects the named definitions of the schema.
 type jsonSchema object
 
-// body describes the content of a block.
+// body returns the schema of a block's content.
 func (s jsonSchema) body(b *Block, path string) object {
 	properties := object{"//": object{"description": "A comment."}}
 	var required []string
@@ -59,8 +59,8 @@ func (s jsonSchema) body(b *Block, path string) object {
 	return out
 }
 
-// block returns the JSON Schema of the value of a block's name. The value is the block's body, or
-// an object that has a body for each label. A list of bodies may replace a body.
+// block returns the JSON Schema of a block in JSON syntax. The value is the block's body, or an
+// object with a body for each label. A list of bodies is also valid.
 func (s jsonSchema) block(b *Block, path string) object {
 	name := "block." + path
 	s[name] = s.body(b, path)
@@ -72,8 +72,8 @@ func (s jsonSchema) block(b *Block, path string) object {
 	return out
 }
 
-// attr returns the JSON Schema of an attribute: a reference to the definition of its type, and its
-// documentation.
+// attr returns the JSON Schema of an attribute. It refers to the definition of the type, and adds
+// the documentation.
 func (s jsonSchema) attr(a *Attr) object {
 	doc := a.Doc
 	if !a.Required && (a.Default != "" || a.Computed != "") {
@@ -98,8 +98,8 @@ func oneOrList(one object) object {
 	return object{"anyOf": []any{one, object{"type": "array", "items": one}}}
 }
 
-// jsonType describes the values of one type of the language reference. Every attribute may be null,
-// which means that it is not set. Every string may be a template.
+// jsonType returns the JSON schema for a type of the language reference. Every attribute may be
+// null, which means that it is not set. Every string may be a template.
 func jsonType(name string) object {
 	if name == "any" {
 		return object{}
@@ -119,7 +119,7 @@ func jsonAny(of ...object) object {
 	return object{"anyOf": all}
 }
 
-// jsonTypes lists the JSON schemas for each type of the language, except for "any".
+// jsonTypes has the JSON schemas for each type of the language except "any".
 var jsonTypes = func() map[string][]object {
 	type of = []object
 	list := func(items object) object { return object{"type": "array", "items": items} }
@@ -168,7 +168,7 @@ var jsonTypes = func() map[string][]object {
 	return types
 }()
 
-// defaultText is the text for the reference's column with defaults.
+// defaultText returns the text in the reference's column of defaults.
 func (a *Attr) defaultText() string {
 	switch {
 	case a.Required:

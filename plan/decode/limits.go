@@ -11,15 +11,15 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Limits of a plan. They are far above the values that people write. They keep a hostile file from
-// using up the stack or the memory.
+// Limits of a plan. People write far smaller plans. The limits keep a hostile file from using up
+// the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
 	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
 	maxExponent   = 4       // digits of a number's exponent
-	maxValueBytes = 4 << 20 // bytes of one evaluated value
+	maxValueBytes = 4 << 20 // size of one evaluated value, in bytes
 	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
 )
@@ -28,15 +28,14 @@ const (
 // without limits could use up the stack.
 type bounds struct {
 	depth     int // nested brackets and templates
-	operators int // operators in one expression, at the same depth of nesting
+	operators int // operators in an expression, at one depth of nesting
 	digits    int // digits of a number
 }
 
 var limits = bounds{maxDepth, 1000, 400}
 
-// checkComplexity refuses a source in native syntax with which the parser or the evaluator would
-// run out of stack, because both are recursive. checkComplexity reads only tokens, without
-// recursion.
+// checkComplexity refuses a source in native syntax that would use up the stack of the parser or
+// the evaluator. Both are recursive. checkComplexity itself reads tokens without recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	return limits.check(tokens)
@@ -53,7 +52,8 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 		switch t.Type {
 		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
 			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			// The parser calls itself at each %{if} of a template, as it does at an operator.
+			// The parser calls itself at each directive of a template, such as %{if}. So a
+			// directive counts as an operator.
 			top.operators++
 			if len(stack) > b.depth {
 				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d levels deep.", b.depth))}
@@ -100,7 +100,8 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
 }
 
-// checkJSON checks the limits of checkComplexity for JSON syntax. A string in JSON is a template.
+// checkJSON applies the limits of checkComplexity to a plan in JSON. A string in JSON is a
+// template.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
 		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d levels deep.", maxDepth))}
@@ -124,8 +125,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
 			diags = limits.check(tokens)
 			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
-				// In JSON, HCL reads references and types as expressions. It reads all other
-				// strings as templates.
+				// In JSON, HCL reads references and types as expressions, and all other strings as
+				// templates.
 				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
 				diags = limits.check(tokens)
 			}
@@ -137,8 +138,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	}
 }
 
-// jsonDepthExceeded returns the offset of the first bracket that is nested too deeply. It returns
-// -1 if there is no such bracket.
+// jsonDepthExceeded returns the offset of the first bracket that is nested too deeply; −1 if there
+// is none.
 func jsonDepthExceeded(src []byte) int {
 	depth, quoted, escaped := 0, false, false
 	for i, c := range src {
@@ -160,7 +161,7 @@ func jsonDepthExceeded(src []byte) int {
 	return -1
 }
 
-// jsonRange is the range of the single byte at offset.
+// jsonRange returns the range of one byte, the byte at offset.
 func jsonRange(src []byte, filename string, offset int) hcl.Range {
 	offset = max(min(offset, len(src)-1), 0)
 	start := hcl.Pos{
@@ -178,7 +179,7 @@ func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") 
 
 // Bounds on values in a plan.
 const (
-	maxCount   = 100_000_000 // of requests
+	maxCount   = 100_000_000 // largest number of requests
 	maxTokens  = 100_000_000 // tokens of one prompt or answer
 	maxInteger = 1 << 53     // the largest integer that every JSON reader keeps exact
 	maxLevel   = 1_000_000   // requests in flight, or requests in one burst
@@ -190,8 +191,8 @@ const (
 	second      = int64(time.Second)
 	hour        = int64(time.Hour)
 	day         = 24 * hour
-	// maxDuration is longer than any run, and far below overflow. minInterval is the shortest
-	// interval between readings, so that readings add no load of their own.
+	// maxDuration is longer than any run, and far from an overflow. minInterval is the shortest
+	// interval between readings, so that reading adds no load of its own.
 	maxDuration = 30 * day
 	minInterval = 100 * millisecond
 )

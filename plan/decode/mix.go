@@ -15,16 +15,15 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfMixes lists the attributes and blocks that a mix cannot have, because they belong to the
-// workloads of the mix.
+// notOfMixes lists the attributes and blocks that only the workloads in a mix may have.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
-// readMix reads the workloads of a mix. The plan gives their shares, such as { chat = "70%", long =
-// "30%" }, or the types of their rows in a trace, such as { chat = "/v1/chat" }.
+// readMix reads the workloads of a mix. The plan gives each a share, as in { chat = "70%", long =
+// "30%" }. Over a trace, it gives each the type of its rows, as in { chat = "/v1/chat" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
-	w.API = "" // the workload has no API of its own: every workload of the mix sets its API
+	w.API = "" // only the workloads in the mix have an API
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
 	v, ok := b.value("mix")
 	if !ok || b.isUnknown(m.rng, "mix", v) {
@@ -60,13 +59,13 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	return part, ok
 }
 
-// isType reports whether a text names a type of rows. A percentage or a plain number is not a type.
+// isType reports whether a text names a type of rows. Percentages and numbers do not.
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
-// refuseOwn refuses settings of a mix that belong to the workloads of the mix.
+// refuseOwn refuses settings of a mix that only the workloads in the mix may have.
 func (m *mixture) refuseOwn(b *body) {
 	part := "each part"
 	if len(m.parts) > 0 {
@@ -86,8 +85,8 @@ func (m *mixture) refuseOwn(b *body) {
 	}
 }
 
-// decodeMixes creates the workloads of every mix, after all workloads are read. A workload without
-// a load exists only inside a mix.
+// decodeMixes creates the workloads that each mix contains, after all workloads have been read. A
+// workload without a load runs only as part of a mix.
 func (d *decoder) decodeMixes() {
 	mixesOf := map[*plan.Workload][]*plan.Workload{}
 	for _, m := range d.mixes {
@@ -135,8 +134,7 @@ func (d *decoder) decodeMixes() {
 	d.out.Workloads = all
 }
 
-// partNamed returns the workload that a portion of a mix names. It returns nil if the plan has no
-// such workload.
+// partNamed returns the workload with the name in a portion of a mix; nil if the plan has none.
 func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	var names []string
 	for _, w := range d.out.Workloads {
@@ -155,7 +153,7 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	return nil
 }
 
-// canBePart reports whether a mix may contain the workload.
+// canBePart reports whether a mix may contain the workload, and adds a diagnostic if not.
 func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 	rng := m.rng
 	switch {
@@ -202,8 +200,8 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads checks the loads of a mix. A mix has exact shares, so the number of requests of a load
-// must be known beforehand.
+// checkLoads checks the loads of a mix. The shares of a mix are exact, so each load needs a known
+// number of requests.
 func (d *decoder) checkLoads(m *mixture) {
 	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
@@ -221,7 +219,7 @@ func (d *decoder) checkLoads(m *mixture) {
 	}
 }
 
-// shareOut divides the requests of a mix among its workloads. It reports a level at which a
+// shareOut divides the requests of a mix among its workloads. It reports each level at which a
 // workload gets no requests.
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
@@ -239,8 +237,8 @@ func (d *decoder) shareOut(m *mixture) {
 	d.checkCapacity(m.Workload)
 }
 
-// checkMixedAt checks the argument at of a workload without a load of its own. Every name must be a
-// level of a mix that has this workload.
+// checkMixedAt checks the argument at of a workload that has no load of its own. Every name in it
+// must be a level of a mix that contains the workload.
 func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 	all, searched := levelSet{have: map[string]bool{}}, false
 	for _, m := range mixes {

@@ -13,26 +13,26 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// scope is the context of an expression. It decides which names the expression may refer to.
+// scope is the context of an expression. It says to which names the expression may refer.
 type scope struct {
 	ctx    *hcl.EvalContext
 	each   bool     // each.key and each.value exist
 	server bool     // server.name exists
 	work   bool     // workload.name exists
 	result cty.Type // the type of result in an assert; otherwise cty.NilType
-	root   string   // the only allowed first name of a reference; "" allows every name
-	own    string   // in a validation, its variable: the validation does not count as a use of it
+	root   string   // the only first name that a reference may have; "" allows every name
+	own    string   // variable that a validation checks; checking is no use of the variable
 }
 
-// noReference is the value of a scope's field root that forbids all references. Only constants are
+// noReference is the value of the field root that forbids all references. Only constants are
 // allowed then.
 const noReference = "nothing"
 
 // roots lists the names with which a reference may begin. Each place in a plan allows some of them.
 var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
 
-// eval checks the references of an expression, and evaluates it. ok is false if the expression has
-// no value; the problem has then been reported.
+// eval checks the references of an expression and evaluates it. ok is false if there is no value; a
+// diagnostic then says why.
 func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	ctx, ok := d.context(expr, sc)
 	if !ok {
@@ -56,8 +56,8 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression, and returns the context for its evaluation. This
-// is the context of the scope, with the environment variables that the expression reads.
+// context checks the references of an expression and returns the context for its evaluation. This
+// is the context of the scope, plus the environment variables in the expression.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value
@@ -152,8 +152,8 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	return d.checkNamed(t, sc)
 }
 
-// checkNamed reports whether the plan declares the name that a reference uses. It marks the
-// declaration as used.
+// checkNamed reports whether the plan declares the name in a reference, and marks the declaration
+// as used.
 func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	kind := map[string]string{"var": "variable", "local": "local value"}[root]

@@ -9,14 +9,16 @@ import (
 )
 
 // shallow reports whether a source in native syntax is certainly within the bounds b. If so, it
-// returns where the source can be cut into parts of about size bytes. A part has only whole blocks
-// and arguments. shallow looks at each byte once, which is cheaper than HCL's lexer. For a
-// difficult source it returns false, and the lexer decides. Difficult are heredocs, comments inside
-// a line, $${, numbers with an exponent, brackets without a pair, and broken UTF-8.
+// also returns where the source may be cut into parts of about size bytes. A part has only whole
+// blocks and arguments. shallow looks at each byte once, which is cheaper than HCL's lexer. It
+// returns false for a difficult source, which the lexer must check. A source is difficult if it has
+// heredocs, comments inside a line, $${, numbers with an exponent, unpaired brackets or broken
+// UTF-8.
 func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
 	from := 0
-	// HCL refuses a byte order mark inside a source, but not at the start of a part.
+	// HCL accepts a byte order mark at the start of what it parses. The source is parsed in parts,
+	// so refuse a mark inside the source here.
 	if !utf8.Valid(src) || bytes.LastIndex(src, []byte("\ufeff")) > 0 {
 		return nil, false
 	}
@@ -39,9 +41,9 @@ func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	return ends, true
 }
 
-// parseParts parses a source in parts. That takes less memory, because HCL's parser holds all
-// tokens of what it parses. If the source has a mistake, parseParts returns nil: the parser
-// explains a mistake better if it sees the whole source.
+// parseParts parses a source part by part. This takes less memory, because HCL's parser keeps all
+// tokens of what it parses. It returns nil for a source with a mistake: the parser explains
+// mistakes better if it sees the whole source.
 func parseParts(src []byte, filename string, ends []int) *hcl.File {
 	var whole *hcl.File
 	var body *hclsyntax.Body
@@ -71,19 +73,19 @@ func parseParts(src []byte, filename string, ends []int) *hcl.File {
 	return whole
 }
 
-// scan is a position in a source, and what it takes to read on from it.
+// scan is the state of a scan through a source.
 type scan struct {
 	bounds
 	src    []byte
 	at     int
-	frames []opened // from the outermost
+	frames []opened // open brackets and quotes, from the outermost
 }
 
 // opened is an open bracket, an open quote or an open expression of a template. The field by is its
 // first byte, or '$' for an expression of a template.
 type opened struct {
 	by        byte
-	operators int // the source has at most this many operators since the last comma or line
+	operators int // number of operators since the last comma or line, or more
 }
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
@@ -124,7 +126,8 @@ func (s *scan) shut(by ...byte) bool {
 	return true
 }
 
-// plain reads the next piece of a source, outside of quotes.
+// plain scans the next character of a source outside of quotes. It returns false if a limit is
+// exceeded, or if a bracket does not match.
 func (s *scan) plain() bool {
 	c := s.src[s.at]
 	s.at++
@@ -166,13 +169,13 @@ func (s *scan) plain() bool {
 	return true
 }
 
-// comment skips a comment. A comment of one line includes the end of the line.
+// comment skips a comment up to and including the end of the line.
 func (s *scan) comment() {
 	s.skip(func(c byte) bool { return c != '\n' })
 	s.at = min(s.at+1, len(s.src))
 }
 
-// literal skips a number. Its dots may be operators, so they are counted as operators.
+// literal skips a number. A dot may be an operator, so each dot counts as one.
 func (s *scan) literal() bool {
 	from := s.at - 1
 	for digit(s.peek()) || s.peek() == '.' {
@@ -184,7 +187,8 @@ func (s *scan) literal() bool {
 	return s.peek()|0x20 != 'e' && s.at-from <= s.digits
 }
 
-// quoted reads the next piece of a source, inside quotes.
+// quoted scans the next character of a source inside quotes. It returns false if the source is
+// difficult; see shallow.
 func (s *scan) quoted() bool {
 	c := s.src[s.at]
 	s.at++

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// People who do not know HCL often write an argument wrongly. Each such slip gets one diagnostic,
-// and the diagnostic shows the right syntax.
+// People who do not know HCL often make the same syntax errors. Each error gets one diagnostic with
+// the right syntax.
 func TestHowItIsWritten(t *testing.T) {
 	const text = `server "s" {
   simulator {}

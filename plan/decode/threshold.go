@@ -19,8 +19,8 @@ func problemf(summary, format string, args ...any) *problem {
 	return &problem{summary, fmt.Sprintf(format, args...)}
 }
 
-// parseThreshold reads one threshold of a metric, written as: [statistic] operator number unit. In
-// a good block a threshold has no statistic, because every request must meet it.
+// parseThreshold reads one threshold: [statistic] operator number unit. In a good block there is no
+// statistic, because every request must meet the threshold.
 func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text}
 	if def.OfAnswers && good {
@@ -59,8 +59,8 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 	return t, nil
 }
 
-// goodAnswer reads a requirement of a good block on the answer, such as valid_json. The answer must
-// have the property, or must not have it if lower values of the metric are better.
+// goodAnswer reads a requirement on an answer in a good block, such as valid_json. The answer must
+// have the property. If lower values of the metric are better, it must not have the property.
 func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text, Stat: metric.Stat{Kind: metric.Every}, Op: plan.GreaterEqual, Limit: 1}
 	if def.Better == metric.LowerIsBetter {
@@ -109,8 +109,8 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	return stat, statAllowed(def, stat, text, good)
 }
 
-// missingStat reports a threshold that needs a statistic, and lists the possible statistics. It
-// returns nil if the threshold needs no statistic.
+// missingStat reports that a threshold needs a statistic, and lists the possible ones; nil if the
+// threshold needs none.
 func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
@@ -128,8 +128,7 @@ func missingStat(def metric.Def, good bool) *problem {
 	return problemf(sumMissingStat, "%s differs between requests, so the threshold needs a statistic (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
-// statAllowed returns the reason why a metric cannot have this statistic. It returns nil if the
-// metric can have it.
+// statAllowed returns the reason why a metric cannot have this statistic; nil if it can.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
@@ -147,12 +146,12 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	return nil
 }
 
-// hasShare reports whether a metric of the whole level can be bounded as a share of requests.
+// hasShare reports whether a threshold on the metric may bound a share of requests.
 func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
 
-// example returns an example of a threshold of the metric, in quotes.
+// example returns an example of a threshold on the metric, in quotes.
 func example(def metric.Def, good bool) string {
 	switch {
 	case def.OfAnswers && good && def.Better == metric.LowerIsBetter:
@@ -223,9 +222,9 @@ func exampleLimit(unit metric.Unit) string {
 	return "1"
 }
 
-// unit converts a number to the base unit: it multiplies by 10^power and divides by divisor. The
-// power only shifts the decimal point, which is exact. A multiplication is not: 99.9% is 0.999, but
-// 99.9 · 0.01 is not 0.999.
+// unit converts a number to the base unit: it multiplies by 10^power and divides by divisor.
+// 10^power only shifts the decimal point, which is exact. Multiplying floating-point numbers is not
+// exact: 99.9 · 0.01 differs from 0.999.
 type unit struct{ power, divisor int }
 
 // units lists the units of each base unit, by name. Durations are missing, because
@@ -247,7 +246,7 @@ var units = map[metric.Unit]map[string]unit{
 // binary holds the units of memory that are powers of two. The values are in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-// money splits the unit of a price into its currency and the rest: "USD" and "/h".
+// money splits the unit of a price, such as "USD/h", into its currency and the rest.
 func money(u metric.Unit) (currency, per string, ok bool) {
 	for _, base := range []metric.Unit{metric.MoneyPerHour, metric.MoneyPerMillionTokens} {
 		per := strings.TrimPrefix(string(base), "money")
@@ -258,7 +257,7 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
-// spellings maps the units of other tools to the units of tokgate.
+// spellings maps common other spellings of units to tokgate's spellings.
 var spellings = map[metric.Unit]map[string]string{
 	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
 		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
@@ -268,7 +267,7 @@ var spellings = map[metric.Unit]map[string]string{
 	metric.Ratio:           {"percent": "%", "pct": "%"},
 }
 
-// splitLimit splits a limit into its number and its unit: "8 sec" is "8" and "sec".
+// splitLimit splits a limit into number and unit: "8 sec" becomes "8" and "sec".
 func splitLimit(s string) (digits, name string) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -277,7 +276,7 @@ func splitLimit(s string) (digits, name string) {
 	return s[:end], strings.TrimSpace(s[end:])
 }
 
-// parseLimit reads a number with a unit, and converts it to the base unit of the metric.
+// parseLimit reads a number with a unit, and converts it to the metric's base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	digits, name := splitLimit(s)
 	if _, err := parseDecimal(digits, 0); err != nil || len(s) > 64 {
@@ -303,7 +302,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit reports a threshold whose limit s is not valid, and explains how to write the limit.
+// noLimit reports that s is not a valid limit, and explains how to write one.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
@@ -321,7 +320,7 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }
 
-// parseTime reads a limit on a time, in seconds or in seconds per token.
+// parseTime reads a limit in seconds or in seconds per token.
 func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	if digits, name := splitLimit(s); name == "" {
 		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %ss or %sms.", def.Name, digits, digits, digits)
@@ -337,7 +336,7 @@ func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	return limit.Seconds(), nil
 }
 
-// parseAmount reads a limit in any of the units that have the base unit base.
+// parseAmount reads a limit in any unit that converts to the base unit.
 func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (float64, *problem) {
 	u, ok := units[base][name]
 	if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {

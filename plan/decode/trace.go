@@ -33,7 +33,7 @@ const (
 	leastSpeedup = 0.01
 )
 
-// refuseTrace refuses attributes that belong to a trace, in a load block that is not a trace.
+// refuseTrace refuses attributes that only a trace may have, in a load block without a trace.
 func refuseTrace(b *body) {
 	for _, name := range ofTraces {
 		if b.given(name) {
@@ -136,7 +136,7 @@ func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool
 	return math.Round(x/plan.SpeedupStep) * plan.SpeedupStep, true
 }
 
-// trace reads a trace. If it has been read before, trace returns it from the cache.
+// trace reads a trace, or returns it from the cache.
 func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	if path == "" || path == unknownText {
 		return nil
@@ -230,7 +230,7 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// replays reports whether all requests of the workload come from a trace.
+// replays reports whether all loads of the workload replay a trace.
 func (b *body) replays() bool {
 	all := b.loaded()
 	b.each("load", func(l *body) { all = all && l.given("trace") })
@@ -240,8 +240,8 @@ func (b *body) replays() bool {
 	return all
 }
 
-// missesTrace reports a search over speedup if no load block names a trace. If a load block names a
-// trace that cannot be replayed, that is reported elsewhere.
+// missesTrace reports a search over speedup if no load block names a trace. Another check reports a
+// trace that cannot be replayed.
 func (b *body) missesTrace(search *body) {
 	named := false
 	b.each("load", func(l *body) { named = named || l.isSet("trace") })
@@ -250,7 +250,7 @@ func (b *body) missesTrace(search *body) {
 	}
 }
 
-// checkTrace checks a workload that replays a trace. It sets the lengths of prompts and answers
+// checkTrace checks a workload that replays a trace, and takes the lengths of prompts and answers
 // from the trace.
 func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	r := w.Replays()

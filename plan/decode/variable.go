@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// envPrefix is the prefix of those environment variables that set variables of a plan.
+// envPrefix is the prefix of environment variables that set a plan's variables.
 const envPrefix = "TOKGATE_VAR_"
 
 // variable is one variable block.
@@ -30,9 +30,9 @@ type variable struct {
 	content    *body
 }
 
-// decodeVariables reads the variable blocks and gives each variable its value. A later source
-// replaces an earlier one. The order is: the default, TOKGATE_VAR_name, then --var and --var-file
-// in the order of the command line.
+// decodeVariables reads the variable blocks and gives each variable its value. The default comes
+// first, then TOKGATE_VAR_name, then --var and --var-file in the order of the command line. A later
+// value replaces an earlier one.
 func (d *decoder) decodeVariables() {
 	d.base.Variables = map[string]cty.Value{}
 	var order []*variable
@@ -82,7 +82,7 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	v.content.text("description")
 	if attr := v.content.attrs["default"]; attr != nil {
 		v.hasDefault, v.fallback = true, cty.DynamicVal
-		// A default may not contain references.
+		// A default must not contain references.
 		if value, ok := d.eval(attr.Expr, &scope{ctx: d.base, root: noReference}); ok {
 			v.fallback = d.convertVariable(v, value, attr.Expr.Range(), "the default")
 		}
@@ -105,17 +105,17 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 
 // assigned is one value of a variable that comes from outside of the plan.
 type assigned struct {
-	from string // "--var", "TOKGATE_VAR_x", a file
+	from string // such as "--var", "TOKGATE_VAR_x" or a file
 	text *string
-	expr hcl.Expression // expression of a value in a variable file; otherwise nil
+	expr hcl.Expression // a value from a variable file; otherwise nil
 }
 
-// givenValues collects the values of variables that the caller set. If a name is set more than
-// once, the last value counts.
+// givenValues collects the values that the caller set. If a variable was set more than once, the
+// last value counts.
 func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
-		// The environment may hold TOKGATE_VAR_ names that belong to other plans.
+		// The environment may contain TOKGATE_VAR_ names of other plans.
 		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.names["var"][v] != nil {
 			text := d.environ[name]
 			given[v] = &assigned{from: name, text: &text}
@@ -204,8 +204,8 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 }
 
 // readText reads a value from the command line or the environment. A string, number or bool is read
-// literally, and any other type as an expression. If the variable has no type, a text that a plan
-// would write as a number or bool becomes one.
+// literally, and any other type as an expression. Without a type, text that looks like a number or
+// bool becomes one.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
 		text, number := cty.StringVal(*a.text), limits.number(*a.text, v.rng)
@@ -221,7 +221,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	name := "<" + a.from + " " + v.name + ">"
 	src := []byte(*a.text)
 	if v.sensitive {
-		src = nil // the value is secret, so no diagnostic may show this source
+		src = nil // keep a secret value out of the diagnostics
 	}
 	d.out.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {
@@ -236,8 +236,8 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	return d.eval(expr, &scope{ctx: d.base, root: noReference})
 }
 
-// plainest converts a text to a number or bool, if a plan would write that value as this text. "08"
-// and "1e3" stay text.
+// plainest converts a text to a number or bool if a plan would write that value in the same way.
+// "08" and "1e3" stay text.
 func plainest(text cty.Value) cty.Value {
 	for _, ty := range []cty.Type{cty.Number, cty.Bool} {
 		if value, err := convert.Convert(text, ty); err == nil {
@@ -285,7 +285,7 @@ func (d *decoder) validateVariable(v *variable) {
 	}
 }
 
-// plainText writes a value with its types and structure, for the hash.
+// plainText writes a value with its types and structure, for the hash of the plan.
 func plainText(v cty.Value) string {
 	v, _ = v.UnmarkDeep()
 	return v.GoString()

@@ -15,14 +15,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// demand is one requirement of a plan. Two plans have the same requirement, perhaps with another
-// limit, if the keys are equal.
+// demand is one requirement of a plan. If two plans have demands with the same key, it is the same
+// requirement, perhaps with another limit.
 type demand struct {
 	key      string
-	warns    bool     // a failure of this demand only warns
-	strength float64  // more is stricter
-	exact    string   // the part of the demand that may not change at all
-	allows   []string // what the demand lets pass
+	warns    bool     // whether a failure of this demand only warns
+	strength float64  // larger is stricter
+	exact    string   // the part of the demand that must stay exactly the same
+	allows   []string // differences that the demand allows
 	text     string   // the demand as the author wrote it
 	rng      hcl.Range
 }
@@ -35,14 +35,14 @@ func less(is, was demand) bool {
 
 // Weakening is a requirement of the base plan that the head plan lowers or drops.
 type Weakening struct {
-	Key   string    // "chat on vllm at 8: ttft p95"
-	What  string    // the change in words: "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // place in the head plan; in the base plan if the head dropped it
+	Key   string    // such as "chat on vllm at 8: ttft p95"
+	What  string    // the change, such as "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
+	Range hcl.Range // place in the head plan; place in the base plan if the head dropped it
 }
 
 // Weakened lists the requirements of the base plan that the head plan drops or lowers, in the order
-// of the base plan. Some requirements have no order, such as the condition of an assert. They count
-// as weaker if they change at all.
+// of the base plan. Some requirements have no order, such as the condition of an assert. Any change
+// of such a requirement counts as weaker.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}
 	for _, d := range of(head) {
@@ -74,7 +74,7 @@ func of(p *plan.Plan) []demand {
 	add := func(d demand) { out = append(out, d) }
 	required(p, add)
 	policy("gate", p.Gate.Policy, p.Gate.Range, add)
-	for _, m := range p.Gate.MustDetect { // a smaller factor is stricter
+	for _, m := range p.Gate.MustDetect { // a smaller factor is a stricter demand
 		add(demand{key: "gate: must_detect " + m.Kind, strength: -m.Factor, text: number(m.Factor), rng: m.Range})
 	}
 	for _, s := range p.Servers {
@@ -105,8 +105,7 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy adds the demands of a policy. The parameter of says whose policy it is: that of the gate
-// or of a workload.
+// policy adds the demands of a policy. of names the owner of the policy: the gate or a workload.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
@@ -165,7 +164,7 @@ func threshold(at string, t *plan.Threshold, severity plan.Severity, add func(de
 		d.strength = -t.Limit
 	case plan.Greater, plan.GreaterEqual:
 		d.strength = t.Limit
-	default: // every request succeeds
+	default: // otherwise every request must succeed
 		d.strength = math.Inf(1)
 	}
 	add(d)
@@ -179,7 +178,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	if c.Control.Server != nil {
 		control = c.Control.Server.Address()
 	}
-	if !c.Control.Base { // a control from the base branch has no server to compare
+	if !c.Control.Base { // the server of the base branch may change
 		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
 	}
 	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})
@@ -198,7 +197,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	}
 }
 
-// change adds the requirement of a tolerate or improve block on one metric.
+// change adds the demand of a tolerate or improve block on one metric.
 func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	kind, strength := "tolerate", -math.Abs(ch.Limit)
 	if claim.Improve {
@@ -217,7 +216,7 @@ func certain(ok bool) float64 {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// source returns the text of a range, as the author wrote it.
+// source returns the text of a range, as it is in the plan.
 func source(p *plan.Plan, rng hcl.Range) string {
 	f := p.Files[rng.Filename]
 	if f == nil || rng.Start.Byte < 0 || rng.End.Byte > len(f.Bytes) || rng.Start.Byte > rng.End.Byte {

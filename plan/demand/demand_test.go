@@ -53,7 +53,7 @@ func load(t *testing.T, src string) *plan.Plan {
 }
 
 func TestWeakened(t *testing.T) {
-	for _, tt := range []struct{ name, old, new, want string }{ // want "": nothing is weaker
+	for _, tt := range []struct{ name, old, new, want string }{ // want is "" if nothing is weaker
 		{"the same", "", "", ""},
 		{"a comment", "gate {", "# a comment\ngate {", ""},
 		{"stricter", "p95 < 2s", "p95 < 1s", ""},

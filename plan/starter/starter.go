@@ -18,23 +18,23 @@ import (
 
 // UseCase is a workload that a starter plan can contain.
 type UseCase struct {
-	Name     string // name of the plan's preset
+	Name     string // name of the preset that the plan uses
 	Doc      string
-	Input    int     // tokens
-	Output   int     // tokens
-	InFlight []int   // levels
-	Requests int     // requests of a level: enough to certify its means within minutes
-	Bounds   []Bound // bounds on answers as a whole, which suit any server
+	Input    int     // prompt length in tokens
+	Output   int     // answer length in tokens
+	InFlight []int   // levels, in requests in flight
+	Requests int     // requests of a level; enough to certify its means within minutes
+	Bounds   []Bound // thresholds on statistics over all answers, which suit any server
 }
 
-// Bound is a threshold in the words of a plan.
+// Bound is a threshold as a plan writes it.
 type Bound struct {
 	Metric, Text string
-	Why          string // a comment; "": none
+	Why          string // reason, as a comment of the plan; "" if none
 }
 
-// wait returns bounds on two things: how long a user waits for the first token, and how fast the
-// answer then streams. The parameter ttft is the bound on the mean TTFT.
+// wait returns two bounds: on the wait for the first token, and on the speed of the answer. ttft is
+// the bound on the mean TTFT, such as "3s".
 func wait(ttft string) []Bound {
 	return []Bound{
 		{"ttft", "mean < " + ttft, "how long a user waits for the first token"},
@@ -73,11 +73,11 @@ func Names() []string {
 	return names
 }
 
-// Answers holds the choices for a starter plan.
+// Answers are the user's choices for a starter plan.
 type Answers struct {
 	File   string // path of the plan, which its comments show; "" means tokgate.hcl
 	Engine string // "vllm", "sglang", "llama.cpp" or "openai"
-	Model  string // "": any
+	Model  string // model name; "" means any
 	// Exactly one of URL, Image and Command is set. URL is the address of a running server.
 	URL     string
 	Image   string
@@ -86,17 +86,18 @@ type Answers struct {
 	UseCases []string
 	// Longest is the server's context in tokens; 0 if unknown.
 	Longest int
-	// Rates lists arrival rates such as "4 req/s"; nil for the use cases' own concurrency.
+	// Rates lists arrival rates such as "4 req/s". nil means that the use cases keep their levels
+	// of requests in flight.
 	Rates []string
-	// Upgrade adds a comparison with the base branch. It needs an image or a command, because
-	// behind a URL there is only one server.
+	// Upgrade adds a comparison with the base branch. It needs an image or a command, because a URL
+	// leads to only one server.
 	Upgrade bool
-	// Measured holds thresholds from a measurement of the server, by use case and
-	// level. If nil, thresholds are common expectations of users.
+	// Measured are thresholds from a measurement of the server, by use case and level. If nil, the
+	// thresholds are common expectations of users.
 	Measured map[string][]Measured
 }
 
-// Measured holds thresholds for one level: the values that were measured, with a margin.
+// Measured holds thresholds for one level. Each is a measured value with a margin.
 type Measured struct {
 	InFlight, Requests int
 	Bounds             []Bound
@@ -110,7 +111,7 @@ var source string
 
 var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"quote": func(s string) string {
-		// Double the signs with which HCL begins a template sequence.
+		// HCL begins a template with ${ or %{, so double these signs.
 		return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(fmt.Sprintf("%q", s))
 	},
 	"words": func(s string) string {
@@ -123,9 +124,9 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
-// Plan writes a plan. It returns an error for an unknown engine or use case, for no server or
-// servers of several kinds, for a use case that is longer than the server's context, and for
-// choices that need another kind of server.
+// Plan writes a plan. It returns an error for an unknown engine or use case, or if not exactly one
+// of URL, Image and Command is set. It also returns an error for choices that need another server,
+// such as one with a longer context.
 func Plan(a Answers) ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -137,8 +138,8 @@ func Plan(a Answers) ([]byte, error) {
 		Answers
 		Name    string
 		Cases   []UseCase
-		Profile string // of the simulator
-		Budget  int    // minutes
+		Profile string // profile of the simulator
+		Budget  int    // in minutes
 	}{Answers: a, Name: strings.NewReplacer(".", "_").Replace(a.Engine)}
 	if a.Engine == engine.Plain {
 		data.Name = "server"
@@ -162,7 +163,7 @@ func Plan(a Answers) ([]byte, error) {
 	return out, nil
 }
 
-// check explains which choices exclude each other, in terms of init's flags.
+// check returns an error for choices that exclude each other. The error names the flags of init.
 func (a Answers) check() error {
 	if !slices.Contains(engine.Names(nil), a.Engine) {
 		return fmt.Errorf("--engine %q is not known; choose one of %s", a.Engine, strings.Join(engine.Names(nil), ", "))
@@ -202,18 +203,17 @@ func (a Answers) check() error {
 	return nil
 }
 
-// Unmeasured lists the levels of the use case, in requests in flight, for which Measured has no
-// thresholds.
+// Unmeasured lists the levels of a use case for which Measured has no thresholds, in requests in
+// flight.
 func (a Answers) Unmeasured(u UseCase) []int {
 	return slices.DeleteFunc(slices.Clone(u.InFlight), func(n int) bool {
 		return slices.ContainsFunc(a.Measured[u.Name], func(m Measured) bool { return m.InFlight == n })
 	})
 }
 
-// Budget returns the time budget of the plan in minutes. The budget has half an hour for the start
-// of the server and as a reserve. Each use case adds the time that a slow GPU needs for it, and
-// each rate adds a warm-up and a drain. A comparison doubles everything except the half hour, and
-// adds 16 starts.
+// Budget returns the time budget of the plan in minutes. Half an hour is for the start of the
+// server and as a reserve. A use case adds the time that a slow GPU needs for it. A rate adds a
+// warm-up and a drain. A comparison doubles everything but the half hour, and adds 16 starts.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {
@@ -230,11 +230,10 @@ func Budget(a Answers) int {
 	return 30 + minutes
 }
 
-// Exact reports whether the engine can be made to answer with an exact number of
-// tokens.
+// Exact reports whether the engine can be made to generate an exact number of tokens.
 func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
-// Reads reports whether the engine can report how likely a given chat answer is.
+// Reads reports whether the engine can report the likelihood of a given answer to a chat.
 func (a Answers) Reads() bool {
 	e := engine.Of(a.Engine)
 	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer
@@ -253,10 +252,10 @@ type CI struct {
 //go:embed github.yml.tmpl gitlab.yml.tmpl comment.yml.tmpl
 var workflows embed.FS
 
-// GitHub's own expressions use double braces, so the template uses others.
+// The template uses << and >>, because GitHub's own expressions use double braces.
 var ci = template.Must(template.New("ci").Delims("<<", ">>").ParseFS(workflows, "*.yml.tmpl"))
 
-// checkout is the commit of actions/checkout that the examples use.
+// checkout is the commit of actions/checkout that the generated workflows use.
 const checkout = "d23441a48e516b6c34aea4fa41551a30e30af803 # v6.1.0"
 
 var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
@@ -279,13 +278,13 @@ func (c CI) file(name string) ([]byte, error) {
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }
 
-// job holds the values that a template shows.
+// job is the data of a CI template.
 type job struct {
 	CI
-	Workflow         string // name of the workflow that measures
+	Workflow         string // name of the workflow that runs the plan
 	Checkout, Action string
-	Timeout          int  // minutes
-	Copied           bool // this file is the copy in the docs
+	Timeout          int  // in minutes
+	Copied           bool // this file is the copy for the docs
 }
 
 func write(name string, j job) ([]byte, error) {

@@ -9,10 +9,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Demo is a generated history of 120 nights. It is the same each time, and has noise of 1.5 % from
-// night to night. Night 30 alone is slow. On night 50 a new engine version makes the TTFT 6 %
-// longer, from then on. That change is pinned on night 62. On night 110 another driver makes the
-// whole answer take 5 % longer, from then on.
+// Demo returns a generated history of 120 nights, the same at each call. The noise is 1.5 % from
+// night to night. Night 30 alone is slow. From night 50 on, a new engine version makes the TTFT 6 %
+// longer; this change is pinned on night 62. From night 110 on, another driver makes the whole
+// answer take 5 % longer.
 func Demo() metric.History {
 	const bad, upgraded, pinned, driver, nights = 30, 50, 62, 110, 120
 	rng := rand.New(rand.NewPCG(120, 1))

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Schema is the version of the format of a line. A new field does not need a new version. Lines of
-// the previous version have no checksum, so their content is not checked.
+// Schema is the version of a line's format. A new field does not need a new version. Lines of the
+// version unchecked have no checksum.
 const (
 	Schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"
@@ -34,8 +34,8 @@ type line struct {
 }
 
 // Add adds a night to the history in the folder dir, which it creates if necessary. added is false
-// if the history already holds the run of that night. repaired describes an incomplete line of an
-// earlier writer that Add removed; it is "" if there was no such line.
+// if the history already has the night's run. repaired describes an incomplete line that Add
+// removed; "" if there was none.
 func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
@@ -43,7 +43,7 @@ func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	return add(dir, n.Started, line{Schema: Schema, Night: &n})
 }
 
-// AddPin adds a pin. It is an error to pin a run that is not in the history.
+// AddPin adds a pin to the history in dir. The run of the pin must be in the history.
 func AddPin(dir string, p metric.Pin) (repaired string, err error) {
 	h, _, err := Read(dir)
 	if err != nil {
@@ -112,8 +112,8 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare creates the folder. It also writes a .gitattributes file: if two branches added lines, a
-// git merge then keeps the lines of both.
+// prepare creates the folder and a .gitattributes file in it. With this file, git keeps the lines
+// of both branches in a merge.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -125,8 +125,8 @@ func prepare(dir string) error {
 	return record.WriteFile(path, []byte("*.jsonl merge=union\n"))
 }
 
-// Read reads the history in the folder dir. problems lists the lines that do not count, each with
-// its place. A missing folder is an error. An empty folder is a history without nights.
+// Read reads the history in the folder dir. problems lists the lines that do not count, with their
+// places. A missing folder is an error; an empty folder is a history without nights.
 func Read(dir string) (h metric.History, problems []string, err error) {
 	entries, err := disk.ReadDir(dir)
 	if err != nil {
@@ -156,8 +156,8 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 	return h, problems, nil
 }
 
-// maxMonth is the largest size of one month's file, in bytes. The size suffices for 100,000 nights
-// of a dozen figures each.
+// maxMonth is the largest size of one month's file, in bytes. It suffices for 100,000 nights with a
+// dozen values each.
 const maxMonth = 256 << 20
 
 func readFile(dir, name string) ([]byte, error) {
@@ -177,8 +177,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether tokgate may change a file. The file must be empty, or contain a line of a
-// history, which may be incomplete.
+// ours reports whether tokgate may change a history file. The file must be empty or contain a line
+// of a history, at least its beginning.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

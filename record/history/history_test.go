@@ -72,7 +72,7 @@ func TestAddAndRead(t *testing.T) {
 	}
 }
 
-// A git union merge, or a copy of a file, may list a night twice or out of order.
+// After a git union merge, a night may occur twice or out of order.
 func TestReadMerged(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"b", "a"} {
@@ -88,8 +88,8 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A night counts once although it occurs twice, even if somebody changed the time in one of its
-	// lines.
+	// Each night has two lines, and counts once. A night with a changed time in one of its lines
+	// also counts once.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestReadMerged(t *testing.T) {
 func TestTornLines(t *testing.T) {
 	tests := []struct {
 		name, tail         string
-		nights             int // after one more
+		nights             int // after one more night was added
 		read, add, problem string
 	}{
 		{"cut short", `{"schema":"tokgate.history/1","night":{"run":"x`, 2, "2026-11.jsonl:2 is not a whole line", "were removed", ""},
@@ -176,7 +176,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
 		make           func(t *testing.T, dir string)
-		read, add, pin string // "": no error
+		read, add, pin string // expected errors; "" means none
 	}{
 		{"a month is a folder", func(t *testing.T, dir string) {
 			if err := os.MkdirAll(filepath.Join(dir, month), 0o755); err != nil {
@@ -229,8 +229,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// An editor or git may change a file without changing the meaning of its lines. Such lines count as
-// before. Every other change is reported.
+// An editor or git may change a file without changing the meaning of its lines. These lines still
+// count. Any other change is reported.
 func TestForeignHands(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"a", "b"} {
@@ -287,7 +287,7 @@ func TestTwoWriters(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var writers []*exec.Cmd
-	var said [2]bytes.Buffer // shown only if the subprocess fails
+	var said [2]bytes.Buffer // output of the two writers, shown only if one fails
 	for i, name := range []string{"a", "b"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTwoWriters$", fmt.Sprintf("-nights=%d", *nights))
 		cmd.Env = append(os.Environ(), "TOKGATE_TEST_WRITER="+name, "TOKGATE_TEST_DIR="+dir)
@@ -326,7 +326,7 @@ func FuzzRead(f *testing.F) {
 		}
 		if _, _, err := Add(dir, night("one more", november, 1)); err != nil {
 			if !ours(src) {
-				return // another program's file: Add refuses it
+				return // Add refuses a file of another program
 			}
 			t.Fatal(err)
 		}
@@ -337,8 +337,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A repository may contain a link in place of the file of a month. The target of such a link is not
-// read and not written. A file that is not a history is never changed.
+// A repository may contain a link in place of a month's file. tokgate must not read or write the
+// target of the link. It must never change a file that is not a history.
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	const precious = "precious 1\nprecious 2 without a line break"
 	for name, make := range map[string]func(month, victim string) error{
@@ -361,8 +361,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A line does not count if somebody has changed it. A line from an older version has no checksum,
-// and counts.
+// A changed line has a wrong checksum and does not count. A line of an older version has no
+// checksum, and counts.
 func TestChangedLines(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Add(dir, night("a", november, 1)); err != nil {

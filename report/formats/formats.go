@@ -1,6 +1,6 @@
-// Package formats is the one list of the formats in which a run is written. Flags,
-// files, error messages, documentation and golden tests use it: a new format is a
-// renderer and a row here.
+// Package formats has the list of all formats in which a run can be written. Flags, files, error
+// messages, documentation and golden tests use this list. A new format needs only a renderer and an
+// entry in the list.
 package formats
 
 import (
@@ -16,12 +16,12 @@ import (
 
 // Format is one output format of a run. No format decides the exit code.
 type Format struct {
-	Name string // as in "write the levels as CSV to this file"
+	Name string // such as "write the levels as CSV to this file"
 	Flag string // without dashes
-	File string // file name in a results folder; "" if none is written there
+	File string // file name in a results folder; "" if a run writes no such file there
 	For  string // who reads it
 	Doc  string // one line of Markdown that describes the format
-	Kind string // extension of the files, without the dot; "" means that of File, else Flag
+	Kind string // extension of the files, without the dot; "" means that of File, or else Flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil if they cannot share one.

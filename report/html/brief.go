@@ -41,7 +41,7 @@ func brief(r run) *briefView {
 	return v
 }
 
-// logo returns a picture as the page embeds it; "" if it is invalid.
+// logo returns a picture as a URL that contains its data; "" if the picture is invalid.
 func logo(encoded string) template.URL {
 	src, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(src) == 0 {
@@ -99,7 +99,7 @@ func system(r run) *table {
 	return t
 }
 
-// five returns tiles with the figures that readers of a report look for first.
+// five returns tiles with the figures that a reader of a report looks for first.
 func five(r run) []tile {
 	runs := []run{r}
 	var tiles []tile
@@ -140,7 +140,7 @@ func five(r run) []tile {
 	return tiles
 }
 
-// span shows the range of a figure from its best to its worst value, and where each was measured.
+// span returns a tile with the best and the worst value of a metric, and where each was measured.
 func span(label, name string, runs []run, best, worst extreme, words string) tile {
 	t := tile{Label: label, Value: format(name, best.v), Note: words + beyond(runs, best)}
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
@@ -150,10 +150,10 @@ func span(label, name string, runs []run, best, worst extreme, words string) til
 	return t
 }
 
-// uses returns a row for each use case and server.
+// uses returns a row for each use case on each server.
 func uses(r run) []useView {
 	var out []useView
-	most := map[string]float64{} // by kind of load
+	most := map[string]float64{} // largest load, by kind of load
 	var kindsOf []string
 	var limits []float64
 	for i := range r.Workloads {
@@ -164,7 +164,7 @@ func uses(r run) []useView {
 		for _, server := range w.Servers {
 			class, said, kind, n := carried(r, w, server)
 			if class == "none" && r.control(server) {
-				continue // it has no requirements
+				continue // a control without requirements
 			}
 			v := useView{Title: r.title(w.Address) + r.on(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
@@ -188,8 +188,8 @@ func uses(r run) []useView {
 	return out[:min(len(out), 16)]
 }
 
-// carried returns the result of a workload on a server: a CSS class, a short text, and the largest
-// load that met all thresholds, with the kind of that load.
+// carried returns the result of a workload on a server: a CSS class, a short text, the kind of
+// load, and the largest load that met all thresholds.
 func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
@@ -204,7 +204,7 @@ func carried(r run, w *report.Workload, server string) (class, said, kind string
 	return class, capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
-// ended names what limits a capacity.
+// ended names the threshold that limits a capacity.
 func ended(r run, c *report.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
@@ -221,7 +221,7 @@ func ended(r run, c *report.Capacity) string {
 	return s
 }
 
-// answered returns a row for each decision of a comparison.
+// answered returns the decisions of a comparison as rows of a table.
 func answered(r run, c *report.Comparison) []answerView {
 	name := line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
 	if c.Skipped != "" {
@@ -256,12 +256,12 @@ func answered(r run, c *report.Comparison) []answerView {
 	return out[:min(len(out), 8)]
 }
 
-// answerWord returns the decision on the candidate in a word.
+// answerWord returns the decision on the candidate in one or two words.
 func answerWord(d *report.Decision) string {
 	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
-// carrying returns the two or three most important changes behind the answer of a comparison.
+// carrying returns the two or three changes that decided the comparison.
 func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	var list []*report.Change
 	for i := range c.Changes {
@@ -284,9 +284,9 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	return list[:min(len(list), 3)]
 }
 
-// ranges returns two or three metrics that changed, for one answer about one or several levels.
-// Each metric has its smallest and its largest change. Metrics that changed at most of the levels
-// come first. Metrics that contradict the answer come last.
+// ranges describes two or three metrics that changed, each with its smallest and largest change.
+// The changes belong to one answer for one or several levels. Metrics that changed at most levels
+// come first, and metrics that contradict the answer come last.
 func ranges(answer string, of map[string][]*report.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {
@@ -326,8 +326,8 @@ func ranges(answer string, of map[string][]*report.Change) []string {
 	return out
 }
 
-// frontChart returns the one picture of page one: the changes of a comparison,
-// otherwise the throughput by load.
+// frontChart returns the only picture on page one. It shows the changes of a comparison, or else
+// the throughput by load.
 func frontChart(r run) *figure {
 	for i := range r.Comparisons {
 		if f, ok := overall(r, &r.Comparisons[i]); ok {
@@ -378,8 +378,8 @@ func decided(r run) string {
 	return ""
 }
 
-// caching says in a sentence how much of the prompts came from a prefix cache, or why a cache
-// cannot help.
+// caching says in a sentence what share of the prompts came from a prefix cache. If there was none,
+// it says why a cache cannot help.
 func caching(r run) string {
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {

@@ -13,33 +13,33 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// curve is a metric by load, one line for each workload, server and run.
+// curve is a metric over the load, with one line for each workload, server and run.
 type curve struct {
 	kind  string // "closed", "burst" or "rate"
-	name  string // of the metric
+	name  string // name of the metric
 	title string
 	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // returns the value of a case; nil selects the mean, or the level's value
+	of    func(*report.Case) report.Number // value of a case; nil: the mean, or the level's value
 	band  bool                             // shade the range from p5 to p95
-	stats []string                         // statistics whose thresholds are drawn as lines; nil for all
+	stats []string                         // statistics whose thresholds are drawn; nil means all
 	zero  bool
-	quiet bool                    // the figure is left out if every value is zero
-	keep  func(*report.Case) bool // the cases to draw; nil draws the cases of the whole system
+	quiet bool                    // omit the figure if every value is zero
+	keep  func(*report.Case) bool // selects the cases to draw; nil: those of the whole system
 	ends  bool                    // the caption names the lowest and the highest value
 }
 
 // kinds are the titles of an axis for each kind of load.
 var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "users": "users", "rate": "requests per second", "speedup": "times the recorded traffic"}
 
-// everyKind is the order in which the page shows the kinds of load.
+// everyKind lists the kinds of load in the order of the page.
 var everyKind = []string{"closed", "burst", "users", "rate"}
 
 // mostSeries bounds the lines in one chart: nobody can tell more apart.
 const mostSeries = 8
 
-// track holds the cases of one line, by load.
+// track holds the cases of one line of a chart, by load.
 type track struct {
 	name             string
 	r                run
@@ -47,8 +47,9 @@ type track struct {
 	cases            []*report.Case
 }
 
-// tracks sorts the measured cases of a kind into lines. If there are several cases at
-// one load, the line uses the one with the most completed requests.
+// tracks sorts the measured cases of a kind of load into lines, one for each server and workload of
+// a run. If a line has several cases at one load, it uses the case with the most completed
+// requests.
 func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	type key struct{ run, server, workload string }
 	var order []key
@@ -71,7 +72,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	}
 	showRun, showServer := differ(func(k key) string { return k.run }), differ(func(k key) string { return k.server })
 	showWorkload := differ(func(k key) string { return k.workload })
-	// The control and the candidate of one workload come next to each other.
+	// Put the control and the candidate of a workload next to each other.
 	if showServer && showWorkload && !showRun {
 		at := map[string]int{}
 		for i, k := range order {
@@ -100,8 +101,8 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	return out
 }
 
-// line returns the cases of the track with one case for each load. If a load has several cases, it
-// returns the case with the most requests.
+// line returns one case for each load. If there are several, it takes the case with the most
+// completed requests.
 func (t track) line() []*report.Case {
 	var out []*report.Case
 	for _, c := range t.cases {
@@ -116,7 +117,7 @@ func (t track) line() []*report.Case {
 	return out
 }
 
-// loadAxis returns the axis of N.
+// loadAxis returns the axis of the load. ns are its ticks.
 func loadAxis(kind string, ns []float64) chart.Axis {
 	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
@@ -125,8 +126,7 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 	return a
 }
 
-// figures draws the lines of the curve, at most mostSeries in one chart. It returns nil if there is
-// no data.
+// figures draws the lines of the curve, at most mostSeries in a chart. It returns nil without data.
 func (cv curve) figures(runs []run) []figure {
 	of := cv.of
 	if of == nil {
@@ -161,8 +161,8 @@ type part struct {
 	lines []track
 }
 
-// parts distributes lines over several charts if there are more than mostSeries. It groups them by
-// the for_each block of their workloads. Groups that are still too large are cut.
+// parts distributes more than mostSeries lines over several charts. It groups them by the for_each
+// block of their workloads, and divides groups that are still too large.
 func parts(all []track) []part {
 	if len(all) == 0 {
 		return nil
@@ -179,7 +179,7 @@ func parts(all []track) []part {
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
-	// If there would be many charts with few lines each, all groups share charts.
+	// Groups with few lines would make many charts, so all groups share charts.
 	if len(out) > mostSeries/2 {
 		out = []part{{"", all}}
 	}
@@ -198,7 +198,7 @@ func parts(all []track) []part {
 
 func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.Number) figure {
 	def, _ := metric.Lookup(cv.name)
-	// Prices are in the plan's own currency.
+	// A price has the plan's currency as its unit.
 	if sum := lines[0].cases[0].Summary(cv.name); sum != nil {
 		def.Unit = metric.Unit(sum.Unit)
 	}
@@ -243,7 +243,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	ch.X = loadAxis(cv.kind, ns)
 	f.Words += cv.limit(&ch, lines, high)
-	// If the values differ much in size, a linear axis would draw all small values at its bottom.
+	// If the values differ much in size, a linear axis would squeeze the small ones together.
 	if !cv.zero && low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
@@ -255,7 +255,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	return f
 }
 
-// finding returns the lowest and the highest value of the lines, in words.
+// finding describes the lowest and the highest value of the lines in words.
 func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
 	var low, high extreme
 	var of2 [2]string
@@ -285,9 +285,9 @@ func (cv curve) finding(lines []track, of func(*report.Case) report.Number) stri
 	return fmt.Sprintf("Highest: %s at %s. Lowest: %s at %s.", said(high.v), of2[1], said(low.v), of2[0])
 }
 
-// common returns a filter for the cases in the charts of the whole system. A page with one run
-// leaves out use cases, which have their own sections, unless there are only use cases. If a
-// workload has both levels and probes of a search, only its levels are shown.
+// common returns a filter for the cases in the charts of the whole system. On a page with one run,
+// use cases are left out, because they have their own sections. They stay if there are only use
+// cases. A workload with both levels and search probes shows only its levels.
 func common(runs []run) func(*report.Case) bool {
 	if len(runs) != 1 {
 		return func(*report.Case) bool { return true }
@@ -310,8 +310,7 @@ func common(runs []run) func(*report.Case) bool {
 	}
 }
 
-// hue returns the colour of a line. If the lines are ordered by a number, later ones
-// are darker.
+// hue returns the colour of a line. Lines that are ordered by a number get darker and darker.
 func hue(i int, lines []track) int {
 	if len(lines) < 3 {
 		return i
@@ -328,7 +327,7 @@ func hue(i int, lines []track) int {
 	return chart.Ordered + i*(chart.Shades-1)/max(len(lines)-1, 1)
 }
 
-// amount parses a number in a for_each key, such as 8, 96K or 1M.
+// amount parses a number in a for_each key, such as "8", "96K" or "1M".
 func amount(key string) (float64, bool) {
 	factor := 1.0
 	for suffix, f := range map[string]float64{"K": 1e3, "k": 1e3, "M": 1e6} {
@@ -340,7 +339,7 @@ func amount(key string) (float64, bool) {
 	return n * factor, err == nil
 }
 
-// relation writes a comparison operator in the usual notation.
+// relation writes a comparison operator as in mathematics, such as ≤.
 func relation(op string) string {
 	switch op {
 	case "<=":
@@ -351,7 +350,7 @@ func relation(op string) string {
 	return op
 }
 
-// bound returns the end of a range, which may be missing or infinite.
+// bound returns n; NaN if n is missing or infinite.
 func bound(n report.Number) float64 {
 	if !n.OK || math.IsInf(n.V, 0) {
 		return math.NaN()
@@ -359,7 +358,7 @@ func bound(n report.Number) float64 {
 	return n.V
 }
 
-// limit draws the limits of the plan's thresholds, and returns a caption for them.
+// limit draws the limits of the plan's thresholds as lines, and returns a caption for them.
 func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	ch.Rules = cv.rules(lines, high)
 	var limits []string
@@ -378,8 +377,8 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	return words + cv.largest(ch, lines)
 }
 
-// largest marks the largest sustainable rate of each line, if it is known and at most four times
-// the largest load that was measured. It returns a caption for the marks.
+// largest marks the largest sustainable rate of each line. It leaves out rates above four times the
+// largest measured load. It returns a caption for the marks.
 func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	var known []string
 	for _, t := range lines {
@@ -420,12 +419,12 @@ func rhoOf(c *report.Case) string {
 	return ", ρ " + rho(c)
 }
 
-// rules returns the thresholds on the metric for the workloads in the chart. A threshold more than
-// four times the highest value is left out, because it would flatten the lines; the sections of the
-// use cases show it.
+// rules returns a line for each threshold on the metric of the chart. It leaves out thresholds
+// above four times the highest value, because they would flatten the curves. The sections of the
+// use cases show all thresholds.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
-	def, _ := metric.Lookup(cv.name) // a threshold on a share has another unit
+	def, _ := metric.Lookup(cv.name) // a threshold on a share has the unit of a share
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -451,7 +450,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	return out
 }
 
-// These are the ranges of a metric that metric.Band names, as coloured zones of a chart.
+// Ranges of metrics, drawn as coloured zones of a chart. metric.Band has the same names.
 var (
 	ttftZones = []chart.Zone{
 		{From: 0, To: 0.5, Word: "instant", Class: "z0"}, {From: 0.5, To: 2, Word: "responsive", Class: "z1"},

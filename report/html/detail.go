@@ -13,12 +13,12 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// shares returns the share of requests at point i of a Summary.Curve: 0 at the first point, 1 at
-// the last.
+// shares returns the share of requests at point i of a Summary.Curve, from 0 at the first point to
+// 1 at the last.
 func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
 
-// distributions shows how the requests of each level are distributed: the share of
-// them that was at least as good as a value.
+// distributions shows the distribution of the requests at each level. A curve gives the share of
+// requests that were at least as good as a value.
 func distributions(runs []run) (section, bool) {
 	s := section{ID: "distributions", Title: "Distributions",
 		Lead: "A mean hides slow requests. Each curve shows what share of the requests stayed at or below a value; it crosses 95% at the p95. A curve that ends below 100% had failed requests."}
@@ -56,8 +56,8 @@ func distributions(runs []run) (section, bool) {
 	return s, len(all) > 0
 }
 
-// mostDistributions is the largest number of charts of distributions. mostLevels is the largest
-// number of levels in one chart.
+// mostDistributions is the largest number of distribution charts on a page. mostLevels is the
+// largest number of levels in one chart.
 const (
 	mostDistributions = 12
 	mostLevels        = 6
@@ -65,8 +65,8 @@ const (
 
 func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
 
-// spread draws the distributions of a track's cases in one chart. The parameter names has a name
-// for each case; if it is nil, the names are the loads.
+// spread draws the distributions of a track's cases in one chart. names are the labels of the
+// cases; nil labels them with their loads.
 func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
@@ -126,7 +126,8 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 	return f, f.Chart != ""
 }
 
-// percentiles returns one row for each case.
+// percentiles returns one table row for each case, with the percentiles of the named metric. It
+// skips cases without percentiles.
 func percentiles(cases []*report.Case, name string) [][]cell {
 	var out [][]cell
 	for _, c := range cases {
@@ -144,7 +145,7 @@ func percentiles(cases []*report.Case, name string) [][]cell {
 	return out
 }
 
-// evenly picks at most n elements, including the first and the last.
+// evenly picks at most n elements at even distances, including the first and the last.
 func evenly[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
@@ -156,7 +157,7 @@ func evenly[T any](list []T, n int) []T {
 	return out
 }
 
-// timelines draws a section of one level for each run, with every request as a bar.
+// timelines returns a section with a level of each run, in which every request is a bar.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
 		Lead: "A part of one level over time. Each row is a slot, and each bar is a request. The pale part of a bar is the wait for the first token (queue and prefill). The dark part is the answer. Long pale parts mean that requests wait. Long dark parts mean that other requests slow the answers down."}
@@ -177,7 +178,7 @@ func timelines(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostTimelines bounds the timelines on a page, over all runs.
+// mostTimelines is the largest number of timelines on a page, over all runs.
 const mostTimelines = 2
 
 func timeline(r run, t *report.Timeline) (figure, bool) {
@@ -228,7 +229,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 	return f, f.Chart != ""
 }
 
-// levels is the table of everything that was measured.
+// levels returns a section with a table of everything that was measured.
 func levels(runs []run) (section, bool) {
 	s := section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
@@ -280,7 +281,7 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// levelTable returns a table with one column for each level. It has a row for each figure that at
+// levelTable returns a table with one column for each level. It has a row for each metric that at
 // least one level has, and rows on the natural answers.
 func levelTable(r run, caption string, cases []*report.Case) *table {
 	t := &table{Caption: caption, Head: []string{"Level"}}
@@ -312,8 +313,8 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 	return t
 }
 
-// caseTables returns two tables if there is data for them: the figures of conversations by turn,
-// and what was sent from a data set.
+// caseTables returns up to two tables: the metrics of conversations by turn, and the rows that were
+// sent from a data set.
 func caseTables(caption string, cases []*report.Case) (out []block) {
 	for _, x := range []struct {
 		words string
@@ -338,7 +339,7 @@ func caseTables(caption string, cases []*report.Case) (out []block) {
 	return out
 }
 
-// failures lists the requests that failed, in the server's words.
+// failures lists the failed requests, with the server's own messages.
 func failures(runs []run) (section, bool) {
 	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
 	t := &table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}

@@ -62,7 +62,7 @@ func useCase(r run, w *report.Workload) section {
 	return s
 }
 
-// levelWords describes what the levels of a use case stand for.
+// levelWords returns the descriptions of a use case's levels, as "level: description".
 func levelWords(r run, w *report.Workload) []string {
 	var out []string
 	for i := range r.Cases {
@@ -85,8 +85,8 @@ func lines(list []string) []string {
 	return out
 }
 
-// outcomeOf returns the verdict on a use case in one sentence, with its limit in
-// large type.
+// outcomeOf returns the outcome of a use case in one sentence, and its capacity if there was a
+// search.
 func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	class, said := carries(r, w, server)
 	l := &limitView{Class: class, Sentence: capital(said)}
@@ -116,7 +116,7 @@ func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	return l
 }
 
-// trust says how certain a capacity is, in a few words.
+// trust returns a few words on how certain a capacity is.
 func trust(r run, c *report.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
@@ -131,8 +131,8 @@ func trust(r run, c *report.Capacity) string {
 	return "certified, and confirmed on fresh requests"
 }
 
-// overLoad draws the metrics of a use case by load. Metrics with thresholds come first. If there
-// are fewer than two charts, further metrics follow.
+// overLoad draws metrics of a use case over the load. Metrics with thresholds come first. If there
+// are fewer than two charts, other metrics follow.
 func overLoad(r run, w *report.Workload) []figure {
 	const most = 2
 	var out []figure
@@ -174,7 +174,7 @@ func overLoad(r run, w *report.Workload) []figure {
 	return out[:min(len(out), most+1)]
 }
 
-// curveOf returns the curve of a statistic of a metric by load.
+// curveOf returns the curve of a statistic of a metric over the load.
 func curveOf(name, stat, kind string) curve {
 	def, _ := metric.Lookup(name)
 	cv := curve{kind: kind, name: name, title: line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
@@ -202,8 +202,7 @@ func curveOf(name, stat, kind string) curve {
 }
 
 // besideLimit returns a table of the smallest load, the capacity and a load above it. Without a
-// capacity search it shows up to three of the levels. It returns nil if there is nothing to
-// compare.
+// capacity search it shows up to three levels. It returns nil if there is nothing to compare.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {
@@ -228,8 +227,7 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 	return aroundLimit(r, w, c, cases)
 }
 
-// aroundLimit returns a table of three loads: the smallest load, the capacity, and a load above the
-// capacity.
+// aroundLimit returns a table of three loads: the smallest, the capacity and a higher one.
 func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.Case) *table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
@@ -265,7 +263,7 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 }
 
 // byLoad returns the cases of a capacity search by load, and the loads in ascending order. If a
-// load has several cases, the case with the most requests is returned.
+// load has several cases, it returns the one with the most requests.
 func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {
@@ -289,7 +287,7 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 	return byN, ns
 }
 
-// columns returns a table with one column for each of the given cases.
+// columns returns a table with a column for each case.
 func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {

@@ -12,7 +12,7 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// mostProblems is the number of problems that the page shows open; further problems are folded.
+// mostProblems is the number of problems that the page shows. It folds the rest.
 const mostProblems = 6
 
 // statuses are the names of verdict statuses on the page, so that no status is shown by colour
@@ -54,10 +54,10 @@ func verdict(r run) verdictView {
 	return v
 }
 
-// found returns three lists of verdicts that need attention: problems that the page shows open,
-// further problems, and warnings.
+// found returns the verdicts that need attention: problems that the page shows, further problems
+// that it folds, and warnings.
 func found(r run) (problems, more, warnings []checkView) {
-	// The statuses are ordered from the worst to the best.
+	// The statuses go from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
 		for i := range r.Verdicts {
 			x := &r.Verdicts[i]
@@ -78,7 +78,8 @@ func found(r run) (problems, more, warnings []checkView) {
 	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
 }
 
-// problems lists the verdicts that did not pass. Warnings and passed checks are below it, folded.
+// problems returns a section of the verdicts that did not pass. Below them it folds the warnings
+// and the passed checks.
 func problems(runs []run) (section, bool) {
 	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem has its line in the plan."}
 	if len(runs) != 1 {
@@ -108,8 +109,8 @@ func problems(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// passed returns a line for each check that passed. A check with the same result at
-// several levels has one line.
+// passed returns a table of the checks that passed. A check that has the same result at several
+// levels gets one row.
 func passed(r run) *table {
 	t := &table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
 	const most = 200
@@ -145,7 +146,7 @@ func passed(r run) *table {
 	return t
 }
 
-// meaning describes what the outcome means for the reader.
+// meaning describes in a sentence what the outcome means for the reader.
 func meaning(d *report.Document) (class, sentence string) {
 	switch {
 	case d.ExitCode == 130:
@@ -186,7 +187,7 @@ func unmet(r run) string {
 	return s + "."
 }
 
-// failed describes in a few words what failed.
+// failed describes in a few words which check failed.
 func failed(r run, v *report.Verdict) string {
 	name := line(v.Name)
 	if th := v.Threshold; th != nil {
@@ -238,8 +239,8 @@ func check(r run, v *report.Verdict) checkView {
 	return c
 }
 
-// checkName returns the name of a verdict for people. A threshold is named by its
-// metric and its level.
+// checkName returns a readable name of a verdict. For a threshold it consists of the metric and the
+// level.
 func checkName(r run, v *report.Verdict) string {
 	if v.Threshold == nil {
 		return line(v.Name)
@@ -252,7 +253,7 @@ func checkName(r run, v *report.Verdict) string {
 	return line(name)
 }
 
-// facts returns the few facts that identify the run.
+// facts returns the facts that identify the run, such as its plan and its servers.
 func facts(r run) [][2]string {
 	out := [][2]string{{"plan", line(cmp.Or(r.Plan.Path, r.Plan.Name))}}
 	for i := range r.Servers {
@@ -286,12 +287,12 @@ func facts(r run) [][2]string {
 	return out
 }
 
-// mostColumns is the largest number of levels in a table. Nobody reads a wider table; the charts
-// show all levels.
+// mostColumns is the largest number of levels in a table. Nobody reads a wider table, and the
+// charts show all levels.
 const mostColumns = 10
 
-// requirements returns a table of thresholds by level, for a page with several runs. With one run
-// the use cases show their thresholds.
+// requirements returns a table of thresholds by level, for a page with several runs. On a page with
+// one run, the use cases show their thresholds.
 func requirements(runs []run) (section, bool) {
 	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
 	if len(runs) == 1 {
@@ -336,7 +337,7 @@ func (g *grid) table() *table {
 	return t
 }
 
-// matrices returns tables that show, for a workload and each server, which thresholds hold at which
+// matrices returns a table for each server of a workload. It shows which thresholds hold at which
 // level. workload "" means all workloads.
 func matrices(r run, workload string) []*table {
 	type key struct{ server, workload string }

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Repaint reports whether a stream can show a block that is repainted. It must be a
-// terminal that supports cursor movement, and not the log of a CI system, which may
-// be a pseudo-terminal too.
+// Repaint reports whether a stream can show a block that is repainted. It must be a terminal that
+// can move the cursor. The log of a CI system cannot, even if it is a pseudo-terminal.
 func Repaint(env func(string) (string, bool), isTTY bool) bool {
 	term, _ := env("TERM")
 	ci, _ := env("CI")
@@ -25,8 +24,8 @@ func Repaint(env func(string) (string, bool), isTTY bool) bool {
 func (d *Display) paint(above string) {
 	width := d.width()
 	var b strings.Builder
-	// The terminal may have become narrower since the last paint. Then it shows each line of the
-	// old block as several lines.
+	// If the terminal became narrower since the last paint, each line of the old block fills
+	// several rows.
 	up := 0
 	for _, w := range d.painted {
 		up += max((w+width-1)/width, 1)
@@ -47,7 +46,7 @@ func (d *Display) paint(above string) {
 	}
 	d.painted = nil
 	for _, l := range lines {
-		// Some terminals wrap a line that is exactly as wide as they are.
+		// Leave one column free, because some terminals wrap a line that fills them.
 		cut := text.Cut(text.Inert(l.words), width-1)
 		d.painted = append(d.painted, text.Width(cut))
 		b.WriteString(d.color(l.color, cut) + "\n")
@@ -60,7 +59,7 @@ func (d *Display) paint(above string) {
 
 type line struct {
 	words string
-	color string // SGR parameters; "": none
+	color string // SGR parameters; "" means none
 }
 
 func (d *Display) color(sgr, s string) string {
@@ -70,7 +69,7 @@ func (d *Display) color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// block returns the lines of the display: the starting servers and the running levels.
+// block returns the lines of the display: starting servers, running levels and answers.
 func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
@@ -104,7 +103,7 @@ func (d *Display) lines(l *level, width int) []line {
 		counts += fmt.Sprintf("  %d failed", l.failed)
 		color = "33"
 	}
-	if l.probe == metric.SaturationName { // its requests are not judged, so none are counted
+	if l.probe == metric.SaturationName { // requests of a saturation are not judged or counted
 		return append(lines, line{fit([]string{fmt.Sprintf("%d in flight", l.inFlight), "elapsed " + text.Clock((d.time() - l.since).Seconds())}, width-1), "2"})
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)
@@ -122,8 +121,8 @@ func (d *Display) lines(l *level, width int) []line {
 	return append(lines, line{fit(facts, width-1), "2"})
 }
 
-// fit joins facts to a line of at most the given width. It leaves out the last facts if they do not
-// fit, but never the first fact.
+// fit joins facts in one line. It drops the last facts that do not fit the width, but never the
+// first fact.
 func fit(facts []string, width int) string {
 	out := facts[0]
 	for _, f := range facts[1:] {
@@ -135,8 +134,8 @@ func fit(facts []string, width int) string {
 	return out
 }
 
-// bar returns a bar of at most n cells followed by the percentage. With too few cells it returns
-// only the percentage. The bar is full only when everything is done.
+// bar returns a bar of at most n cells and the percentage. With fewer than 8 cells it returns only
+// the percentage. The bar is full only when everything is done.
 func bar(done, due, n int) string {
 	share := 0.0
 	if due > 0 {
@@ -150,7 +149,7 @@ func bar(done, due, n int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", n-full) + " " + percent
 }
 
-// spinner shows that the run goes on while nothing else moves.
+// spinner returns a character that turns with the time, to show that the run goes on.
 func spinner(now time.Duration) string {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return string(frames[int(now/(200*time.Millisecond))%len(frames)])

@@ -21,12 +21,12 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// screen is a terminal that supports only what the display uses.
+// screen is a terminal with only the features that the display uses.
 type screen struct {
 	t     *testing.T
 	width int
-	rows  []string // the cursor is in the last one
-	shown bool     // the cursor
+	rows  []string // the cursor is in the last row
+	shown bool     // whether the cursor is shown
 }
 
 func (s *screen) Write(b []byte) (int, error) {
@@ -48,8 +48,7 @@ func (s *screen) Write(b []byte) (int, error) {
 				if err != nil || n >= len(s.rows) {
 					s.t.Fatalf("moves up %q of %d rows", in[2:end], len(s.rows)-1)
 				}
-				// Drop the text below the cursor. This is right only if the display clears it next,
-				// which is checked here.
+				// Drop the text below the cursor. The display must clear it next.
 				if !strings.HasPrefix(in[end+1:], "\r\x1b[J") {
 					s.t.Fatalf("moves up and does not clear: %q", in)
 				}
@@ -80,7 +79,7 @@ func (s *screen) String() string { return strings.Join(s.rows, "\n") }
 
 const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[group]"
 
-// played is the forecast of the run that the function play plays.
+// played returns the forecast of the run in the function play.
 func played() Forecast {
 	return Forecast{Parts: []Part{
 		{Server: "vllm", Times: 1},
@@ -100,7 +99,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
 	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
 	at(5 * time.Second)
-	for i := range 100 { // a server whose log changes every time
+	for i := range 100 { // the server's log changes every time
 		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
 		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
 	}
@@ -192,7 +191,7 @@ func TestLiveFrames(t *testing.T) {
 			if !s.shown {
 				t.Error("the cursor is still hidden")
 			}
-			// The golden file is the same with and without colour.
+			// The output with colour must match the same golden file.
 			golden(t, fmt.Sprintf("live-%d.txt", width), out.String())
 		}
 	}
@@ -237,7 +236,7 @@ type counter struct{ n int }
 
 func (c *counter) Write(b []byte) (int, error) { c.n++; return len(b), nil }
 
-// If the terminal becomes narrower, it wraps the lines of the old block. The display still removes
+// A terminal that becomes narrower wraps the lines of the old block. The display must still remove
 // the whole block.
 func TestNarrowerTerminal(t *testing.T) {
 	var now time.Duration
@@ -245,7 +244,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	d := New(s, Options{TTY: true, Width: func() int { return s.width }, Now: func() time.Duration { return now }})
 	d.LevelStarted(&metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, 10, 0)
 	d.Tick()
-	// Wrap what is on the screen as terminals do.
+	// Narrow the screen, and wrap its rows as a terminal does.
 	old := s.rows
 	s.width, s.rows = 40, []string{""}
 	for _, row := range old[:len(old)-1] {
@@ -313,20 +312,20 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// The displayed statistics cover a bounded number of requests.
+// The display computes its statistics from a bounded number of requests.
 func TestRing(t *testing.T) {
 	var r ring
 	for i := range 3 * window {
 		r.add(float64(i))
 	}
-	// The values were 0 to 2999, so the last 1000 values are 2000 to 2999.
+	// 3,000 values were added, from 0 to 2999. The ring keeps the last 1,000, from 2000 to 2999.
 	if d := r.distribution(); d.N() != window || d.Values[0] != 2000 || d.Values[window-1] != 2999 {
 		t.Errorf("%d values from %v to %v, want 1000 from 2000 to 2999", d.N(), d.Values[0], d.Values[window-1])
 	}
 }
 
-// The run sends events and a ticker calls Tick, at the same time. Closing the terminal or ending
-// the run twice causes no error.
+// The run sends events while a ticker calls Tick. Closing the terminal, or ending the run twice,
+// causes no error.
 func TestConcurrentAndBroken(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		d := New(broken{}, Options{TTY: live, Now: func() time.Duration { return time.Second }})
@@ -383,8 +382,7 @@ func TestRepaint(t *testing.T) {
 	}
 }
 
-// The numbers "1 of 2" and "2 of 2" count only the levels of the plan. They do not count the probes
-// of a capacity search.
+// "1 of 2" counts only the levels of the plan, and no probes of a capacity search.
 func TestProbesAreNotCounted(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Forecast: levels(2), Now: func() time.Duration { return 0 }})
@@ -392,7 +390,7 @@ func TestProbesAreNotCounted(t *testing.T) {
 		{Server: "s", Workload: "w", Name: "1"},
 		{Server: "s", Workload: "w", Name: "probe 8", Probe: &metric.Probe{Purpose: "ladder"}},
 		{Server: "s", Workload: "w", Name: "2"},
-		{Server: "s", Workload: "w", Name: "2"}, // extended
+		{Server: "s", Workload: "w", Name: "2"}, // the extended level
 	} {
 		d.LevelStarted(l, 1, 0)
 		d.LevelDone(l)
@@ -437,7 +435,7 @@ func TestSimulated(t *testing.T) {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
 		d.RequestStarted(l, metric.Measured)
 		if i == 1 {
-			wall += 20 * time.Second // with this, the first two requests take 40 s of real time
+			wall += 20 * time.Second // two requests take 40 s of real time: from 20 s to 60 s
 		}
 		sent := time.Duration(i+1) * time.Hour
 		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
@@ -449,7 +447,7 @@ func TestSimulated(t *testing.T) {
 		"w at 8 on s (1 of 1): 3 requests, about 1h00m\n",
 		" 2h00m  w at 8 on s: 2 of 3, 0 in flight, TTFT p50 1 s p95 1 s, ETA 20s\n", // 40 s for two
 		" 3h00m  w at 8 on s: 3 requests in 3h00m, TTFT p50 1 s p95 1 s\n",
-		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10800 s of virtual time in 80 s
+		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10,800 s in 80 s
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing says %q:\n%s", want, out.String())
@@ -457,7 +455,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// Two levels run at the same time. The display counts the requests of each level separately.
+// Two levels run at the same time. The display counts their requests separately.
 func TestTwoLevels(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Forecast: levels(2)})
@@ -481,8 +479,8 @@ func TestTwoLevels(t *testing.T) {
 	}
 }
 
-// Answers that are not measured requests have a line of their own in the display. When all of them
-// have been given or scored, one line about them stays.
+// Scored or judged answers have a line of their own in the display. One line about them stays when
+// all are done.
 func TestAnswers(t *testing.T) {
 	for _, tty := range []bool{false, true} {
 		var out strings.Builder

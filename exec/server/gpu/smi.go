@@ -15,8 +15,8 @@ import (
 // is an osexec.ErrNotFound.
 type Ask func(program string, args ...string) (string, error)
 
-// Look lists the GPUs that the job may use. It asks nvidia-smi, or amd-smi if nvidia-smi is not
-// installed.
+// Look lists the GPUs that this process may use. It asks nvidia-smi, or amd-smi if there is no
+// nvidia-smi.
 func Look(ask Ask, getenv func(string) string) Inventory {
 	inv, err := askNVIDIA(ask)
 	if errors.Is(err, osexec.ErrNotFound) {
@@ -60,7 +60,7 @@ func askNVIDIA(ask Ask) (Inventory, error) {
 	if err != nil {
 		return Inventory{}, err
 	}
-	// Older versions have no --version, but a header with the version.
+	// Older versions have no --version, but print the version in a header.
 	for _, args := range [][]string{{"--version"}, nil} {
 		if out, err := ask("nvidia-smi", args...); err == nil {
 			if inv.CUDA = cudaVersion(out); inv.CUDA != "" {
@@ -84,7 +84,7 @@ func parseSMI(out string) (Inventory, error) {
 	for _, row := range rows {
 		if len(row) != strings.Count(smiFields, ",")+1 {
 			// A row with a different number of fields is a message, such as "No devices were
-			// found". Report it as an error.
+			// found".
 			return Inventory{}, fmt.Errorf("nvidia-smi: %s", strings.Join(row, ", "))
 		}
 		for i := range row {
@@ -100,7 +100,7 @@ func parseSMI(out string) (Inventory, error) {
 	return inv, nil
 }
 
-// mode returns a mode; "" if the field reads "[N/A]".
+// mode returns the value of a mode; "" if the GPU does not report it, as in "[N/A]".
 func mode(s string) string {
 	if strings.HasPrefix(s, "[") || s == "N/A" {
 		return ""
@@ -182,7 +182,8 @@ func parseAMD(out string) (Inventory, error) {
 				Unit  string      `json:"unit"`
 			} `json:"size"`
 		}
-		// Ignore errors: versions of amd-smi differ, and a value that cannot be read stays unknown.
+		// Ignore errors, because versions of amd-smi differ. A value that cannot be read stays
+		// unknown.
 		_ = json.Unmarshal(raw["asic"], &asic)
 		_ = json.Unmarshal(raw["driver"], &driver)
 		_ = json.Unmarshal(raw["vram"], &vram)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A note either names a server or is removed, whatever its file contains. It never blocks another
+// Whatever its file contains, a note either names a server or is removed. It never blocks another
 // run.
 func FuzzNote(f *testing.F) {
 	f.Add([]byte(`{"run":"r","plan":"p","server":"s","pid":1,"group":4711,"group_start":"boot/1","gpus":["0"],"port":8000}` + "\n"))

@@ -10,11 +10,12 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Proof reports whether a free lock proves that the process of a note has ended.
+// Proof reports whether a free lock proves that the process that wrote a note has ended.
 const Proof = true
 
-// lockFile locks a file until it is closed or the process ends; it never waits. Child
-// processes do not inherit the lock, because Go opens every file close-on-exec.
+// lockFile locks a file until it is closed or the process ends. It returns errLocked at once if
+// another process holds the lock. Child processes do not inherit the lock, because Go opens every
+// file close-on-exec.
 func lockFile(f *disk.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
