@@ -63,13 +63,13 @@ func (x grown) slowed(t *plan.Threshold) bool {
 // unclear returns notes on why a threshold on the backlog's growth is undecided.
 func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
 	if x.over {
-		return []string{"the rate is above the largest rate that the server can sustain, but by chance fewer requests arrived"}
+		return []string{"the rate is above the largest rate that the server can sustain, but by chance too few requests arrived to show it"}
 	}
-	notes := []string{fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0)))}
+	notes := []string{fmt.Sprintf("these requests certify only that the backlog grows by less than %s", metric.Format(metric.Ratio, max(x.high, 0)))}
 	if x.slowed(t) {
-		notes = append(notes, "the rate is below the largest rate, but the backlog grew by more than chance explains, and the server answered a smaller share of its largest rate than the share of its slots that was taken at the end")
+		notes = append(notes, "the rate is below the largest rate that the server can sustain, but the backlog grew by more than chance explains: the server answered fewer requests per second than the saturated server with as many in flight")
 	} else if x.fills {
-		notes = append(notes, fmt.Sprintf("%d requests in the backlog at the end need not be a queue: the server, when saturated, answered %.0f at once", g.End, l.SaturationAt))
+		notes = append(notes, fmt.Sprintf("the %d requests in flight at the end need not be a queue, because the saturated server answered %.0f at once", g.End, l.SaturationAt))
 	}
 	return notes
 }

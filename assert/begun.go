@@ -29,16 +29,16 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 			continue
 		}
 		if !r.Complete && len(measured) < due {
-			return nil, fmt.Sprintf("%d of %d requests of round %d have ended", len(measured), due, r.Index+1)
+			return nil, fmt.Sprintf("only %d of the %d requests of round %d have ended", len(measured), due, r.Index+1)
 		}
 		kept := measured[:min(due, len(measured))]
 		if k := len(kept); k > 0 && kept[k-1].Order >= due {
-			return nil, fmt.Sprintf("a request of round %d that started among the first %d has not ended", r.Index+1, due)
+			return nil, fmt.Sprintf("one of the requests of round %d that started among the first %d has not ended", r.Index+1, due)
 		}
 		out.Rounds = append(out.Rounds, shortened(r, all, kept, due))
 	}
 	if n > 0 {
-		return nil, fmt.Sprintf("it holds %d of %s", asked-n, verdict.Count(asked, "requests"))
+		return nil, fmt.Sprintf("the record holds only %d of %s", asked-n, verdict.Count(asked, "requests"))
 	}
 	return &out, ""
 }

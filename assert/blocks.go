@@ -117,7 +117,7 @@ func (e evidence) worth(effective float64) float64 {
 // same in words, with the time that the requests take.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
-		return "needs a warm server; more requests would not help", -1
+		return "needs a longer warmup, because the server was not warm; more requests would not help", -1
 	}
 	total = max(total, float64(e.n+1))
 	if !e.sound {
@@ -125,7 +125,7 @@ func (e evidence) more(total float64) (words string, requests int) {
 	}
 	extra := math.Ceil(total) - float64(e.n)
 	if !(extra < 1e9) {
-		return "no number of requests settles a value this close to its limit", -1
+		return "the value is so close to its limit that no number of requests would decide the verdict", -1
 	}
 	// Round up to two digits, because the number is an estimate.
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {

@@ -25,7 +25,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		v.Outcome, v.Message = Skipped, "left out: not selected"
 		j.partial = true
 	case c == nil && j.partial && !j.ran(server):
-		v.Outcome, v.Message = Skipped, "left out: none of its server's cases was selected"
+		v.Outcome, v.Message = Skipped, "left out: no case of this server was selected"
 	case lost != "":
 		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+verdict.OneLine(lost)
 	case c == nil:
@@ -144,7 +144,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		p := &c.Probes[i]
 		v, verdicts, l := j.visit(w, &c, *p)
 		if l == nil {
-			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (%s)", i+1, verdict.OneLine(p.Level))
+			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (level %s)", i+1, verdict.OneLine(p.Level))
 			return out
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
@@ -190,9 +190,9 @@ func (l *limit) within(crossing float64) bool {
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
-		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at %s cannot be judged: %s", l.Named(n), verdict.OneLine(v.Invalid)))
+		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at load %s cannot be judged: %s", l.Named(n), verdict.OneLine(v.Invalid)))
 	} else {
-		l.why = "its probes were chosen by the verdicts of the run, which have changed"
+		l.why = "the search chose its probes by verdicts of the run that have changed since"
 	}
 }
 
@@ -322,12 +322,12 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
 	switch {
 	case c.Kind == metric.CapacityUnknown:
-		c.Reason = "no probe certainly passed or failed"
+		c.Reason = "no probe passed or failed with certainty"
 	case c.Kind == metric.CapacityServerCap:
 	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
 		c.Reason = "the search goes up to " + c.Named(c.UpTo)
 	default:
-		c.Reason = cmp.Or(l.why, "not every probe could be confirmed")
+		c.Reason = cmp.Or(l.why, "not every probe could be confirmed on fresh requests")
 	}
 	if c.Over != metric.OpenLoop || !l.within(c.Crossing) {
 		c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
@@ -347,7 +347,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
 	}
-	c.Notes = append(c.Notes, "judged again from the samples, this capacity differs from the one that the run found ("+before+")")
+	c.Notes = append(c.Notes, "this capacity was judged again from the samples; the run itself had found another one ("+before+")")
 }
 
 // kindOf returns how precisely the limit of a capacity search is known. The limit is exact if the
@@ -378,7 +378,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 	c := l.Capacity
 	v.Capacity, v.N, v.Message = c, l.n, verdict.OneLine(c.Line)
-	v.Value = metric.None("no level was seen to pass")
+	v.Value = metric.None("the capacity search found no level that passes")
 	if c.Pass > 0 {
 		v.Value, v.Low = metric.Some(c.Load(c.Pass)), metric.Some(c.Load(c.Pass))
 	}
@@ -400,7 +400,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
-		v.Needs = "needs a larger budget or more requests to decide " + w.Capacity.Amount(r)
+		v.Needs = "needs a larger budget, or more requests, to decide whether the capacity is at least " + w.Capacity.Amount(r)
 	}
 	if r > 0 {
 		v.Message = fmt.Sprintf("%s; the plan requires %s", v.Message, w.Capacity.Amount(r))
@@ -420,13 +420,13 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, "ended: "+verdict.OneLine(c.Reason))
 	}
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
-		notes = append(notes, c.Named(c.Pass)+" was not confirmed on fresh requests")
+		notes = append(notes, "the capacity "+c.Named(c.Pass)+" was not confirmed on fresh requests")
 	}
 	if w.Policy.Decide == plan.Estimate {
-		notes = append(notes, `point estimates (decide = "estimate"): not certified at any confidence`)
+		notes = append(notes, `point estimates (decide = "estimate"): the capacity is not certified`)
 	}
 	for _, t := range observed {
-		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes, but certifies nothing about other requests", label(t)))
+		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes; it certifies nothing about other requests", label(t)))
 	}
 	return notes
 }
@@ -435,7 +435,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""
-	message := "because no level was seen to pass"
+	message := "because the capacity search found no level that passes"
 	if l.Capacity == nil || l.problem != "" {
 		message = "because there is no capacity: " + of.Message
 	}

@@ -237,7 +237,7 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{
 		2:   {note},
-		2.5: {"when it ran: " + note, "judged again from the samples, this capacity differs from the one that the run found (exact, pass 39, fail 40)"},
+		2.5: {"when it ran: " + note, "this capacity was judged again from the samples; the run itself had found another one (exact, pass 39, fail 40)"},
 	} {
 		p, run := searched(0, exactly39...)
 		run.Capacities[0].Notes = []string{note}
@@ -261,10 +261,10 @@ func TestReasonOfAnotherLimit(t *testing.T) {
 					l.Rounds[0].Samples[0].Usage = nil
 				}
 			}
-		}, "the probe at 39 cannot be judged: 1 of 780 answers came without usage"},
+		}, "the probe at load 39 cannot be judged: 1 of 780 answers came without usage"},
 		"other thresholds": {func(p *plan.Plan, _ *metric.Run) {
 			p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7
-		}, "its probes were chosen by the verdicts of the run, which have changed"},
+		}, "the search chose its probes by verdicts of the run that have changed since"},
 	} {
 		p, run := searched(0, exactly39...)
 		c.change(p, run)

@@ -23,7 +23,7 @@ type Finding struct {
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
-	Extended    string // "extended to 1200 at 3 looks"; "" if inconclusive levels are not extended
+	Extended    string // such as "extended to at most 1200 requests, with 3 looks"; "" if an inconclusive level is not extended
 	Needed      string // "59 effective requests"
 	Remark      string // one more line on the finding; "" if there is nothing to add
 	// Impossible means that the planned requests cannot pass, whatever their outcome.
@@ -125,9 +125,9 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Planned = fmt.Sprintf("%s, %s", plan.PlainDuration(f.duration), verdict.Count(f.planned, "rounds"))
 	}
 	if last := looks[len(looks)-1]; last.Extends {
-		f.Extended = fmt.Sprintf("extended to %d at %d looks", last.Requests, last.Planned)
+		f.Extended = fmt.Sprintf("extended to at most %d requests, with %d looks", last.Requests, last.Planned)
 		if f.duration > 0 {
-			f.Extended = fmt.Sprintf("extended to %s at %d looks", plan.PlainDuration(f.duration*time.Duration(last.Requests/level.Requests)), last.Planned)
+			f.Extended = fmt.Sprintf("extended to at most %s, with %d looks", plan.PlainDuration(f.duration*time.Duration(last.Requests/level.Requests)), last.Planned)
 		}
 		f.Planned += ", " + f.Extended
 		f.planned = (f.planned*last.Requests + level.Requests - 1) / level.Requests
@@ -142,13 +142,13 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 // Without a mix it returns the given number.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix writes the number of requests that the whole mix needs, as ", 1180 of its mix". Its part
+// inMix writes the number of requests that the whole mix needs, as " (1180 requests of its mix)". Its part
 // then has the given number of requests. It returns "" without a mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d of its mix", f.ofMix(requests))
+	return fmt.Sprintf(" (%d requests of its mix)", f.ofMix(requests))
 }
 
 // never marks a finding as impossible, because the planned requests cannot pass.
@@ -175,7 +175,7 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 		units, f.Needed = f.planned, "2 rounds"
 	}
 	if t.Metric.Name == "cost_per_hour" {
-		f.Needed, units = "1 round, or 2 if electricity has a price", max(units, 2)
+		f.Needed, units = "1 round, or 2 rounds if electricity has a price", max(units, 2)
 	}
 	switch {
 	case units >= 2:
@@ -196,18 +196,18 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		return
 	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
-	noun, why, advice := "rounds", "since requests of one round may fail together", moreRounds(f.kind, need)
+	noun, why, advice := "rounds", "because requests of one round may fail together", moreRounds(f.kind, need)
 	switch {
 	case f.kind == metric.Burst:
 		noun = "bursts"
 	case clusters == plan.ClustersNone:
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
-		noun, why, advice = "waves", "since requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d for each that is in flight on average", need), "a longer stretch of the trace")
-		f.Remark = fmt.Sprintf("a wave is all requests in flight; %d requests make enough waves with up to %d in flight", f.n, have/need)
+		noun, why, advice = "waves", "because requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d times the mean number of requests in flight", need), "a longer stretch of the trace")
+		f.Remark = fmt.Sprintf("a wave is all requests in flight at one time; %d requests make enough waves if at most %d are in flight", f.n, have/need)
 	case clusters != plan.ClustersRound:
-		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
-		advice = fmt.Sprintf("requests = %d (%d for each in flight)", f.ofMix(need*f.level.AtOnce()), need)
+		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "because requests that are in flight together may fail together"
+		advice = fmt.Sprintf("requests = %d (%d for each request in flight)", f.ofMix(need*f.level.AtOnce()), need)
 	}
 	f.Needed, f.units = verdict.Count(need, noun), strings.Fields(noun)[0]
 	if f.duration > 0 && clusters != plan.ClustersRound {
@@ -218,8 +218,8 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		if why != "" {
 			why = ", " + why
 		}
-		f.never(fmt.Sprintf("needs %s at %s confidence%s; the plan has %d", f.Needed, f.confidence, why, have),
-			fmt.Sprintf("use %s, or write %s to judge only the requests of this run", advice, thisRunOf(t)))
+		f.never(fmt.Sprintf("needs %s at %s confidence%s; the plan has only %d", f.Needed, f.confidence, why, have),
+			fmt.Sprintf("either use %s, or write %s to judge only the requests of this run", advice, thisRunOf(t)))
 	}
 }
 
@@ -239,9 +239,9 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.duration > 0:
 		f.Remark = "as many as arrive in " + plan.PlainDuration(f.duration)
 	case f.n < need:
-		f.never(fmt.Sprintf("needs %s%s at %s confidence; the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
+		f.never(fmt.Sprintf("needs %s%s at %s confidence; the plan has only %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
-		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one. The plan has %s",
+		f.never(fmt.Sprintf("needs %s that count as independent, at %s confidence. With fewer than %s, each wave of %d requests counts as one request, and the plan has only %s",
 			verdict.Count(need, "requests"), f.confidence, blocks, f.level.AtOnce(), verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
 	}
 }
@@ -273,7 +273,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	f := at(n, false)
 	if f.Impossible && f.needed > 0 {
 		if deep := at(n, true); !deep.Impossible {
-			deep.Remark = fmt.Sprintf("this level has enough %s to pass only if it is measured with max_requests", deep.units)
+			deep.Remark = fmt.Sprintf("this level has enough %s to pass only if the search measures it with max_requests", deep.units)
 			return deep
 		}
 		requests := w.OfWhole(f.needed * w.Portion(c.Level(n)).AtOnce())
@@ -284,7 +284,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		if f.units == "rounds" {
 			more = seeds(f.needed) + " and " + more
 		}
-		f.Advice = fmt.Sprintf("use %s, or write %s to judge only the requests of each probe", more, thisRunOf(t))
+		f.Advice = fmt.Sprintf("either use %s, or write %s to judge only the requests of each probe", more, thisRunOf(t))
 	}
 	if f.Impossible || f.Remark != "" {
 		return f
@@ -297,9 +297,9 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
 	if n := from(false); n <= c.UpTo {
-		f.Remark = fmt.Sprintf("from %d on no level has enough %s to pass", n, f.units)
+		f.Remark = fmt.Sprintf("levels of %d and above have too few %s to pass", n, f.units)
 		if n < from(true) {
-			f.Remark = fmt.Sprintf("from %d on a level has enough %s to pass only if it is measured with up to max_requests", n, f.units)
+			f.Remark = fmt.Sprintf("levels of %d and above have enough %s to pass only if the search measures them with up to max_requests", n, f.units)
 		}
 	}
 	return f
@@ -343,7 +343,7 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
 	}
-	return fmt.Sprintf("%s (if requests is set, %d for each in flight)", seeds(rounds), rounds)
+	return fmt.Sprintf("%s (if the plan sets requests, at least %d for each request in flight)", seeds(rounds), rounds)
 }
 
 // seeds writes n seeds in the plan's language. The language's function range returns at most 1024
@@ -445,7 +445,7 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	}
 	advice := f.Advice
 	if f.Needed != "∞" {
-		advice += `, or lower confidence, or set decide = "estimate" in gate`
+		advice += `. You may also lower confidence, or set decide = "estimate" in gate`
 	}
 	d := &hcl.Diagnostic{
 		Severity: hcl.DiagError, Summary: "Threshold can never be certified", Subject: f.Threshold.Range.Ptr(),
@@ -488,9 +488,9 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 		return int(math.Ceil(float64(need) / spaced(worth, share)))
 	}
 	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*share)))
-	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate that the server can sustain, and %d at 85%%", takes(0.7), takes(0.85))
+	words := fmt.Sprintf("that is %d requests at 70%% of the largest rate that the server can sustain, and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)
 	}
-	return words + fmt.Sprintf("; %d requests are enough up to %s of that rate", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
+	return words + fmt.Sprintf("; %d requests are enough up to %s of the largest rate", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
 }

@@ -111,7 +111,7 @@ workload "published" {
 	if len(diags) != 1 || diags[0].Severity != hcl.DiagWarning || diags[0].Subject.Start.Line != 22 {
 		t.Fatalf("diagnostics: %v", diags)
 	}
-	if want := `ttft p99 at 1 can never pass: needs 299 requests at 95% confidence; the plan has 60. Raise requests, or lower confidence, or set decide = "estimate" in gate.`; diags[0].Detail != want {
+	if want := `ttft p99 at 1 can never pass: needs 299 requests at 95% confidence; the plan has only 60. Raise requests. You may also lower confidence, or set decide = "estimate" in gate.`; diags[0].Detail != want {
 		t.Errorf("detail:\n got %s\nwant %s", diags[0].Detail, want)
 	}
 	if Certify(nil) != nil {
@@ -126,7 +126,7 @@ func TestCertifyDiagnosticsOfATrace(t *testing.T) {
 	p.Workloads[0].Loads = []*plan.Load{{Kind: metric.OpenLoop, Levels: []plan.Level{{Name: "trace", Rate: 1, Requests: 40, Rounds: 10, Speedup: 1}}}}
 	p.Workloads[0].SLAs[0].At = []string{"trace"}
 	diags := CertifyDiagnostics(p)
-	for i, want := range []string{"the plan has 40. Replay a longer stretch of the trace", "Use a longer stretch of the trace"} {
+	for i, want := range []string{"the plan has only 40. Replay a longer stretch of the trace", "Either use a longer stretch of the trace"} {
 		if len(diags) != 2 || !strings.Contains(diags[i].Detail, want) {
 			t.Errorf("%q is not in %v", want, diags)
 		}
@@ -142,7 +142,7 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	for i, want := range []string{
-		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence; the plan has 20. Likewise at burst 100. Raise requests`,
+		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence; the plan has only 20. Likewise at burst 100. Raise requests`,
 		`success rate at 4, burst 100, 8 can never pass: a sample cannot prove that every request succeeds. Write "observed >= 100%" or "every" to judge only the requests of the run`,
 	} {
 		if !strings.HasPrefix(diags[i].Detail, want) {
@@ -201,14 +201,14 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		// The three looks share the allowed error. After looks at 20 and 40 requests, the last look
 		// may use 0.0252 of it. So it needs 72 requests: 0.95^72 = 0.0249. If the last look is at
 		// 70 requests, it needs 71.
-		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
-		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
+		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to at most 80 requests, with 3 looks", "72 effective requests"},
+		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to at most 70 requests, with 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
 		// Without max_requests a level gets at most four times its planned requests. 90 planned
 		// requests become at most 360. A p99 needs 364 requests at the last of three looks:
 		// 0.99^364 = 0.0258.
-		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
-		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
+		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to at most 360 requests, with 3 looks", "364 effective requests"},
+		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to at most 364 requests, with 3 looks", "364 effective requests"},
 	} {
 		p, _ := gate(shape{n: 1, rounds: 1, perRound: c.requests}.level(), threshold("ttft", c.text))
 		w := p.Workloads[0]
@@ -236,18 +236,18 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		// 800 and 900 requests, each look has half of the error. They need 183 rounds: 0.98^183 =
 		// 0.0248. 900 requests have only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
-		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
+		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to at most 900 requests, with 2 looks", "the plan has only 113", plan.ClustersRound},
 		// A round has 20 requests: 200 requests have 10 rounds, 800 have 40, and 3,200 have 160.
 		// Looks at 1,600 and 3,200 requests need 183 rounds, which are 3,660 requests. So 3,640 are
 		// too few.
-		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
-		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
-		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "this level has enough rounds to pass only if it is measured with max_requests", plan.ClustersRound},
-		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "this level has enough", plan.ClustersRound},
+		{"by default", "", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
+		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
+		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to at most 3660 requests, with 2 looks", "this level has enough rounds to pass only if the search measures it with max_requests", plan.ClustersRound},
+		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to at most 20000 requests, with 4 looks", "this level has enough", plan.ClustersRound},
 		// A wave has 8 requests. So 200 requests are 25 waves, 800 are 100 and 3,200 are 400.
-		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "this level has enough waves to pass only if it is measured with max_requests", ""},
+		{"waves", "", "", false, "183 waves of 8", "extended to at most 3200 requests, with 2 looks", "this level has enough waves to pass only if the search measures it with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
-		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
+		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to at most 800 requests, with 3 looks", "the plan has only 100", ""},
 	} {
 		p := load(t, `
 server "sim" {
@@ -311,7 +311,7 @@ func TestCertifyByTime(t *testing.T) {
 	level.Duration = 5 * time.Minute
 	for on, planned := range map[plan.OnInconclusive]string{
 		plan.Stop:   "5m, 10 rounds",
-		plan.Extend: "5m, 10 rounds, extended to 20m at 3 looks",
+		plan.Extend: "5m, 10 rounds, extended to at most 20m, with 3 looks",
 	} {
 		p.Workloads[0].Policy.OnInconclusive = on
 		f := Certify(p)[0]
@@ -329,8 +329,8 @@ func TestCertifyOfARate(t *testing.T) {
 		requests, clusters, needed, remark string
 		impossible                         bool
 	}{
-		{"1000", "wave", "59 waves", "a wave is all requests in flight; 1000 requests make enough waves with up to 16 in flight", false},
-		{"50", "wave", "59 waves", "needs 59 waves at 95% confidence, since requests that are in flight together may fail together; the plan has 50", true},
+		{"1000", "wave", "59 waves", "a wave is all requests in flight at one time; 1000 requests make enough waves if at most 16 are in flight", false},
+		{"50", "wave", "59 waves", "needs 59 waves at 95% confidence, because requests that are in flight together may fail together; the plan has only 50", true},
 		{"1000", "none", "59 requests", "", false},
 	} {
 		p := load(t, `

@@ -168,7 +168,7 @@ func TestCompare(t *testing.T) {
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
 		// The control has no value of prefill_speed. The change is required, so this is an error.
-		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
+		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no value of prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := row.make()
@@ -197,7 +197,7 @@ func TestCompareFailsClosed(t *testing.T) {
 		break_ func(*plan.Plan, *metric.Run)
 		says   string
 	}{
-		{"no comparison", func(_ *plan.Plan, r *metric.Run) { r.Comparisons = nil }, "the run holds no such comparison"},
+		{"no comparison", func(_ *plan.Plan, r *metric.Run) { r.Comparisons = nil }, "the run did not make this comparison"},
 		{"it was not made", func(_ *plan.Plan, r *metric.Run) { r.Comparisons[0].Skipped = "the budget was spent" }, "not compared: the budget was spent"},
 		{"no control", func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[1:] }, "the measurement of the control is not valid"},
 		{"no server", func(_ *plan.Plan, r *metric.Run) { r.Servers = r.Servers[1:] }, "there is no record of the control"},
@@ -205,13 +205,13 @@ func TestCompareFailsClosed(t *testing.T) {
 			r.Levels[0].Rounds = r.Levels[0].Rounds[:7]
 		}, "the measurement of the control is not valid"},
 		{"no legs", func(_ *plan.Plan, r *metric.Run) { r.Levels[0].Rounds[3].Leg = nil }, "did not take turns"},
-		{"other seeds", func(_ *plan.Plan, r *metric.Run) { r.Levels[0].Rounds[3].Seed = 99 }, "the record pairs round 4 (seed 99) with round 4 (seed 3)"},
+		{"other seeds", func(_ *plan.Plan, r *metric.Run) { r.Levels[0].Rounds[3].Seed = 99 }, "the record pairs the control's round 4 (seed 99) with the candidate's round 4 (seed 3)"},
 		{"another load", func(_ *plan.Plan, r *metric.Run) {
 			r.Levels[0].Asked, r.Levels[1].Asked = &metric.Asked{Input: 1}, &metric.Asked{Input: 2}
 		}, "of another workload"},
 		{"a look without its rounds", func(_ *plan.Plan, r *metric.Run) {
 			r.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 16, Planned: 2}}
-		}, "the record holds 8 of 16 rounds"},
+		}, "the record holds only 8 of 16 rounds"},
 		{"no stored control", func(p *plan.Plan, _ *metric.Run) {
 			p.Compares[0].Control = plan.Control{Baseline: "perf/old"}
 		}, "the recorded run of the control could not be read"},
@@ -288,7 +288,7 @@ func TestCompareDisturbed(t *testing.T) {
 	}{
 		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on a"},
 		// Without round 8 the candidate is 10 % slower.
-		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on a; this, and not the server, may have decided the verdict"},
+		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on a. This, and not the server, may have decided the verdict"},
 		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
 		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
@@ -305,13 +305,13 @@ func TestCompareDisturbed(t *testing.T) {
 		{"one leg of a pair alone", duel{}, func(r *metric.Run) {
 			again(r)
 			r.Levels[1].Voided, r.Levels[1].Rounds[7].Index = nil, 7
-		}, Error, "the record pairs round 9 (seed 7) with round 8 (seed 7)"},
+		}, Error, "the record pairs the control's round 9 (seed 7) with the candidate's round 8 (seed 7)"},
 		{"too many of them", duel{}, func(r *metric.Run) {
 			again(r)
 			for _, l := range r.Levels {
 				l.Voided = append(l.Voided, l.Voided[0], l.Voided[0])
 			}
-		}, Error, "3 of 11 rounds were left out; at most 2 may be"},
+		}, Error, "3 of 11 rounds were left out, but at most 2 may be left out"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.duel.rounds, row.duel.perRound = 8, 40
@@ -377,7 +377,7 @@ func TestCompareStored(t *testing.T) {
 		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
 	}
 	run.ID = "old"
-	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds the same run") {
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds the candidate's own run") {
 		t.Errorf("against itself: %v: %q", v.Outcome, names(v))
 	}
 	run.ID = "new"
@@ -406,17 +406,17 @@ func TestCompareStoredFailures(t *testing.T) {
 	}{
 		// A failed request makes a percentile worse. So the candidate is worse in all 8 pairs,
 		// which happens by chance with probability 1/256.
-		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
-		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
+		{"the candidate fails in every round", nil, every(10), Fail, "the statistic falls on a failed request", ""},
+		{"the control fails in every round", every(10), nil, Pass, "the statistic falls on a failed request", ""},
 		// In all other pairs the candidate takes 0.99 to 1.01 times as long as the control. The
 		// limit is 1.1.
-		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
+		{"the control failed in one", in(1, every(10)), nil, Pass, "the statistic falls on a failed request", ""},
 		// The candidate is within its limit in 5 of 8 pairs. That many happen by chance with
 		// probability 37 %.
-		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
+		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "the statistic falls on a failed request", "needs rounds in which fewer requests fail"},
 		// A failed request decides the percentile on both sides, so it is unknown which side is
 		// worse.
-		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
+		{"both fail", every(10), every(10), Inconclusive, "the statistic falls on a failed request", "needs a new recording of the control"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), controlFails: row.control, candidateFails: row.candidate,
@@ -443,7 +443,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		want                     Outcome
 		says                     string
 	}{
-		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control does not hold at any load (<1); the candidate is certified to hold 3, fails at 4"},
+		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control passed at no load that was tried (<1); the candidate is certified to hold 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
 		// The control's capacity is below 4, so it may be 3. The candidate must then hold ⌈3 · 1.1⌉
 		// = 4. It fails at 4, but the control may also hold less than 3.
@@ -456,7 +456,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to hold 9, fails at 12"},
 		// If the control's capacity is 0, the candidate cannot lose capacity. So the claim is an
 		// error.
-		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control does not hold at any load"},
+		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control passed at no load"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.Change{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
@@ -534,7 +534,7 @@ func TestCompareCorrects(t *testing.T) {
 		p, run := d.make()
 		v := Judge(p, run, Options{})
 		x := verdictOf(t, v, "compare.ab.tolerate.ttft.mean at 4")
-		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "in 2 facts") != (c.want == Inconclusive) {
+		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "as 2 independent facts") != (c.want == Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
 		// The verdict on the whole comparison must agree with the verdicts on its changes.
@@ -599,7 +599,7 @@ func TestCompareOutliers(t *testing.T) {
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "3 stands out: the first request on the candidate had a ttft of 30 s") {
 		t.Errorf("%q", notes)
 	}
-	if c.Changes[0].Outcome == Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the first measured request took more than 3 times") {
+	if c.Changes[0].Outcome == Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the ttft of the first measured request was more than 3 times") {
 		t.Errorf("%v: it was dropped\n%q", c.Changes[0].Outcome, c.Notes)
 	}
 }
@@ -609,7 +609,7 @@ func TestCompareCold(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
 		candidateIs: metric.ServerRun{Starts: []metric.Start{{Cold: 2 * time.Second}}}}.make()
-	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; no value includes this request"
+	want := "cold: the first request after a start got its first token after 120 ms (median of 3 starts) on the control and 2 s (median of 1 start) on the candidate; no metric includes this request"
 	if c := Judge(p, run, Options{}).Comparisons[0]; !slices.Contains(c.Notes, want) {
 		t.Errorf("%q", c.Notes)
 	}
@@ -649,9 +649,9 @@ func TestCompareTold(t *testing.T) {
 		// The candidate's mean of (0.4 + 0.8)/2 s is twice the control's mean of (0.2 + 0.4)/2 s.
 		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
 		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only its mean can be compared"},
-		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no queue_wait mean"},
-		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, Error, "the control has no queue_wait mean"},
-		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, Error, "the control has no queue_wait mean"},
+		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no value of queue_wait mean"},
+		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, Error, "the control has no value of queue_wait mean"},
+		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, Error, "the control has no value of queue_wait mean"},
 		{"none on either side", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 0) }, Pass, "0 → 0"},
 		{"some on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 3) }, Fail, ""},
 		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
@@ -765,7 +765,7 @@ func TestCardsThatDoNotCancel(t *testing.T) {
 				l.Rounds = l.Rounds[:9]
 			}
 			run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 9, Planned: 1}}
-		}, "the last one has no partner on swapped GPUs"},
+		}, "the last round has no partner on swapped GPUs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := beside(10, 1.1, 1)

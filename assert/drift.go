@@ -33,7 +33,7 @@ func (e evidence) drift() []string {
 			verb = "falls"
 		}
 		if math.Abs(change) >= leastDrift && p < driftError {
-			notes = append(notes, fmt.Sprintf("drift: the end-to-end time %s by %s %s (p = %.2g): not a steady state", verb, metric.Format(metric.Ratio, math.Abs(change)), from, p))
+			notes = append(notes, fmt.Sprintf("drift: the end-to-end time %s by %s %s (p = %.2g), so this is not a steady state", verb, metric.Format(metric.Ratio, math.Abs(change)), from, p))
 		}
 	}
 	at, logs := e.latencies()
@@ -112,7 +112,7 @@ func (e evidence) warming() string {
 	for _, b := range e.blocks[:at] {
 		n += len(b.samples)
 	}
-	return fmt.Sprintf("warm-up: the first %s took %.1f times as long as the rest: the server was not warm; set warmup = %d",
+	return fmt.Sprintf("warm-up: the first %s took %.1f times as long as the rest, because the server was not warm; set warmup = %d",
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 

@@ -22,7 +22,7 @@ func (j *judge) asserts() {
 	result, err := j.result()
 	for _, a := range j.promised.Asserts {
 		v := Verdict{Kind: KindAssert, Name: a.Name, Decide: string(plan.Estimate), File: a.Range.Filename, Line: a.Range.Start.Line,
-			Notes: []string{"point estimate: not certified at any confidence"}}
+			Notes: []string{"point estimate: the verdict is not certified"}}
 		if err != nil {
 			v.Outcome, v.Message = Error, err.Error()
 		} else {
@@ -188,7 +188,7 @@ func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error)
 			continue
 		}
 		if !t.IsObjectType() || !t.HasAttribute(step) {
-			return cty.NilType, fmt.Errorf("the type of result has no %q", step)
+			return cty.NilType, fmt.Errorf("the object result has no attribute %q", step)
 		}
 		t = t.AttributeType(step)
 	}

@@ -62,11 +62,11 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		case words != "" && s.late(t):
 			why = words
 		case delay > leastDelay && s.flips(t, delay):
-			why = "the load generator may have read late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
+			why = "the load generator may have read answers late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
 		}
 		if why != "" {
 			t.Outcome, t.Cause = Error, verdict.CauseGenerator
-			t.Message = fmt.Sprintf("generator: %s; this, and not the server, may have decided %s (%s)", why, label(t.threshold), t.Message)
+			t.Message = fmt.Sprintf("generator: %s. This, and not the server, may have decided the verdict on %s, which was: %s", why, label(t.threshold), t.Message)
 		}
 	}
 }

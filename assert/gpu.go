@@ -38,12 +38,12 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 				metric.Format(metric.Ratio, g.Mean), state(r), metric.Format(metric.Ratio, most))
 		}
 		if g, n := gauge("foreign_processes"), require.ForeignProcesses; n != nil && g.N > 0 && !(g.Max <= float64(*n)) {
-			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, more than %d", r.Index+1, g.Max, *n)
+			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, but at most %d may", r.Index+1, g.Max, *n)
 		}
 		if g := gauge(metric.LastXID); g.N > 0 && g.Max != g.Min {
 			invalid(verdict.CauseInvalid, "round %d: the driver reported Xid error %.0f of a GPU", r.Index+1, g.Max)
 		} else if g.N > 0 && g.Max > 0 && r == s.level.Rounds[0] {
-			v.Notes = append(v.Notes, fmt.Sprintf("the last Xid error of a GPU, before the round, was %.0f", g.Max))
+			v.Notes = append(v.Notes, fmt.Sprintf("before the first round, the last Xid error of a GPU was %.0f", g.Max))
 		}
 		capped, errs = max(capped, gauge("gpu_power_capped").Mean), errs+r.Telemetry.Added[metric.ECCErrors]
 	}

@@ -29,9 +29,9 @@ func TestGPUsOfALevel(t *testing.T) {
 		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},
 		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "a software power cap held a GPU's clocks down in up to 100% of a round's readings"},
 		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
-		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, more than 0"},
+		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, but at most 0 may"},
 		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},
-		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, but it was not reported: not required, or not known"},
+		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, but it was not reported: telemetry does not require foreign_processes, or the number is not known"},
 		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, but it was not reported"},
 	} {
 		l := shape{rounds: 10, perRound: 20}.level()
@@ -66,7 +66,7 @@ func TestGPUErrors(t *testing.T) {
 	}{
 		{"none", 0, 0, 0, "", ""},
 		{"an Xid", 0, 79, 0, "round 2: the driver reported Xid error 79 of a GPU", ""},
-		{"an old Xid", 31, 31, 0, "", "the last Xid error of a GPU, before the round, was 31"},
+		{"an old Xid", 31, 31, 0, "", "before the first round, the last Xid error of a GPU was 31"},
 		{"ECC", 0, 0, 2, "the memory of a GPU had 2 uncorrectable ECC errors", ""},
 	} {
 		l := shape{rounds: 10, perRound: 20}.level()

@@ -103,7 +103,7 @@ func (j *judge) server(s *plan.Server) {
 	}
 	switch run := j.run.Server(s.Address()); {
 	case left && run == nil:
-		v.Outcome, v.Message = Skipped, "left out: none of its cases was selected"
+		v.Outcome, v.Message = Skipped, "left out: no case of this server was selected"
 	case run == nil:
 		v.Outcome, v.Message = Error, "the server was not started"+verdict.Because(j.run.Stopped)
 	case run.Error != "":

@@ -84,5 +84,5 @@ func (j *judge) serverError(address string) string {
 	if s := j.run.Server(address); s != nil {
 		return s.Error
 	}
-	return "there is no record of it"
+	return "the run has no record of this server"
 }

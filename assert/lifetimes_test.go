@@ -276,7 +276,7 @@ func TestShareNeedsLifetimes(t *testing.T) {
 // Above the largest rate, no share and no percentile is decided, and the verdict says so. At 96 %
 // of the largest rate, 1,000 requests count as 1000·0.04²/1.5 = 1.1.
 func TestAboveTheLargestRate(t *testing.T) {
-	const above = "needs a rate below 9 req/s, the largest rate that the server certainly sustains; at a higher rate no number of requests settles the verdict"
+	const above = "needs a rate below 9 req/s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
 		for _, clusters := range []plan.Clusters{plan.ClustersWave, plan.ClustersNone} {
 			judged := func(largest float64) Verdict {

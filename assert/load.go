@@ -46,7 +46,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, verdict.Count(len(l.Rounds), "rounds"))
 	often := mostFrequent(failures)
 	if failed > 0 {
-		v.Message = fmt.Sprintf("%d of %d requests completed, %d failed, most often: %s", completed, s.n, failed, often)
+		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed, s.n, failed, often)
 	}
 
 	var problems []string
@@ -98,16 +98,16 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 		}
 	}
 	if reconnects > 0 {
-		notes = append(notes, fmt.Sprintf("%s died before any byte and were retried", verdict.Count(reconnects, "reused connections")))
+		notes = append(notes, fmt.Sprintf("requests that were sent again because a reused connection died before the first byte: %d", reconnects))
 	}
 	if asked > 0 {
-		notes = append(notes, fmt.Sprintf("the server answered %s with Retry-After, for up to %s; their slots sent nothing meanwhile", verdict.Count(asked, "refused requests"), plan.PlainDuration(longest)))
+		notes = append(notes, fmt.Sprintf("the server refused %s with Retry-After, and the slots of these requests waited for up to %s", verdict.Count(asked, "requests"), plan.PlainDuration(longest)))
 	}
 	if l.Answers != nil && l.Answers.Note != "" {
 		notes = append(notes, verdict.OneLine(l.Answers.Note))
 	}
 	if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Telemetry != nil && r.Telemetry.Restarted }) {
-		notes = append(notes, "the server's own counters went backwards while it was under load: it was restarted, or its page of metrics covers several servers")
+		notes = append(notes, "the server's own counters went backwards under load: either the server restarted, or its metrics page covers several servers")
 	}
 	return notes
 }
@@ -117,7 +117,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
-		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time", sync.V)
+		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time", sync.V)
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
 			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
@@ -131,10 +131,10 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 // were measured before every slot had started.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
-		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
+		return []string{`rates cover the time from the start of the first measured request to the end of the last (window = "all")`}
 	}
 	if n := s.level.OnRamp(); n > 0 {
-		return []string{fmt.Sprintf(`ramp: %d of %s were sent before every slot had started, and their times count; warmup = "auto" fills the ramp with requests that are not measured`,
+		return []string{fmt.Sprintf(`ramp: %d of %s were sent before every slot had started, and they are measured. With warmup = "auto", requests that are not measured fill the ramp`,
 			n, verdict.Count(s.n, "requests"))}
 	}
 	return nil
@@ -143,16 +143,16 @@ func (s *subject) windowed() []string {
 // whole checks that every planned request was due, and either completed or failed.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
-		invalid(verdict.CauseInvalid, "the level was run as %s %d, but the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
+		invalid(verdict.CauseInvalid, "the level was run with the load %s %d, but the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
 	// After a rate was given up, its earlier requests are judged.
 	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != ""
 	if due < level.Requests && !s.shed(level) && !givenUp {
-		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
+		invalid(verdict.CauseInvalid, "cut short: only %d of %d planned requests were due", due, level.Requests)
 	}
 	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {
-		invalid(verdict.CauseInvalid, "cut short: requests were sent for %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
+		invalid(verdict.CauseInvalid, "cut short: requests were sent for only %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
 	}
 	for _, r := range s.level.Rounds {
 		if !r.Complete {
@@ -160,9 +160,9 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		}
 		switch n := len(r.MeasuredSamples()); {
 		case n < r.Due:
-			invalid(verdict.CauseInvalid, "%d of %d due requests of round %d left no record", r.Due-n, r.Due, r.Index+1)
+			invalid(verdict.CauseInvalid, "the record lacks %d of the %d requests that were due in round %d", r.Due-n, r.Due, r.Index+1)
 		case n > r.Due:
-			invalid(verdict.CauseInvalid, "round %d recorded %d requests, more than the %d due", r.Index+1, n, r.Due)
+			invalid(verdict.CauseInvalid, "round %d has records of %d requests, but only %d were due", r.Index+1, n, r.Due)
 		}
 	}
 	canceled := 0
@@ -172,7 +172,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		}
 	}
 	if canceled > 0 {
-		invalid(verdict.CauseInvalid, "cancelled by the run itself: %s", verdict.Count(canceled, "requests"))
+		invalid(verdict.CauseInvalid, "the run itself cancelled %s", verdict.Count(canceled, "requests"))
 	}
 }
 
@@ -226,16 +226,16 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		}
 	}
 	if noUsage > 0 {
-		invalid(verdict.CauseInvalid, "%d of %d answers came without usage: their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
+		invalid(verdict.CauseInvalid, "%d of %d answers came without usage, so their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
 	}
 	if input > 0 {
 		invalid(verdict.CauseInvalid, "input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
 	}
 	if output > 0 {
-		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that tokgate can make it ignore the end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
+		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that tokgate can make it ignore the end of sequence, or allow natural answers (natural = true)", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared))
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache (of one prompt, %d of %d tokens), %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared))
 	}
 	if silent > 0 {
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
@@ -283,7 +283,7 @@ func unexplained(share float64) string {
 // not report them. It returns a note on what it checked. In each prompt, the tokens of the chat
 // template may come from a cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
-	const unchecked = "the server does not report cached tokens: cache hits were not checked"
+	const unchecked = "the server does not report cached tokens, so cache hits were not checked"
 	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
 	if !queries.OK || !hits.OK || queries.V <= 0 || sample.Elsewhere(s.level) != "" {
 		return unchecked
@@ -303,7 +303,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	if hits.V > queries.V*(template+share+cacheTolerance) {
 		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
 	}
-	return fmt.Sprintf("cached tokens are from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report them", hits.V, queries.V)
+	return fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
 }
 
 // loaded checks that the load was as declared. All slots must have been busy, or all requests of a
@@ -343,7 +343,7 @@ func (s *subject) voided(v *Verdict, invalid objection) {
 		v.Notes = append(v.Notes, fmt.Sprintf("round %d was measured again: %s", r.Index+1, verdict.OneLine(r.Void)))
 	}
 	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
-		invalid(verdict.CauseInvalid, "%d of %s were left out; at most %d may be", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
+		invalid(verdict.CauseInvalid, "%d of %s were left out, but at most %d may be left out", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
 	}
 }
 

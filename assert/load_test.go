@@ -33,17 +33,17 @@ func TestLoad(t *testing.T) {
 		says   string // a part of the message; of a note if the level passes
 	}{
 		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
-		{"one failed", first(fail), Pass, "59 of 60 requests completed, 1 failed, most often: HTTP 500: Internal Server Error (1×)"},
+		{"one failed", first(fail), Pass, "59 of 60 requests completed and 1 failed; the most frequent failure: HTTP 500: Internal Server Error (1×)"},
 		{"none completed", each(fail), Error, "none of 60 requests completed: HTTP 500: Internal Server Error (60×)"},
-		{"a record lost", func(l *metric.Level) { l.Rounds[1].Samples = l.Rounds[1].Samples[1:] }, Error, "1 of 12 due requests of round 2 left no record"},
-		{"a record too many", func(l *metric.Level) { l.Rounds[1].Samples = append(l.Rounds[1].Samples, l.Rounds[1].Samples[0]) }, Error, "more than the 12 due"},
-		{"a nil record", func(l *metric.Level) { l.Rounds[1].Samples[3] = nil }, Error, "left no record"},
+		{"a record lost", func(l *metric.Level) { l.Rounds[1].Samples = l.Rounds[1].Samples[1:] }, Error, "the record lacks 1 of the 12 requests that were due in round 2"},
+		{"a record too many", func(l *metric.Level) { l.Rounds[1].Samples = append(l.Rounds[1].Samples, l.Rounds[1].Samples[0]) }, Error, "but only 12 were due"},
+		{"a nil record", func(l *metric.Level) { l.Rounds[1].Samples[3] = nil }, Error, "the record lacks 1 of"},
 		{"a nil round", func(l *metric.Level) { l.Rounds[1] = nil }, Error, "48 of 60 planned requests were due"},
 		{"cut short", func(l *metric.Level) {
 			l.Rounds[4].Complete, l.Rounds[4].Stopped = false, "every warm-up request failed"
 		}, Error, "round 5 was cut short: every warm-up request failed"},
-		{"cancelled", first(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "cancelled by the run itself: 1 request"},
-		{"all cancelled", each(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "cancelled by the run itself: 60 requests"},
+		{"cancelled", first(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "the run itself cancelled 1 request"},
+		{"all cancelled", each(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "the run itself cancelled 60 requests"},
 		{"fewer rounds", func(l *metric.Level) { l.Rounds = l.Rounds[:4] }, Error, "48 of 60 planned requests"},
 		{"no rounds", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
 		{"other concurrency", func(l *metric.Level) { l.N = 3 }, Error, "the plan asks for closed 4"},
@@ -56,7 +56,7 @@ func TestLoad(t *testing.T) {
 		// Up to 84 tokens of the prompt may come from a cache: 64 of the template, and 2% of 1000.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
-		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache, such as 1000 of 1000 tokens"},
+		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache (of one prompt, 1000 of 1000 tokens)"},
 		{"a short prompt all cached", each(func(x *metric.Sample) { x.InputAsked, x.Usage.Input, x.Usage.Cached = 20, 20, 20 }), Error, "cache"},
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
@@ -88,7 +88,7 @@ func TestLoad(t *testing.T) {
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
 		{"measured again", func(l *metric.Level) { void(l, 4900*time.Millisecond) }, Pass, "round 6 was measured again: the generator stood still for 4.9 s"},
 		{"left out for nothing", func(l *metric.Level) { void(l, 0) }, Error, "round 6 was left out, although nothing had disturbed it"},
-		{"too many left out", func(l *metric.Level) { void(l, time.Second); void(l, time.Second) }, Error, "2 of 7 rounds were left out; at most 1 may be"},
+		{"too many left out", func(l *metric.Level) { void(l, time.Second); void(l, time.Second) }, Error, "2 of 7 rounds were left out, but at most 1 may be left out"},
 		{"one wave, never all slots busy", func(l *metric.Level) {
 			for _, r := range l.Rounds {
 				r.Due, r.Samples, r.WindowStart = 4, r.MeasuredSamples()[:4], r.WindowEnd
@@ -96,7 +96,7 @@ func TestLoad(t *testing.T) {
 			l.Rounds = append(l.Rounds, l.Rounds...)
 			l.Rounds = append(l.Rounds, l.Rounds[:5]...)
 		}, Pass, "60 of 60"},
-		{"reconnects", first(func(x *metric.Sample) { x.Reconnects = 2 }), Pass, "2 reused connections died"},
+		{"reconnects", first(func(x *metric.Sample) { x.Reconnects = 2 }), Pass, "a reused connection died before the first byte: 2"},
 		{"lock-step", func(l *metric.Level) {
 			for _, r := range l.Rounds {
 				for _, x := range r.Samples {
@@ -411,7 +411,7 @@ func TestMeasuredForItsTime(t *testing.T) {
 	}{
 		{"all of it", 4 * time.Second, 20 * time.Second, Pass, ""},
 		{"more of it", 4 * time.Second, 15 * time.Second, Pass, ""},
-		{"too short", 4 * time.Second, 25 * time.Second, Error, "cut short: requests were sent for 20s of the planned 25s"},
+		{"too short", 4 * time.Second, 25 * time.Second, Error, "cut short: requests were sent for only 20s of the planned 25s"},
 		{"by requests, long enough", 0, 15 * time.Second, Pass, ""},
 		{"by requests, too short", 0, 2 * time.Minute, Error, "of the planned 2m"},
 	} {

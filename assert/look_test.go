@@ -47,8 +47,8 @@ func TestJudgeLook(t *testing.T) {
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		// Only the first 100 of the 200 requests count. The slow requests start after them.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
-		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
-		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
+		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "only 12 of the 13 requests of round 10 have ended", "", 0},
+		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "the record holds only 200 of 201 requests", "", 0},
 		// The estimate is 50 tok/s and the limit is 10 tok/s. A higher speed is better, so the
 		// distance ln(50/10) is negative.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
@@ -248,7 +248,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
 		t.Errorf("%+v\n%+v", sla, load)
 	}
-	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at one of 3 planned looks, on the 80 requests that started first: at 98.3% confidence, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
+	if !strings.Contains(strings.Join(sla.Notes, "\n"), "judged on the 80 requests that started first, at one of 3 planned looks; the confidence is 98.3%, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
 	// With three looks, each look may use less of the allowed error, so 79 requests cannot pass.

@@ -17,8 +17,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("judged at one of %d planned looks, on the %s that started first: at %s confidence, because the looks share the allowed error",
-		last.Planned, verdict.Count(l.Due(), "requests"), metric.Format(metric.Ratio, confidence))
+	return fmt.Sprintf("judged on the %s that started first, at one of %d planned looks; the confidence is %s, because the looks share the allowed error",
+		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
 // measured judges the load and the thresholds of one case. The function conclude adds the verdicts.
@@ -77,7 +77,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
 	case l == nil:
-		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "the run holds no such level"+verdict.Because(j.run.Stopped)
+		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "the run did not measure this level"+verdict.Because(j.run.Stopped)
 	case l.Skipped == metric.SkippedOnly:
 		why = "left out: not selected"
 		v.Outcome, v.Message = Skipped, why
@@ -123,7 +123,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
 	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
-		v.Message += fmt.Sprintf(", %s of load: an event rarer than once in %s may have been missed",
+		v.Message += fmt.Sprintf("; the load lasted %s, so an event rarer than once in %s may have been missed",
 			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))
 	}
 	s.stoodStill(v, judged)
@@ -203,13 +203,13 @@ func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metri
 	}
 	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
 	if mix == nil {
-		return nil, "the record lacks its mix, workload." + w.Of.Address()
+		return nil, "the record lacks the mix of this workload, workload." + w.Of.Address()
 	}
 	if mix, problem = begun(mix, requests); problem != "" {
 		return nil, problem
 	}
 	if l = partAt(mix, w); l == nil {
-		return nil, "the record lacks it as a part of workload." + w.Of.Address()
+		return nil, "the record lacks this part of the mix workload." + w.Of.Address()
 	}
 	return l, ""
 }

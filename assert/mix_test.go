@@ -188,10 +188,10 @@ func TestCertifyCountsByPart(t *testing.T) {
 		needed     string
 		impossible bool
 	}{
-		{"p95 < 2s", 1180, "59 effective requests, 1180 of its mix", false},
-		{"p95 < 2s", 1160, "59 effective requests, 1180 of its mix", true},
-		{"p99 < 2s", 5980, "299 effective requests, 5980 of its mix", false},
-		{"p99 < 2s", 5960, "299 effective requests, 5980 of its mix", true},
+		{"p95 < 2s", 1180, "59 effective requests (1180 requests of its mix)", false},
+		{"p95 < 2s", 1160, "59 effective requests (1180 requests of its mix)", true},
+		{"p99 < 2s", 5980, "299 effective requests (5980 requests of its mix)", false},
+		{"p99 < 2s", 5960, "299 effective requests (5980 requests of its mix)", true},
 	} {
 		p, _ := mixGate(shape{n: 20, rounds: 1, perRound: 20}, map[string][]*plan.Threshold{"long": {threshold("ttft", tt.text)}})
 		mix := p.Workloads[0]

@@ -17,7 +17,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	if s.level.Cut == metric.CutFull && s.level.Of == "" && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == Fail
 	}) {
-		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
+		invalid(verdict.CauseInvalid, "the level was given up with too many requests in flight, before it was certain whether the backlog grows: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
 		return // requests of other stages or parts are in flight too
@@ -29,7 +29,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	mean := s.level.Value("in_flight", metric.Steady, nil, nil)
 	v.Message += fmt.Sprintf(", %s in flight on average, %d at most", metric.Format(metric.Count, mean.V), most)
 	if len(s.level.Saturation) == 0 {
-		v.Notes = append(v.Notes, "the largest rate that the server can sustain is not known: the window has no busy period that could show it")
+		v.Notes = append(v.Notes, "the largest rate that the server can sustain is not known, so only the backlog can show whether the server sustains this rate")
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	}
 	for _, t := range thresholds {
 		if t.Outcome == Error && !t.Value.OK {
-			t.Outcome, t.Message = Skipped, "because no request completed: the rate is not sustained"
+			t.Outcome, t.Message = Skipped, "because no request completed, so the server does not sustain the rate"
 		}
 	}
 	return true

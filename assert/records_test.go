@@ -36,10 +36,10 @@ func TestCompareRecords(t *testing.T) {
 		{"two runs", compare.Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, Pass, false, ""},
 		{"two runs, too slow", compare.Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, Fail, false, ""},
 		{"which one", compare.Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
-		{"no such server", compare.Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; it has a, b"},
+		{"no such server", compare.Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; its servers: a, b"},
 		{"with itself", compare.Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
 		{"with itself elsewhere", compare.Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, Pass, true, "say which server"},
-		{"which of two", compare.Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server of the run is the candidate"},
+		{"which of two", compare.Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server is the candidate"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, v, err := CompareRecords(row.r)
@@ -121,9 +121,9 @@ func TestCompareRecords(t *testing.T) {
 		claims             []*plan.Claim
 		want               Outcome
 	}{
-		{"none odd", "odd_answers: 0 of 200", answered(0), nil, mean(), Pass},
-		{"three odd", "odd_answers: 3 of 200 (3: it is unlikely)", answered(6), nil, mean(), Fail},
-		{"three odd, tolerated", "odd_answers: 3 of 200", answered(6), nil, odd(), Pass},
+		{"none odd", "odd_answers: 0 of the candidate's 200", answered(0), nil, mean(), Pass},
+		{"three odd", "odd_answers: 3 of the candidate's 200 answers are odd (3: it is unlikely)", answered(6), nil, mean(), Fail},
+		{"three odd, tolerated", "odd_answers: 3 of the candidate's 200", answered(6), nil, odd(), Pass},
 		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), Error},
 		{"two runs", "the control of this comparison did not score the candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
 	} {

@@ -170,7 +170,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	}
 	const p = 0.05
 	at, seen := st.quantile(measured, p), measured[nearestRank(100*(1-p), len(measured))-1]
-	load.Notes = append(load.Notes, fmt.Sprintf("standstill: no stream received anything %s, for up to %s each and for %s of the time in all. A closed loop sends few requests during a standstill. If requests arrived at any instant, the ttft p95 would be about %s, not %s",
+	load.Notes = append(load.Notes, fmt.Sprintf("standstill: all streams stood still %s, for up to %s each time, and for %s of the time in total. A closed loop sends few requests during a standstill. If requests arrived at random times, the ttft p95 would be about %s, not %s",
 		verdict.Count(len(st.spans), "times"), metric.Format(metric.Seconds, st.longest.Seconds()), metric.Format(metric.Ratio, st.share), metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen)))
 	for i := range thresholds {
 		t := thresholds[i].threshold
@@ -178,7 +178,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 			continue
 		}
 		if over := st.waits(s.observe(t.Metric).all(t.Op).Values, t.Limit); over > t.Allowed() {
-			thresholds[i].Notes = append(thresholds[i].Notes, fmt.Sprintf("standstill: if requests arrived at any instant, about %s of them would wait for longer than %s (allowed %s); this verdict covers only the requests that the closed loop sent",
+			thresholds[i].Notes = append(thresholds[i].Notes, fmt.Sprintf("standstill: if requests arrived at random times, about %s of them would wait longer than %s (allowed %s). This verdict covers only the requests that the closed loop sent",
 				metric.Format(metric.Ratio, over), metric.Format(t.Metric.Unit, t.Limit), metric.Format(metric.Ratio, t.Allowed())))
 		}
 	}

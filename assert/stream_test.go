@@ -59,7 +59,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		if v.Outcome == Error && (!strings.Contains(v.Message, "of 200 answers came in one piece") || v.Cause != verdict.CauseInvalid) {
 			t.Errorf("%s: it says %q, cause %v", tt.name, v.Message, v.Cause)
 		}
-		if tt.name == "one chunk" && !strings.Contains(strings.Join(v.Notes, "; "), "10 answers of one chunk are left out") {
+		if tt.name == "one chunk" && !strings.Contains(strings.Join(v.Notes, "; "), "10 answers that came in one chunk are left out") {
 			t.Errorf("%s: notes %q", tt.name, v.Notes)
 		}
 	}

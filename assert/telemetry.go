@@ -25,7 +25,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, why)
 		return
 	}
-	v.Notes = append(v.Notes, "from the server's own histogram, over all requests that it finished in the window")
+	v.Notes = append(v.Notes, "the value comes from the server's own histogram of all requests that the server finished in the window")
 	v.N = int(math.Round(h.N()))
 	if t.Stat.Kind == metric.Mean {
 		m, _ := h.Mean()
@@ -80,7 +80,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	if atLeast != atMost {
 		over = fmt.Sprintf("%.0f to %.0f", atLeast, atMost)
 	}
-	v.Message = fmt.Sprintf("%s (an estimate, %s): %s of %d requests over (allowed %s), %s", compared(t, v.Value), within,
+	v.Message = fmt.Sprintf("%s (an estimate, %s): %s of %d requests over the limit (allowed %s), %s", compared(t, v.Value), within,
 		over, v.N, metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	allowed := float64(v.N - nearestRank(t.Stat.P, v.N))
 	switch estimate := s.policy.Decide == plan.Estimate; {
@@ -108,7 +108,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 // bucketAdvice returns a note for a limit in the same bucket as the percentile. It suggests a limit
 // at one end of the bucket.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
-	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of %s the value lies; use a limit of %s or %s",
+	return fmt.Sprintf("the buckets of the server's histogram do not show on which side of the limit %s the value lies; use a limit of %s or %s",
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
@@ -173,7 +173,7 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "readings"))
-	v.Notes = append(v.Notes, "exact for the readings of this run; it says nothing about the time between them")
+	v.Notes = append(v.Notes, "the value is exact for the readings of this run; it says nothing about the time between readings")
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
@@ -190,12 +190,12 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 		if _, told := s.level.PrefillSpeed(nil); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "from the server's own prefill time")
+		v.Notes = append(v.Notes, "computed from the server's own prefill time")
 	case name == "cache_hit_rate":
 		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "from the server's counters, because its usage does not report cached tokens")
+		v.Notes = append(v.Notes, "the value comes from the server's counters, because the server's usage does not report cached tokens")
 	case t.Metric.Source == metric.Client:
 		return false
 	}
@@ -211,7 +211,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	switch {
 	case name == "preemptions":
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "exact for the windows of this run; it says nothing about other windows")
+		v.Notes = append(v.Notes, "the value is exact for the windows of this run; it says nothing about other windows")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	case name == "cost_per_hour" && s.price.Electricity == 0:
@@ -241,10 +241,10 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 		say("the queue was empty")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
-		say("up to %s waited for something other than room", metric.Format(metric.Count, math.Round(g.Max)))
+		say("up to %s requests waited, but not for room", metric.Format(metric.Count, math.Round(g.Max)))
 	}
 	for _, c := range []struct{ counter, words string }{
-		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended in an error of the engine"},
+		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended with an engine error"},
 	} {
 		if x := l.Added(c.counter); x.OK && x.V >= 0.5 {
 			say("%s %s", verdict.Count(int(math.Round(x.V)), "requests"), c.words)
@@ -260,10 +260,10 @@ func doing(l *metric.Level) string {
 	whole := func(x float64) string { return metric.Format(metric.Count, math.Round(x)) }
 	queue(l, say)
 	if g, why := l.Gauge("running"); why == "" {
-		say("up to %s ran at once", whole(g.Max))
+		say("up to %s requests ran at once", whole(g.Max))
 	}
 	if g, why := l.Gauge("kv_usage"); why == "" {
-		say("KV cache up to %s full", metric.Format(metric.Ratio, g.Max))
+		say("the KV cache was up to %s full", metric.Format(metric.Ratio, g.Max))
 	}
 	if x := l.Added(metric.Preempted); x.OK && x.V >= 0.5 {
 		say("%s", verdict.Count(int(math.Round(x.V)), "preemptions"))
@@ -276,7 +276,7 @@ func doing(l *metric.Level) string {
 		}
 	}
 	if g, why := l.Gauge("gpu_clock"); why == "" && g.Min < 0.9*g.Max {
-		say("a GPU clocked down to %s of %s", metric.Format(metric.Hertz, g.Min), metric.Format(metric.Hertz, g.Max))
+		say("the clock of a GPU fell to %s from %s", metric.Format(metric.Hertz, g.Min), metric.Format(metric.Hertz, g.Max))
 	}
 	if len(parts) == 0 {
 		return ""

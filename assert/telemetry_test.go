@@ -84,7 +84,7 @@ func TestCountedThresholds(t *testing.T) {
 		outcome Outcome
 		words   string
 	}{
-		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over (allowed 5%)"},
+		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over the limit (allowed 5%)"},
 		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
 		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests in that
 		// bucket may be below or above the limit.
@@ -195,7 +195,7 @@ func TestReadThresholds(t *testing.T) {
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
 		}
-		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "it says nothing about the time between them") {
+		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "it says nothing about the time between readings") {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
@@ -327,8 +327,8 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	p, run := gate(l, threshold("ttft", "p95 < 1us"), threshold("ttft", "p95 < 2s"))
 	v := Judge(p, run, Options{})
 	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
-	const want = "the server then: the queue held up to 11 requests, 6.2 on average; up to 4 ran at once; KV cache up to 98% full; 15 preemptions; " +
-		"requests waited 1.3 s on average; a GPU clocked down to 1.2 GHz of 1.7 GHz"
+	const want = "the server then: the queue held up to 11 requests, 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
+		"requests waited 1.3 s on average; the clock of a GPU fell to 1.2 GHz from 1.7 GHz"
 	if failed.Outcome != Fail || !slices.Contains(failed.Notes, want) {
 		t.Errorf("%v, notes %q", failed.Outcome, failed.Notes)
 	}

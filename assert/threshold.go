@@ -94,7 +94,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
 			_, least, _, _ := largest(s.level, s.policy.Alpha())
-			v.Needs, v.More = fmt.Sprintf("needs a rate below %s, the largest rate that the server certainly sustains; at a higher rate no number of requests settles the verdict", metric.Format(metric.PerSecond, least)), -1
+			v.Needs, v.More = fmt.Sprintf("needs a rate below %s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict", metric.Format(metric.PerSecond, least)), -1
 			return
 		}
 		v.Needs, v.More = s.more(needed)
@@ -227,7 +227,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Outcome = Inconclusive
 	switch {
 	case !ok || len(units) < 2:
-		v.Needs = "needs at least two rounds, or two blocks of as many requests as are in flight"
+		v.Needs = "needs at least two rounds, or two blocks of requests (a block is as many requests as are in flight)"
 		return
 	case sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Pass
@@ -274,7 +274,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	decided(v, pass)
 }
 
-const thisRun = "exact for the requests of this run; it says nothing about other requests"
+const thisRun = "the value is exact for the requests of this run; it says nothing about other requests"
 
 // wide judges a metric with one value for a level, such as throughput. It uses a t interval over
 // the values of the rounds or blocks.
@@ -308,7 +308,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		for _, b := range s.blocks {
 			add(s.level.FirstTokenSpeed(b.samples))
 		}
-		v.Notes = append(v.Notes, "from ttft at concurrency 1: the server reports no prefill time")
+		v.Notes = append(v.Notes, "computed from ttft at concurrency 1, because the server reports no prefill time")
 	case "cache_hit_rate":
 		for _, b := range s.blocks {
 			add(metric.CacheHitRate(b.samples))
@@ -366,7 +366,7 @@ func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
-		v.Needs = "needs more rounds at both levels"
+		v.Needs = "needs more rounds at this level and at concurrency 1"
 	}
 }
 
@@ -380,5 +380,5 @@ func decided(v *Verdict, pass bool) {
 // estimated sets the outcome from the point estimate.
 func estimated(v *Verdict, pass bool) {
 	decided(v, pass)
-	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
+	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): the verdict is not certified`)
 }

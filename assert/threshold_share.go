@@ -49,9 +49,9 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	if sample.Upward(t.Op) == (t.Metric.Better == metric.LowerIsBetter) {
 		v.Outcome = Error
-		v.Message = fmt.Sprintf("%s can only be bounded from below", label(t))
+		v.Message = fmt.Sprintf("a threshold can bound %s only from below", label(t))
 		if t.Metric.Better == metric.LowerIsBetter {
-			v.Message = fmt.Sprintf("%s can only be bounded from above", label(t))
+			v.Message = fmt.Sprintf("a threshold can bound %s only from above", label(t))
 		}
 		return
 	}
@@ -114,8 +114,8 @@ func (s *subject) asked(def metric.Def) *subject {
 // failed".
 func badAnswer(def metric.Def) string {
 	words := map[string]string{
-		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
-		"valid_json": "are not the JSON asked for", "valid_tool_call": "call no tool as offered", "accuracy": "are wrong",
+		"stop_rate": "had an answer that did not end by itself", "empty": "had an empty answer", "repetition": "had a repetitive answer", "invalid_text": "had invalid text",
+		"valid_json": "had no valid JSON", "valid_tool_call": "had no valid tool call", "accuracy": "had a wrong answer",
 	}
 	return words[def.Name] + " or failed"
 }
@@ -211,16 +211,16 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
 		// A large bad round must count by its requests, and not as one round of many.
-		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so each of %s counts as one request towards a pass", verdict.Count(int(n), "rounds"))
+		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so for a pass the %s count as one request each", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
-		why = fmt.Sprintf("the spread of %[3]s shows that %[1]s count as %.0[2]f independent requests", requests, math.Floor(n), s.evidence)
+		why = fmt.Sprintf("the values of %[3]s differ so much that %[1]s count as only %.0[2]f independent requests", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
-		why = fmt.Sprintf("%s count as %.0f towards a pass, because all requests in flight (%d) may fail together; they count as more if failures turn out to be isolated", requests, math.Floor(n), s.wave())
+		why = fmt.Sprintf("for a pass, %s count as only %.0f, because all requests in flight (%d) may fail together; they count as more if failures turn out to be isolated", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
-			why = fmt.Sprintf("%s count as %.0f towards a pass, because the failures came in few of %s and so may last longer than a wave", requests, math.Floor(n), s.evidence)
+			why = fmt.Sprintf("for a pass, %s count as only %.0f, because the failures came in only a few of %s, so their cause may last longer than a wave", requests, math.Floor(n), s.evidence)
 		}
 	}
 	return share * n, n, why
@@ -344,10 +344,10 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
 	if g.Lost > 0 {
-		v.Message += fmt.Sprintf("; %s timed out and are still in the backlog", verdict.Count(g.Lost, "requests"))
+		v.Message += fmt.Sprintf("; %s timed out, which counts as backlog", verdict.Count(g.Lost, "requests"))
 	}
 	if x.known {
-		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is %s, and certainly at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
+		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is about %s, and it is certified to be at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
 	switch {
 	case s.level.Cut == metric.CutStalled:
@@ -357,15 +357,15 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
 	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
 		v.Outcome = Pass
-		v.Message = "sustained, as the backlog shows: " + v.Message
+		v.Message = "sustained, because the backlog hardly grew: " + v.Message
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, as the backlog shows: " + v.Message
+		v.Message = "not sustained, because the backlog grew: " + v.Message
 	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
 		v.Outcome = Pass
 		v.Message = "sustained, because the rate is below the largest rate that the server can sustain: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
-			v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this decides nothing, because the rate is below the largest rate that the server can sustain")
+			v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this growth decides nothing, because the rate is below the largest rate that the server can sustain")
 		}
 	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
@@ -398,9 +398,9 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	v.Message = fmt.Sprintf("%s, the longest of %s", compared(t, v.Value), verdict.Count(v.N, "passes"))
 	if never > 0 {
 		v.Value = metric.Some(math.Inf(1))
-		v.Message = fmt.Sprintf("requests were not good again in %d of %s", never, verdict.Count(v.N, "passes"))
+		v.Message = fmt.Sprintf("requests did not become good again in %d of %s", never, verdict.Count(v.N, "passes"))
 	}
-	v.Notes = append(v.Notes, "exact for the passes of this run; it says nothing about other passes")
+	v.Notes = append(v.Notes, "the value is exact for the passes of this run; it says nothing about other passes")
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 

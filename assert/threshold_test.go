@@ -367,8 +367,8 @@ func TestWindowAll(t *testing.T) {
 		t.Errorf("%v %v, want %v: %s", v.Outcome, v.Value, want, v.Message)
 	}
 	for window, want := range map[metric.Window]string{
-		metric.All:    `rates are over every measured request, from the first sent to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of five rounds, 4 requests start on the ramp
+		metric.All:    `rates cover the time from the start of the first measured request to the end of the last (window = "all")`,
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of the five rounds 4 requests start before every slot has started
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
@@ -536,23 +536,23 @@ func TestClusters(t *testing.T) {
 	}{
 		// Ten rounds of 120 requests with 8 in flight are 150 waves. A pass needs 59 waves without
 		// a failure.
-		{"none fails", "", none, 120, Pass, "1200 requests count as 150 towards a pass, because all requests in flight (8) may fail together"},
-		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
+		{"none fails", "", none, 120, Pass, "for a pass, 1200 requests count as only 150, because all requests in flight (8) may fail together"},
+		{"none fails, too few", "", none, 47, Inconclusive, "count as only 58"},
 		// The 24 failures come alone. Two clusters of 8 are assumed in advance, so the mean cluster
 		// is (2·64 + 24)/(16 + 24) = 3.8 requests. The 1200 requests count as 315, so a failure
 		// rate of 2% proves that it is below 5%.
-		{"alone", "", alone, 120, Pass, "count as 315"},
+		{"alone", "", alone, 120, Pass, "count as only 315"},
 		// The 24 failures come in 3 clusters of 8. Two clusters of 8 are assumed in advance, so the
 		// mean cluster is (2·64 + 3·64)/(16 + 24) = 8 requests. The 1200 requests count as 150, and
 		// as 140 because the rounds differ.
-		{"waves", "", waves, 120, Inconclusive, "count as 140"},
-		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
-		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
+		{"waves", "", waves, 120, Inconclusive, "count as only 140"},
+		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "the 10 rounds count as one request each"},
+		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "the 10 rounds count"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
 		// Rounds that differ make the effective number of requests smaller, even without assumed
 		// clusters.
-		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "the spread of 10 rounds"},
+		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "the values of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
 		l := shape{n: 8, rounds: 10, perRound: c.n, failed: c.failed}.level()

@@ -17,13 +17,13 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	words, crowded := s.crowded(v.Effective)
 	switch {
 	case !s.sound && v.Effective > 0:
-		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
+		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to show how requests depend on each other, so each wave of %d requests counts as one request (%s in all)",
 			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
 	case together && s.noteMoments(v, moments):
 	case crowded:
 		v.Notes = append(v.Notes, words)
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("the spread of %[3]s shows that %[1]s count as %[2]s independent requests",
+		v.Notes = append(v.Notes, fmt.Sprintf("the values of %[3]s differ so much that %[1]s count as only %[2]s independent requests",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
 	missing, leftOut := -o.failed, 0
@@ -32,15 +32,15 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 		leftOut += d.LeftOut
 	}
 	if leftOut > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s of one chunk are left out, because they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s that came in one chunk are left out, because they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
 	}
 	if per := s.perChunk(); o.def.Scope == metric.PerGap && per > metric.FewPerChunk {
-		v.Notes = append(v.Notes, fmt.Sprintf("a chunk holds %s on average: a gap is not the time of one token", metric.Format(metric.Tokens, per)))
+		v.Notes = append(v.Notes, fmt.Sprintf("a chunk holds %s on average, so a gap between chunks is not the time of one token", metric.Format(metric.Tokens, per)))
 	}
 	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", verdict.Count(missing, "requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value of this metric; each counts as over the limit", verdict.Count(missing, "requests")))
 	} else if missing > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", verdict.Count(missing, "requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value of this metric", verdict.Count(missing, "requests")))
 	}
 }
 
@@ -58,7 +58,7 @@ func (s *subject) crowded(effective float64) (words string, ok bool) {
 // moveTogether says that requests in flight at the same time are fast or slow together. So the
 // window counts as only worth independent requests.
 func (s *subject) moveTogether(worth float64) string {
-	return fmt.Sprintf("about %s in flight at the same time are fast or slow together, so in a window of only %s request lifetimes %s count as at most %.0f independent requests",
+	return fmt.Sprintf("about %s are in flight at the same time, and they are fast or slow together. So in a window of only %s request lifetimes, %s count as at most %.0f independent requests",
 		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, s.lifetimes(), 2), verdict.Count(s.n, "requests"), math.Floor(worth))
 }
 

@@ -30,7 +30,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 			}
 		}
 		if plan.ByDrafts(t.Metric.Name) && s.drafted() {
-			v.Notes = append(v.Notes, "synthetic prompts: the server drafts tokens, and how many are accepted depends on the text; with your own prompts (a dataset) this figure may differ")
+			v.Notes = append(v.Notes, "synthetic prompts: the server drafts tokens, and the text decides how many of them are accepted; with your own prompts (a dataset) this figure may differ")
 		}
 		if t.Metric.Name == "success" {
 			success = max(success, v.Outcome)
@@ -40,10 +40,10 @@ func (s *subject) thresholds(list []required) []Verdict {
 	for i := range out {
 		if v := &out[i]; blind(list[i].Threshold) && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
-			v.Message += ", but success does not pass"
-			v.Notes = append(v.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if success passes", label(list[i].Threshold)))
+			v.Message += ", but the threshold on success does not pass"
+			v.Notes = append(v.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the threshold on success passes", label(list[i].Threshold)))
 			if v.Outcome == Inconclusive {
-				v.Needs = "needs success to be decided first"
+				v.Needs = "needs the threshold on success to be decided first"
 			}
 		}
 	}

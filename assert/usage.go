@@ -41,7 +41,7 @@ func keptBack(samples []*metric.Sample) []string {
 	if held == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("reasoning: %.0f%% of the output tokens were counted as reasoning and not sent (%s): ttft ends at the first text after it, and throughput relies on the server's count",
+	return []string{fmt.Sprintf("reasoning: the server counted %.0f%% of the output tokens as reasoning and did not send them (%s). So ttft ends at the first text after the reasoning, and throughput relies on the server's count",
 		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
 }
 
@@ -64,7 +64,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 		}
 	}
 	if float64(split) > fewAnswers*float64(completed) {
-		invalid(verdict.CauseInvalid, "usage: %d of %d answers came in more chunks than they have tokens by the server's count, such as %d chunks and %d tokens", split, completed, many.Chunks, many.Usage.Output)
+		invalid(verdict.CauseInvalid, "usage: by the server's count, %d of %d answers have more chunks than tokens that were sent, such as %d chunks but %d tokens", split, completed, many.Chunks, many.Usage.Output-many.Usage.Hidden)
 	}
 	if len(texts) == 0 {
 		return // no text lengths: a simulated run, or a recording by an earlier version
@@ -104,7 +104,7 @@ func generated(a *metric.Answers, invalid objection) {
 		claimed, tokens = claimed+r.Claimed, tokens+r.Tokens
 	}
 	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts && (ratio < leastTokens || ratio > mostTokens) {
-		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, but its own tokenizer makes %d of their text: either the count or the text is not what the model generated%s", claimed, len(a.Recounts), tokens, heldBack)
+		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, but its own tokenizer makes %d tokens of their text: either the count or the text is not what the model generated%s", claimed, len(a.Recounts), tokens, heldBack)
 	}
 	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
 		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: the answers come from a cache, or belong to other requests", a.Alike, a.Compared)

@@ -25,13 +25,13 @@ func TestBelievable(t *testing.T) {
 		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median answer has enough text
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
-		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
-		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // limit: 1.1 × 8 + 2 = 10.8 chunks
+		{"more chunks than tokens", 80, 8, 400, 20, 0, "have more chunks than tokens that were sent, such as 80 chunks but 8 tokens"},
+		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // up to 1.1 × 8 + 2 = 10.8 chunks
 		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
 		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
 		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // 8 bytes of text for the 2 tokens that were sent
 		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must send its reasoning, or report it as reasoning_tokens"},
-		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks and 100 tokens"},
+		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks but 8 tokens"},
 	} {
 		var samples []*metric.Sample
 		for i := range 20 {
@@ -54,7 +54,7 @@ func TestBelievable(t *testing.T) {
 // one answer has 3 such tokens of 4, and another answer none of 4: 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
-	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {
+	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: the server counted 38% of the output tokens as reasoning and did not send them (1 answer)") {
 		t.Error(got)
 	}
 	if got := keptBack(samples[1:]); len(got) > 0 {
@@ -68,7 +68,7 @@ func TestOddities(t *testing.T) {
 	waits := []*metric.Sample{{RetryAfter: time.Second}, {RetryAfter: 30 * time.Second}, {Reconnects: 2}}
 	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}
 	got := strings.Join(oddities(l, waits), "; ")
-	for _, want := range []string{"2 reused connections died", "the server answered 2 refused requests with Retry-After, for up to 30s", "counters went backwards", "the tokens could not be counted"} {
+	for _, want := range []string{"a reused connection died before the first byte: 2", "the server refused 2 requests with Retry-After, and the slots of these requests waited for up to 30s", "counters went backwards", "the tokens could not be counted"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -103,7 +103,7 @@ func TestGenerated(t *testing.T) {
 		{"cut in two", &metric.Answers{Recounts: counted(12, 100, 160)}, ""},
 		{"ends of turns", &metric.Answers{Recounts: counted(12, 100, 60)}, ""},
 		{"twice as many told", &metric.Answers{Recounts: counted(12, 100, 50)}, "counted 1200 tokens for 12 answers, but its own tokenizer makes 600"},
-		{"half of the answers are short", &metric.Answers{Recounts: append(counted(6, 100, 100), counted(6, 100, 10)...)}, "makes 660 of"}, // 0.55
+		{"half of the answers are short", &metric.Answers{Recounts: append(counted(6, 100, 100), counted(6, 100, 10)...)}, "makes 660 tokens of"}, // 0.55
 		{"much more text", &metric.Answers{Recounts: counted(12, 100, 201)}, "makes 2412"},
 		{"too few to say", &metric.Answers{Recounts: counted(2, 100, 10)}, ""},
 		{"the same text", &metric.Answers{Compared: 12, Alike: 6}, "6 of 12 answers to different prompts"},

@@ -41,14 +41,14 @@ func TestWitness(t *testing.T) {
 		want  []string // the expected notes, one text for each
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
-		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms on average, but tokgate measured 20 ms (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // 120 tokens arrived after the first ones, not 148
+		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms, but tokgate measured 20 ms (-80%)"}},
+		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 tokens after the first of each answer, and 120 arrived
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
 		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // the client's TTFT of 1 s includes 0.2 s for HTTP, and the server counts 0.8 s
 		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // the client's TTFT of 1 s includes 0.5 s for the proxy, and the server counts 0.5 s
 		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the TTFT that the server counts is 0.2 s longer than the client's
-		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms on average, but tokgate measured 20 ms (-80%)"}},
+		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms, but tokgate measured 20 ms (-80%)"}},
 		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
 		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests, not 12
 		{"nothing read", shape{rounds: 5, perRound: 12}.level(), nil},

@@ -234,7 +234,7 @@ func (c Capacity) particulars() string {
 		}
 	}
 	if len(c.NonMonotone) > 0 {
-		fmt.Fprintf(&b, " · not monotone: %s fails, %s passes", at(c.NonMonotone[0][0]), at(c.NonMonotone[0][1]))
+		fmt.Fprintf(&b, " · not monotone: %s fails, but the larger %s passes", at(c.NonMonotone[0][0]), at(c.NonMonotone[0][1]))
 	}
 	return b.String()
 }

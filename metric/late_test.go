@@ -19,10 +19,10 @@ func TestLateIsOfTheWindow(t *testing.T) {
 	}{
 		{"in time", 5 * ms, nil, ""},
 		{"one of a hundred", 5 * ms, []time.Duration{28 * ms}, ""},
-		{"two of a hundred", 5 * ms, []time.Duration{28 * ms, 21 * ms}, "the requests were sent late: lag p99 21 ms (allowed 20 ms)"},
+		{"two of a hundred", 5 * ms, []time.Duration{28 * ms, 21 * ms}, "the requests were sent late: the p99 of the lag is 21 ms (allowed 20 ms)"},
 		{"within the limit", 5 * ms, []time.Duration{28 * ms, 20 * ms}, ""},
 		{"within a tenth of the gap", 700 * ms, []time.Duration{90 * ms, 69 * ms}, ""},
-		{"beyond a tenth of the gap", 700 * ms, []time.Duration{90 * ms, 71 * ms}, "the requests were sent late: lag p99 71 ms (allowed 70 ms)"},
+		{"beyond a tenth of the gap", 700 * ms, []time.Duration{90 * ms, 71 * ms}, "the requests were sent late: the p99 of the lag is 71 ms (allowed 70 ms)"},
 	} {
 		l := &Level{Kind: OpenLoop}
 		for i := range 100 {
@@ -67,7 +67,7 @@ func TestLateOverPasses(t *testing.T) {
 		}
 		l.Rounds = append(l.Rounds, r)
 	}
-	if diff := cmp.Diff("the requests were sent late: lag p99 190 ms (allowed 20 ms)", l.Late()); diff != "" {
+	if diff := cmp.Diff("the requests were sent late: the p99 of the lag is 190 ms (allowed 20 ms)", l.Late()); diff != "" {
 		t.Error(diff)
 	}
 }

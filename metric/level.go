@@ -135,7 +135,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 		}
 	}
 	if seconds <= 0 {
-		return None("there was no stretch in which every slot was busy")
+		return None("there was no time in which every slot was busy")
 	}
 	if amount == 0 && name != "goodput" {
 		if name == "request_rate" {
@@ -334,7 +334,7 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 // It has a value only at concurrency 1: otherwise ttft includes the wait for other requests.
 func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
-		return None("the server reports no prefill time, and ttft shows it only at concurrency 1")
+		return None("the server reports no prefill time, and ttft shows the prefill time only at concurrency 1")
 	}
 	tokens, seconds := 0.0, 0.0
 	for _, s := range samples {
@@ -376,7 +376,7 @@ func (r *Round) Synchrony(slots int) Value {
 	}
 	samples := r.All()
 	if slots > len(samples) {
-		return None("the slots sent too few requests")
+		return None("the slots sent too few requests to show whether they start together")
 	}
 	starts := make([][]time.Duration, slots)
 	for _, s := range samples {
@@ -395,7 +395,7 @@ func (r *Round) Synchrony(slots int) Value {
 		}
 	}
 	if waves == 0 || n == 0 || cycles <= 0 {
-		return None("the slots sent too few requests")
+		return None("the slots sent too few requests to show whether they start together")
 	}
 	cycle := float64(cycles) / float64(n)
 	squares := 0.0
@@ -441,10 +441,10 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return None("the level was not run: " + l.Skipped)
 	}
 	if def, _ := Lookup(name); l.Of != "" && !OfParts(def) {
-		return None("the whole mix shares the server and the slots")
+		return None("only the whole mix has this metric, because its parts share the server and the slots")
 	}
 	if l.Stage != nil && !OfStages(name) {
-		return None("a stage has no such metric of its own")
+		return None("a stage does not have this metric, because requests of other stages are in flight too")
 	}
 	switch name {
 	case "success":
@@ -478,5 +478,5 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	if def.OfAnswers {
 		return l.AnswerShare(def)
 	}
-	return None(cmp.Or(def.NoValue, "it is not a metric of a whole level"))
+	return None(cmp.Or(def.NoValue, "this is not a metric of a whole level"))
 }

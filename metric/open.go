@@ -326,7 +326,7 @@ func late(rounds ...*Round) string {
 	p99, ok := lag.Percentile(99)
 	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
 	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {
-		return fmt.Sprintf("the requests were sent late: lag p99 %s (allowed %s)", Format(Seconds, p99), Format(Seconds, most))
+		return fmt.Sprintf("the requests were sent late: the p99 of the lag is %s (allowed %s)", Format(Seconds, p99), Format(Seconds, most))
 	}
 	return ""
 }

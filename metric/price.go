@@ -48,7 +48,7 @@ func (l *Level) accepted(name string) Value {
 	case !accepted.OK, !per.OK:
 		return None(def.NoValue)
 	case per.V <= 0:
-		return None("nothing was drafted in the window")
+		return None("the server drafted no tokens in the window")
 	case name == "accept_length":
 		return Some(1 + accepted.V/per.V)
 	}
@@ -93,7 +93,7 @@ func (l *Level) EnergyPerToken() Value {
 // level. The cost of a million output tokens also uses the throughput of the stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
-		return None("a part of a mix has no server of its own")
+		return None("a part of a mix has no cost of its own, because all parts share the server")
 	}
 	if p.Hour == 0 && p.Electricity == 0 {
 		return None("the plan has no prices for the server")
@@ -102,7 +102,7 @@ func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if p.Electricity > 0 {
 		power, why := l.Gauge("power")
 		if why != "" {
-			return None("electricity has a price, and power has no value: " + why)
+			return None("electricity has a price, but power has no value: " + why)
 		}
 		hour += power.Mean / 1000 * p.Electricity
 	}

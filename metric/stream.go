@@ -54,7 +54,7 @@ func (l *Level) Unstreamed() string {
 	case float64(short+pieces) > most:
 		return fmt.Sprintf("%d of %d answers are too short to have a speed", short+pieces, completed)
 	case chunks > 0 && per >= mostPerChunk && l.steps() <= onePerStep:
-		return fmt.Sprintf("a chunk holds %s on average, but the engine makes one token a step: something on the way buffered the streams", Format(Tokens, per))
+		return fmt.Sprintf("a chunk holds %s on average, but the engine makes one token a step, so something on the way buffered the streams", Format(Tokens, per))
 	}
 	return ""
 }

@@ -275,7 +275,7 @@ func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 
 func orNone(why string) string {
 	if why == "" {
-		return "not told"
+		return "the reason is not known"
 	}
 	return why
 }
@@ -327,7 +327,7 @@ func (l *Level) Histogram(name string) (h Histogram, why string) {
 	case why != "":
 		return Histogram{}, why
 	case mixed:
-		return Histogram{}, "the server's buckets changed between rounds"
+		return Histogram{}, "the buckets of the server's histogram changed between rounds"
 	case h.N() <= 0:
 		return Histogram{}, "the server finished no request in the window"
 	}

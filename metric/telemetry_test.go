@@ -222,7 +222,7 @@ func TestToldByAll(t *testing.T) {
 	}
 	l = toldLevel()
 	l.Rounds[1].Telemetry.Histograms["queue_wait"] = Histogram{Bounds: []float64{2}, Counts: []float64{1, 1}}
-	if _, why := l.Histogram("queue_wait"); why != "the server's buckets changed between rounds" {
+	if _, why := l.Histogram("queue_wait"); why != "the buckets of the server's histogram changed between rounds" {
 		t.Errorf("mixed buckets: %q", why)
 	}
 	l = toldLevel()

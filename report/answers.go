@@ -56,8 +56,8 @@ func (a *Answer) Bad() string {
 }
 
 var badWords = map[string]string{
-	"stop_rate": "it did not end by itself", "empty": "empty", "repetition": "it repeats itself", "invalid_text": "invalid text",
-	"valid_json": "not the JSON asked for", "valid_tool_call": "no valid call", "accuracy": "wrong",
+	"stop_rate": "did not end by itself", "empty": "empty", "repetition": "repeats itself", "invalid_text": "invalid text",
+	"valid_json": "no valid JSON", "valid_tool_call": "no valid tool call", "accuracy": "wrong",
 }
 
 // Quote returns the answer in one line.

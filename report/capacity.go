@@ -213,19 +213,19 @@ func (c *Capacity) Facts() []string {
 		if c.CrossingLow.OK && c.CrossingHigh.OK && !c.OfRate() {
 			s += fmt.Sprintf(" (%s to %s)", c.estimate(c.CrossingLow.V), c.estimate(c.CrossingHigh.V))
 		}
-		list = append(list, s+": an estimate, which certifies nothing")
+		list = append(list, s+": this is an estimate and certifies nothing")
 	}
 	if c.Largest > 0 {
 		list = append(list, "the largest rate that the server can sustain is "+metric.Format(metric.PerSecond, c.Largest))
 	}
 	for _, n := range c.NonMonotone {
-		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Named(n.Fails), c.Named(n.Passes)))
+		list = append(list, fmt.Sprintf("not monotone: %s fails, but the larger load %s passes; the failure at the smaller load counts", c.Named(n.Fails), c.Named(n.Passes)))
 	}
 	if c.Pass > 0 && !c.OfRate() {
 		if c.Confirmed {
 			list = append(list, "confirmed: "+c.Amount(c.Pass)+" held again on fresh requests")
 		} else {
-			list = append(list, c.Amount(c.Pass)+" was not confirmed on fresh requests")
+			list = append(list, "the capacity "+c.Amount(c.Pass)+" was not confirmed on fresh requests")
 		}
 	}
 	end := fmt.Sprintf("%s in %s", plural(len(c.Probes), "probe"), text.Clock(c.Spent))

@@ -59,7 +59,7 @@ func TestCarries(t *testing.T) {
 			t.Errorf("carries %q, want %q", got, tt.want)
 		}
 	}
-	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: an estimate, which certifies nothing"; got != want {
+	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	rate.Largest = 11.6

@@ -59,21 +59,21 @@ func (c *checker) sums(x *Case) {
 		return
 	}
 	if got := x.Completed + x.Failed + x.Canceled; got > x.Due {
-		c.say("%s: %d completed, %d failed and %d were given up, of %d requests due", at(x), x.Completed, x.Failed, x.Canceled, x.Due)
+		c.say("%s: %d requests completed, %d failed and %d were given up, but only %d were due", at(x), x.Completed, x.Failed, x.Canceled, x.Due)
 	}
 	failed := 0
 	for _, f := range x.Failures {
 		failed += f.Count
 	}
 	if failed != x.Failed {
-		c.say("%s: %d requests failed, but %d are listed by kind", at(x), x.Failed, failed)
+		c.say("%s: %d requests failed, but the list by kind has %d", at(x), x.Failed, failed)
 	}
 	due := 0
 	for _, r := range x.Rounds {
 		due += r.Due
 	}
 	if due != x.Due {
-		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
+		c.say("%s: the rounds have %d requests, but the level has %d", at(x), due, x.Due)
 	}
 	// Skip a level that was cut short, because some of its requests have no record. The level's
 	// load verdict reports the cut.
@@ -94,14 +94,14 @@ func (c *checker) order(x *Case) {
 		last, lastAt := Number{}, 0.0
 		for p, n := range s.Percentiles.each() {
 			if n.OK && last.OK && n.V < last.V {
-				c.say("%s: %s p%g is %s, below p%g, %s", at(x), s.Metric, p, n.Format(s.Unit), lastAt, last.Format(s.Unit))
+				c.say("%s: %s p%g is %s, which is below p%g (%s)", at(x), s.Metric, p, n.Format(s.Unit), lastAt, last.Format(s.Unit))
 			}
 			if n.OK {
 				last, lastAt = *n, p
 			}
 		}
 		if s.Mean.OK && s.Min.OK && s.Max.OK && s.Worst == 0 && (s.Mean.V < s.Min.V*(1-1e-9) || s.Mean.V > s.Max.V*(1+1e-9)) {
-			c.say("%s: the mean of %s, %s, is outside %s to %s", at(x), s.Metric, s.Mean.Format(s.Unit), s.Min.Format(s.Unit), s.Max.Format(s.Unit))
+			c.say("%s: the mean of %s is %s, which is outside the range %s to %s", at(x), s.Metric, s.Mean.Format(s.Unit), s.Min.Format(s.Unit), s.Max.Format(s.Unit))
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
 		if def, ok := metric.Lookup(s.Metric); ok && def.Source != metric.Prices && s.Unit != string(def.Unit) {
-			c.say("%s: %s is in %q, not in %q", at(x), s.Metric, s.Unit, def.Unit)
+			c.say("%s: the unit of %s is %q, but must be %q", at(x), s.Metric, s.Unit, def.Unit)
 		} else if s.Unit == "" {
 			c.say("%s: %s has no unit", at(x), s.Metric)
 		}
@@ -139,7 +139,7 @@ func (c *checker) identities(x *Case) {
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
 		most := float64(x.N) * float64(x.OutputTokens) / float64(x.Completed) / e2e
 		if throughput > most*(1+slack) {
-			c.say("%s: a throughput of %s is more than %d requests of %s can yield (%s)", at(x),
+			c.say("%s: the throughput is %s, but %d requests in flight that take %s each can yield only %s", at(x),
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
@@ -156,7 +156,7 @@ func (c *checker) identities(x *Case) {
 		most = max(per, (tokens-1)/(chunks-1))
 	}
 	if got := itl / tpot; got < per*(1-slack) || got > most*(1+slack) {
-		c.say("%s: mean gap over mean time per token is %s tokens, but a chunk holds %s: the stream may have been held back at its start", at(x),
+		c.say("%s: the mean gap divided by the mean time per token is %s tokens, but a chunk holds %s. The stream may have been held back at its start", at(x),
 			metric.Format(metric.Count, got), metric.Format(metric.Tokens, per))
 	}
 }
@@ -168,7 +168,7 @@ func (c *checker) largest(x *Case) {
 		return
 	}
 	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= enough && got.V > x.Largest*(1+slack) {
-		c.say("%s: %s completed, but the largest rate that the server can sustain is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
+		c.say("%s: the rate of completed requests is %s, but the largest rate that the server can sustain is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
 	}
 	for i := range c.doc.Cases {
 		y := &c.doc.Cases[i]
@@ -203,7 +203,7 @@ func (c *checker) passage(p *Passage) {
 		c.say("%s: %d requests arrived, but only %d were due", name, p.Sum(), due)
 	}
 	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 && mean.V > float64(most)*(1+1e-9) {
-		c.say("%s: at most %d requests are in flight, but on average %s", name, most, mean.Format(string(metric.Requests)))
+		c.say("%s: at most %d requests are in flight, but the mean is %s", name, most, mean.Format(string(metric.Requests)))
 	}
 }
 
@@ -232,7 +232,7 @@ func (c *checker) repeats() {
 				continue
 			}
 			if ratio := b.Mean.V / a.Mean.V; ratio > 1+slack || ratio < 1/(1+slack) {
-				c.say("%s and %s are the same load, but mean %s is %s and %s", at(y), x.Level, name, a.Mean.Format(a.Unit), b.Mean.Format(b.Unit))
+				c.say("%s and %s are the same load, but their mean %s differs: %s and %s", at(y), x.Level, name, a.Mean.Format(a.Unit), b.Mean.Format(b.Unit))
 			}
 		}
 	}
@@ -243,7 +243,7 @@ func (c *checker) repeats() {
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
-		c.say("%s: %s is said to pass and %s to fail", name, x.Amount(x.Pass), x.Amount(x.Fail))
+		c.say("%s: the load %s is said to pass, but the load %s, which is not larger, is said to fail", name, x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 	passed := x.Pass == 0
 	for i := range x.Probes {
@@ -254,15 +254,15 @@ func (c *checker) capacity(x *Capacity) {
 		passed = true
 		for _, r := range p.Readings {
 			if b := c.bound(x, r); b != nil && r.Value.OK && breaks(b, r.Value.V) {
-				c.say("%s: at the limit, %s, %s %s is %s, which breaks its own threshold %s", name, x.Amount(x.Pass), r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
+				c.say("%s: at the limit of %s, the value of %s %s is %s, which breaks the threshold %s", name, x.Amount(x.Pass), r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
 			}
 		}
 	}
 	if !passed && len(x.Probes) > 0 {
-		c.say("%s: no probe of %s passed", name, x.Amount(x.Pass))
+		c.say("%s: no probe at the reported limit of %s passed", name, x.Amount(x.Pass))
 	}
 	if x.Crossing.OK && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh.OK && x.CrossingHigh.V < float64(x.Pass) || x.CrossingLow.OK && x.CrossingLow.V > float64(x.Fail)) {
-		c.say("%s: the crossing near %s does not lie between %s and %s", name, x.Estimate(), x.Amount(x.Pass), x.Amount(x.Fail))
+		c.say("%s: the estimate %s does not lie between %s, which passed, and %s, which failed", name, x.Estimate(), x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 }
 
@@ -288,7 +288,7 @@ func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]
 		if above := c.doc.Above(v); above != nil && !slices.Contains(v.Notes, Joining(v, above)) {
-			c.say("%s of %s failed, but the capacity is %s", v.Name, v.Workload, above.Limit())
+			c.say("%s of %s failed, but the reported capacity is %s", v.Name, v.Workload, above.Limit())
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (c *checker) decisions(x *Comparison) {
 				continue
 			}
 			if d.Answer == "no difference" && row.Verdict() == "worse" {
-				c.say("compare %s: no difference for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
+				c.say("compare %s: the answer is \"no difference\" for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
 			}
 		}
 	}
@@ -315,7 +315,7 @@ func (c *checker) decisions(x *Comparison) {
 func (c *checker) change(x *Comparison, row *Change) {
 	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
 	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
-		c.say("%s: its bounds are the wrong way round", at)
+		c.say("%s: the lower bound is above the upper bound", at)
 	}
 	if !row.Change.OK || row.Change.V == 0 {
 		return
@@ -325,7 +325,7 @@ func (c *checker) change(x *Comparison, row *Change) {
 		way = "better"
 	}
 	if row.Direction != "" && row.Direction != way {
-		c.say("%s is called %s, but its change, %s, is for the %s", at, row.Direction, compare.FormatChange(metric.Unit(row.Unit), row.Change.V, row.Points), way)
+		c.say("%s is called %s, but the change %s is for the %s", at, row.Direction, compare.FormatChange(metric.Unit(row.Unit), row.Change.V, row.Points), way)
 	}
 	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
 		c.say("%s was measured and has a limit, but the report calls it skipped", at)
@@ -378,7 +378,7 @@ func (c *checker) outcome() {
 			continue
 		}
 		if v.Outcome == Pass && breaks(v.Threshold, v.Value.V) {
-			c.say("%s passed, but %s is not %s", v.Name, v.Value.Format(v.Threshold.Unit), v.Threshold.Text)
+			c.say("%s passed, but the value %s does not meet %s", v.Name, v.Value.Format(v.Threshold.Unit), v.Threshold.Text)
 		}
 	}
 }

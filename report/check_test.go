@@ -20,63 +20,63 @@ func TestCheck(t *testing.T) {
 		spoil func(d *Document)
 		want  string
 	}{
-		{"a sum", func(d *Document) { d.Cases[0].Completed = 70 }, "70 completed, 0 failed and 0 were given up, of 60 requests due"},
-		{"failures by kind", func(d *Document) { d.Cases[0].Failures = []Failure{{Kind: "timeout", Count: 2}} }, "0 requests failed, but 2 are listed"},
-		{"rounds", func(d *Document) { d.Cases[0].Rounds = d.Cases[0].Rounds[:1] }, "the rounds have 30 requests, the level 60"},
+		{"a sum", func(d *Document) { d.Cases[0].Completed = 70 }, "70 requests completed, 0 failed and 0 were given up, but only 60 were due"},
+		{"failures by kind", func(d *Document) { d.Cases[0].Failures = []Failure{{Kind: "timeout", Count: 2}} }, "0 requests failed, but the list by kind has 2"},
+		{"rounds", func(d *Document) { d.Cases[0].Rounds = d.Cases[0].Rounds[:1] }, "the rounds have 30 requests, but the level has 60"},
 		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = some(0.5) }, "success is 50%, but 60 of 60"},
-		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = some(0.1) }, "ttft p95 is 100 ms, below p90"},
-		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = some(9) }, "the mean of ttft, 9 s, is outside 200 ms to 380 ms"},
-		{"another unit", func(d *Document) { d.Cases[0].Summary("throughput").Unit = "req/s" }, `throughput is in "req/s", not in "tok/s"`},
+		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = some(0.1) }, "ttft p95 is 100 ms, which is below p90"},
+		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = some(9) }, "the mean of ttft is 9 s, which is outside the range 200 ms to 380 ms"},
+		{"another unit", func(d *Document) { d.Cases[0].Summary("throughput").Unit = "req/s" }, `the unit of throughput is "req/s", but must be "tok/s"`},
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
 		// The case runs one request at a time, with 21 tokens in 800 ms: 26 tok/s.
-		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "is more than 1 requests of"},
+		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "but 1 requests in flight that take"},
 		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
 			again := d.Cases[0]
 			again.Level, again.Metrics = "1 again", slices.Clone(again.Metrics)
 			again.Summary("ttft").Mean = some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
-		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
+		}, "are the same load, but their mean ttft differs: 290 ms and 400 ms"},
 		// The case sends 60 requests in two windows, one request every 100 ms: 10 req/s.
-		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate that the server can sustain is 0.1 req/s"},
+		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, ", but the largest rate that the server can sustain is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]
 			d.Cases[0].Largest, again.Largest = 8, 9
 			d.Cases = append(d.Cases, again)
 		}, "the largest rate that the server can sustain is 9 req/s, but at 1 it is 8 req/s"},
-		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "39 is said to pass and 30 to fail"},
-		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe of 38 passed"},
+		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "the load 39 is said to pass, but the load 30, which is not larger, is said to fail"},
+		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe at the reported limit of 38 passed"},
 		{"a limit that breaks its own threshold", func(d *Document) {
 			d.Capacities[0].Probes[3].Readings = []Reading{{Metric: "ttft", Stat: "p95", Outcome: "pass", Value: some(8.1)}}
-		}, "at the limit, 39, ttft p95 is 8.1 s, which breaks its own threshold p95 < 8s"},
-		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = some(60) }, "does not lie between 39 and 40"},
+		}, "at the limit of 39, the value of ttft p95 is 8.1 s, which breaks the threshold p95 < 8s"},
+		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = some(60) }, "does not lie between 39, which passed, and 40, which failed"},
 		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
-		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = some(8) }, "passed, but 8 s is not p95 < 8s"},
+		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = some(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
 		{"a loss that is called better", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "better"})
-		}, "compare x: ttft p95 for chat at 8 is called better, but its change, +10%, is for the worse"},
+		}, "compare x: ttft p95 for chat at 8 is called better, but the change +10% is for the worse"},
 		{"a gain that is called worse", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "higher", Change: some(0.1), Direction: "worse"})
-		}, "is called worse, but its change, +10%, is for the better"},
-		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: some(0.2), High: some(0.1)}) }, "its bounds are the wrong way round"},
+		}, "is called worse, but the change +10% is for the better"},
+		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: some(0.2), High: some(0.1)}) }, "the lower bound is above the upper bound"},
 		{"a row that was measured", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Limit: some(0.05), Outcome: Skipped})
 		}, "was measured and has a limit, but the report calls it skipped"},
 		{"no difference above a row that is worse", func(d *Document) {
 			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "worse"})
 			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
-		}, "no difference for chat at 8, but ttft p95 is worse"},
+		}, `the answer is "no difference" for chat at 8, but ttft p95 is worse`},
 		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, but the report calls it exact"},
 		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
-		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the capacity is 39"},
+		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the reported capacity is 39"},
 		{"more that wait than are in flight", func(d *Document) { d.Passages = over(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
 		{"more arrivals than were due", func(d *Document) { d.Passages = over(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
 		{"a mean above the most", func(d *Document) {
 			d.Passages = over(Passage{Windows: 1, InFlight: []int{3, 4}})
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: some(5)})
-		}, "at most 4 requests are in flight, but on average 5 requests"},
+		}, "at most 4 requests are in flight, but the mean is 5 requests"},
 	}
 	for _, tt := range tests {
 		d := passing()

@@ -495,7 +495,7 @@ func ReadDocument(r io.Reader) (*Document, error) {
 	}
 	at := max(len(src)-len(fmt.Sprintf(sumLine, [sha256.Size]byte{})), 0)
 	if string(src[at:]) != fmt.Sprintf(sumLine, sha256.Sum256(src[:at])) {
-		return nil, errors.New("the results document was changed after it was written; `tokgate judge` makes it anew from the samples")
+		return nil, errors.New("the results document was changed after it was written; `tokgate judge` makes it again from the samples")
 	}
 	d.Sum = ""
 	return &d, nil

@@ -45,7 +45,7 @@ func TestReadDocumentErrors(t *testing.T) {
 		{`[]`, "not a results document"},
 		{`{}`, `has schema ""`},
 		{`{"schema": "tokgate.results/2"}`, `has schema "tokgate.results/2"; this version reads "tokgate.results/1"`},
-		{`{"schema": "tokgate.results/1", "plan": {"confidence": "high"}}`, "no number"},
+		{`{"schema": "tokgate.results/1", "plan": {"confidence": "high"}}`, "not a number"},
 	}
 	for _, tt := range tests {
 		if _, err := ReadDocument(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -186,7 +186,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
-	failed.Notes = []string{"the spread of 6 rounds shows that 120 requests count as 88 independent requests"}
+	failed.Notes = []string{"the values of 6 rounds differ so much that 120 requests count as only 88 independent requests"}
 	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
 		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
@@ -204,7 +204,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
 			Message: "60 of 60 requests completed in 3 rounds", File: "plans/chatbot.hcl", Line: 30,
-			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}},
+			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time"}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
 			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", File: "plans/chatbot.hcl", Line: 30},
@@ -215,7 +215,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
 			Message: "the server did not start", File: "plans/chatbot.hcl", Line: 30},
 		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
-			Message: run.Capacities[0].Line + "; the plan requires 26", Needs: "needs a larger budget or more requests to decide 26", Capacity: run.Capacities[0],
+			Message: run.Capacities[0].Line + "; the plan requires 26", Needs: "needs a larger budget, or more requests, to decide whether the capacity is at least 26", Capacity: run.Capacities[0],
 			Notes: []string{"24 was not confirmed on fresh requests", "another"}, File: "plans/chatbot.hcl", Line: 50},
 		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
 			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
@@ -260,7 +260,7 @@ func passing() *Document {
 	met := v.List[len(v.List)-2]
 	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
-	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together; TTFT is that of bursts, not of requests spread over time"}
+	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time"}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
 	m.ExitCode = assert.ExitPass
 	return New(run, p, v, m)

@@ -123,7 +123,7 @@ func (s *section) close(noun string) string {
 	if s.left == 0 {
 		return s.b.String()
 	}
-	return s.b.String() + "\n… " + plural(s.left, "more "+noun) + " left out here; `results.json` has all.\n"
+	return s.b.String() + "\n… " + plural(s.left, "more "+noun) + " left out here; `results.json` has all of them.\n"
 }
 
 var signs = map[Status]string{
@@ -394,7 +394,7 @@ func (m *markdown) levels() string {
 // consistency lists figures that contradict each other.
 func (m *markdown) consistency() string {
 	s := section{budget: m.share(consistencyBytes)}
-	lead := "\n### Figures that do not go together\n\n"
+	lead := "\n### Figures that contradict each other\n\n"
 	for _, found := range Check(m.doc) {
 		s.row(func() string {
 			row := lead + "- " + cell(found, messageCell) + "\n"
@@ -429,7 +429,7 @@ func (m *markdown) environment() string {
 	}
 	if c := d.Calibration; c != nil {
 		row("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s (%s)",
-			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format(""), "measured without load"))
+			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format(""), "measured while no other load ran"))
 	}
 	for _, server := range d.Servers {
 		if len(server.Fingerprint) == 0 {

@@ -24,7 +24,7 @@ func (m *markdown) definitions() string {
 	}
 	b.WriteString(m.windows())
 	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other request. " +
-		"∞: the percentile falls on a failed request. –: no value.\n\n</details>\n")
+		"∞ means that the percentile falls on a failed request, and – that there is no value.\n\n</details>\n")
 	return b.String()
 }
 
@@ -48,7 +48,7 @@ func (m *markdown) windows() string {
 	return "\nThroughput and other rates are " + steady + "; those of " + cell(strings.Join(all, ", "), messageCell) + " are " + overAll + ".\n"
 }
 
-const overAll = "over the measured requests only, from the start of the first to the end of the last (`window = \"all\"`)"
+const overAll = "over the time from the start of the first measured request to the end of the last (`window = \"all\"`)"
 
 // used returns the metrics that the report names, in thresholds or in the tables of levels.
 func (m *markdown) used() map[string]bool {

@@ -59,7 +59,7 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	}
 	n.OK = true
 	if err := json.Unmarshal(b, &n.V); err != nil {
-		return fmt.Errorf("%s is no number, \"+Inf\", \"-Inf\" or null", b)
+		return fmt.Errorf("%s is not a number, \"+Inf\", \"-Inf\" or null", b)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // simulated says what a simulated run is worth.
-const simulated = "The servers were the built-in simulator, in virtual time, in which the load generator is never late. This says nothing about a real server."
+const simulated = "Every server was the built-in simulator, in virtual time, and the load generator was never late. These figures say nothing about a real server."
 
 // Took writes how long the run took.
 func (d *Document) Took() string {

@@ -467,7 +467,7 @@ func (t *terminal) consistency() {
 	}
 	for i, f := range found {
 		if i == mostFound {
-			t.line(fmt.Sprintf("  … and %s that do not go together", plural(len(found)-i, "more figure")))
+			t.line(fmt.Sprintf("  … and %s that contradict each other", plural(len(found)-i, "more figure")))
 			break
 		}
 		t.para("  check   ", yellow, text.Bytes(f, lineBytes))

@@ -136,8 +136,8 @@ func (d *Document) Above(v *Verdict) *Capacity {
 func Joining(v *Verdict, c *Capacity) string {
 	for _, p := range c.Probes {
 		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {
-			return fmt.Sprintf("the capacity found is still %s: %d passed when it was measured again on fresh requests. At this load the outcome depends on which requests are sent", c.Limit(), p.N)
+			return fmt.Sprintf("the capacity stays %s, because the load %d passed when it was measured again on fresh requests. At this load the outcome depends on which requests are sent", c.Limit(), p.N)
 		}
 	}
-	return fmt.Sprintf("the capacity found is still %s: a larger load passed in the search. At this load the outcome depends on which requests are sent", c.Limit())
+	return fmt.Sprintf("the capacity stays %s, because a larger load passed in the search. At this load the outcome depends on which requests are sent", c.Limit())
 }

@@ -84,7 +84,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Fail
 	default:
 		row.Outcome = verdict.Inconclusive
-		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Named(target))
+		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide whether the candidate holds %s", a.Named(target))
 	}
 	row.pFail = 0 // the probes already count as tests, so this row is no further test
 	if b.Fail > 0 && b.Fail <= a.Pass {
@@ -93,7 +93,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Direction = Better
 	}
 	if a.Kind == metric.CapacityAtLeast {
-		row.Notes = append(row.Notes, fmt.Sprintf("the control did not fail at any load that was tried: its capacity is at least %s", a.Named(a.Pass)))
+		row.Notes = append(row.Notes, fmt.Sprintf("the control passed at every load that was tried, so its capacity is at least %s", a.Named(a.Pass)))
 	}
 }
 
@@ -102,7 +102,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 // the candidate is computed from the highest of these loads, and a certified candidate passes
 // there. A candidate that is certified at the control's lowest level is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
-	nowhere := fmt.Sprintf("the control does not hold at any load (%s)", a.Line)
+	nowhere := fmt.Sprintf("the control passed at no load that was tried (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)
 	c.Change, c.pFail = metric.None(nowhere), 0
 	if b.Pass > 0 {
@@ -124,6 +124,6 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs a search that begins below %s", a.Named(a.Fail))
+		c.Needs = fmt.Sprintf("needs a capacity search that tries loads below %s", a.Named(a.Fail))
 	}
 }

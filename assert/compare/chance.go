@@ -56,7 +56,7 @@ func (c ChangeChance) Name() string {
 }
 
 // Assumed states, in words, what the chances assume about the server.
-const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
+const Assumed = "assuming that times vary by 30 % between requests and by 1 % between server starts"
 
 // Chances returns, for every comparison of the plan in order, the probability that it passes if
 // nothing changed. This is the power of a non-inferiority test with the planned rounds and
@@ -231,9 +231,9 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	if c.Severity == plan.SeverityWarn {
 		d.Severity = hcl.DiagWarning
 	}
-	d.Detail = c.Name() + " can never pass: even if no request failed on either server, there are too few requests to show it. Use more requests, more rounds, or a wider tolerance."
+	d.Detail = c.Name() + " can never pass: even if no request failed on either server, there would be too few requests to certify the limit. Use more requests, more rounds, or a wider tolerance."
 	if c.Change.Metric.Name == "accuracy" {
-		d.Detail = c.Name() + " can never pass: even if both servers answered every item alike, there are too few items to show it." + c.itemsNeeded(x)
+		d.Detail = c.Name() + " can never pass: even if both servers answered every item alike, there would be too few items to certify the limit." + c.itemsNeeded(x)
 	}
 	return d
 }
@@ -254,7 +254,7 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),
-		Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). Use more rounds, more requests in each, or a wider tolerance.%s",
+		Detail: fmt.Sprintf("The chance that an unchanged candidate passes all of compare.%s is only about %s, %s. The change that is least likely to pass is %s (%s). Use more rounds, more requests in each round, or a wider tolerance.%s",
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
@@ -279,7 +279,7 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf(" If two runs of one server disagree on %s of the items, it takes %d different items to certify %s with a chance of %s.",
+	return fmt.Sprintf(" If two runs of one server disagree on %s of the items, a comparison needs %d different items to certify the limit %s with a chance of %s.",
 		metric.Format(metric.Ratio, usualDisagreement), n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(rarely))
 }
 
@@ -294,13 +294,13 @@ func (x Chance) String() string {
 	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
 	s := fmt.Sprintf("compare.%s: an unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, percentOf(x.Passes), Assumed)
 	if slices.ContainsFunc(required, func(c ChangeChance) bool { return c.Improve }) {
-		s = fmt.Sprintf("compare.%s asks for an improvement, which an unchanged candidate does not have: it passes with a chance of about %s", x.Compare.Name, percentOf(x.Passes))
+		s = fmt.Sprintf("compare.%s asks for an improvement, so an unchanged candidate should not pass: its chance to pass is about %s", x.Compare.Name, percentOf(x.Passes))
 	}
 	if len(required) > 1 {
-		s += fmt.Sprintf("; least of all %s (%s)", least.Name(), percentOf(least.Passes))
+		s += fmt.Sprintf("; the change that is least likely to pass is %s (%s)", least.Name(), percentOf(least.Passes))
 	}
 	if len(x.Unknown) > 0 {
-		s += fmt.Sprintf("; not counting %s, whose chances are unknown beforehand", verdict.Enumerate(x.Unknown))
+		s += fmt.Sprintf("; this leaves out %s, whose chances are not known before the run", verdict.Enumerate(x.Unknown))
 	}
 	return s
 }

@@ -155,10 +155,10 @@ func (c *Change) estimate(alpha float64) {
 			c.Direction = Worse
 		}
 	case c.delta.infinite():
-		c.Notes = append(c.Notes, "in some rounds a failed request decides the statistic: only the sign of each round's change was used")
-		c.Why = "in some rounds a failed request decides the statistic"
+		c.Notes = append(c.Notes, "in some rounds the statistic falls on a failed request and has no value, so only the sign of each round's change was used")
+		c.Why = "in some rounds the statistic falls on a failed request"
 	default:
-		c.Why = "too few rounds for an interval"
+		c.Why = "there are too few rounds for an interval"
 	}
 }
 
@@ -187,7 +187,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		if within {
 			c.Outcome = verdict.Pass
 		}
-		c.Notes = append(c.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
+		c.Notes = append(c.Notes, `point estimate (decide = "estimate"): the verdict is not certified`)
 	case below:
 		c.Outcome = verdict.Pass
 	default:
@@ -207,11 +207,11 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
-		return "needs a recording of the control in which fewer requests fail: record it again"
+		return "needs a new recording of the control, in which fewer requests fail"
 	case c.delta.infinite():
 		return "needs rounds in which fewer requests fail"
 	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < metric.LeastRounds:
-		return fmt.Sprintf("needs at least %d rounds on each side", metric.LeastRounds)
+		return fmt.Sprintf("needs at least %d rounds of each server", metric.LeastRounds)
 	case c.delta.unpaired:
 		return "needs more rounds, or a run in which both servers take turns"
 	}
@@ -226,7 +226,7 @@ func (c *Change) needs(alpha float64) string {
 		return fmt.Sprintf("the change is too near to its limit: more than %d times as many rounds would be needed", 50)
 	}
 	more := (n - len(c.delta.units)) * max(1, len(c.Pairs)/max(len(c.delta.units), 1))
-	return fmt.Sprintf("needs about %s more, or more requests in each", verdict.Count(more, "rounds"))
+	return fmt.Sprintf("needs about %s, or more requests in each round", verdict.Count(more, "more rounds"))
 }
 
 // line describes the change in one line: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".

@@ -23,7 +23,7 @@ func (x *comparison) clocks(m matched) string {
 		a, b := clock(m.control.Rounds[i]), clock(m.candidate.Rounds[i])
 		if a <= 0 || b <= 0 {
 			if require != nil {
-				return fmt.Sprintf("telemetry requires clock_spread, but the clocks of both legs of round %d were not reported", m.candidate.Rounds[i].Index+1)
+				return fmt.Sprintf("telemetry requires clock_spread, but the GPU clock of a leg of round %d was not reported", m.candidate.Rounds[i].Index+1)
 			}
 			continue
 		}

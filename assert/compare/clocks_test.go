@@ -24,7 +24,7 @@ func TestClocksOfLegs(t *testing.T) {
 		{"the smaller one counts", []float64{2000, 2000, 2000}, []float64{1900, 1900, 1900}, &ten, &three, "differ by 5%", ""},
 		{"noted where nothing is required", []float64{2000, 2000, 2000}, []float64{1900, 1900, 1900}, nil, nil, "", "differ by 5%"},
 		{"nothing reported", []float64{0, 0, 0}, []float64{0, 0, 0}, nil, nil, "", ""},
-		{"required, and one leg is silent", []float64{1980, 1980, 0}, []float64{1980, 1980, 1980}, &three, nil, "the clocks of both legs of round 3 were not reported", ""},
+		{"required, and one leg is silent", []float64{1980, 1980, 0}, []float64{1980, 1980, 1980}, &three, nil, "the GPU clock of a leg of round 3 was not reported", ""},
 	} {
 		level := func(clocks []float64) *metric.Level {
 			l := &metric.Level{}

@@ -67,7 +67,7 @@ var shown = []struct {
 const drifting = "unpaired: drift not excluded"
 
 // startedOnce is a note for a comparison that started each server only once.
-const startedOnce = "each server was started once: the change includes chance differences between starts"
+const startedOnce = "each server was started only once, so the change includes chance differences between starts"
 
 // Input holds what is needed to judge a comparison: the plan and its compare block, the run, and
 // functions that return levels and capacities.

@@ -111,7 +111,7 @@ func (x *comparison) measure() {
 		oddities
 	}{{"control", control}, {"candidate", candidate}} {
 		if len(side.inPhase) > 0 {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s send at the same times, so TTFT is that of bursts, and may have changed only because the bursts changed", side.name, verdict.Enumerate(side.inPhase)))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s, the slots of %s send at the same times, so TTFT is that of a burst. It may have changed only because the bursts changed", side.name, verdict.Enumerate(side.inPhase)))
 		}
 	}
 	for _, side := range []struct {
@@ -119,7 +119,7 @@ func (x *comparison) measure() {
 		cold int
 	}{{"candidate", candidate.cold}, {"control", control.cold}} {
 		if side.cold > 0 {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", verdict.Count(side.cold, "legs"), side.name, coldTimes))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s, the ttft of the first measured request was more than %d times the median; these requests are judged like all others", verdict.Count(side.cold, "legs"), side.name, coldTimes))
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
-		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s measured again on both servers: the generator's machine had disturbed the load on one of the servers", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s measured again on both servers, because the generator's machine had disturbed the load on one of them", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
 	}
 	if late != "" {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, late))
@@ -229,9 +229,9 @@ func (x *comparison) blind(m matched, begin int) {
 		if row.Outcome == verdict.Pass && outcome != verdict.Pass && (row.Stat.Kind == metric.Mean || row.Metric.Scope == metric.PerGap) {
 			row.Outcome = outcome
 			row.Message += ", but the candidate fails more requests"
-			row.Notes = append(row.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if success passes (%s). To allow failed requests, add success to a tolerate block", row.Name(), success.line()))
+			row.Notes = append(row.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the change of success passes (%s). To allow failed requests, add success to a tolerate block", row.Name(), success.line()))
 			if outcome == verdict.Inconclusive {
-				row.Needs = "needs success to be decided first"
+				row.Needs = "needs the change of success to be decided first"
 			}
 			row.pFail = 0 // the row of the success metric already counts this failure
 		}

@@ -82,7 +82,7 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 		}
 	}
 	if control == nil || control.Skipped != "" {
-		return nil, nil, fmt.Sprintf("the recorded control has no %s at %s", w.Address(), level)
+		return nil, nil, fmt.Sprintf("the recorded control has no measurement of %s at level %s", w.Address(), level)
 	}
 	if why := x.Invalid(control, w); why != "" {
 		return nil, nil, "the recorded measurement of the control is not valid: " + why
@@ -93,13 +93,13 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 // alike returns how the work of two levels differs, in words. It returns "" if it does not differ.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
-		return fmt.Sprintf("the control was loaded with %s %d, but the candidate was loaded with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
+		return fmt.Sprintf("the control had the load %s %d, but the candidate had the load %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
 		asked.Engine = candidate.Asked.Engine // the argument changed allows or forbids different engines
 		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
-			return "the control was sent another workload: " + strings.Join(differs, "; ")
+			return "the workload of the control differs from the workload of the candidate: " + strings.Join(differs, "; ")
 		}
 	}
 	return ""
@@ -111,7 +111,7 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {
 		if rounds = x.look.Rounds; len(candidate.Rounds) < rounds {
-			return fmt.Sprintf("the record holds %d of %d rounds", len(candidate.Rounds), rounds)
+			return fmt.Sprintf("the record holds only %d of %d rounds", len(candidate.Rounds), rounds)
 		}
 	}
 	m.control, m.candidate = control, firstRounds(candidate, rounds)
@@ -121,7 +121,7 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 			return fmt.Sprintf("the control has %d rounds, but the candidate has %d", len(m.control.Rounds), len(m.candidate.Rounds))
 		}
 	} else if len(control.Rounds) < metric.LeastRounds || len(candidate.Rounds) < metric.LeastRounds {
-		return fmt.Sprintf("the candidate has %d rounds and the stored control has %d: each of them needs at least %d", len(candidate.Rounds), len(control.Rounds), metric.LeastRounds)
+		return fmt.Sprintf("the candidate has %d rounds and the stored control has %d: each side needs at least %d rounds", len(candidate.Rounds), len(control.Rounds), metric.LeastRounds)
 	}
 	return ""
 }
@@ -134,13 +134,13 @@ func (m matched) pairs() string {
 		// Control and candidate must have the same number of requests, because a percentile of few
 		// requests differs from a percentile of many requests. A difference of 1 is allowed.
 		if d := p.Due - q.Due; d > 1 || d < -1 {
-			return fmt.Sprintf("round %d has %d requests on the control and %d on the candidate", i+1, p.Due, q.Due)
+			return fmt.Sprintf("round %d has %d requests on the control, but %d on the candidate", i+1, p.Due, q.Due)
 		}
 		if !m.unpaired && (p.Index != q.Index || p.Seed != q.Seed) {
-			return fmt.Sprintf("the record pairs round %d (seed %d) with round %d (seed %d)", p.Index+1, p.Seed, q.Index+1, q.Seed)
+			return fmt.Sprintf("the record pairs the control's round %d (seed %d) with the candidate's round %d (seed %d)", p.Index+1, p.Seed, q.Index+1, q.Seed)
 		}
 		if !m.unpaired && (p.Leg == nil || q.Leg == nil) {
-			return "its rounds did not take turns"
+			return "the control and the candidate did not take turns"
 		}
 	}
 	return ""
@@ -172,7 +172,7 @@ func (x *comparison) swapped(m matched) string {
 		}
 	}
 	if len(m.control.Rounds)%2 == 1 {
-		return fmt.Sprintf("%d rounds side by side: the last one has no partner on swapped GPUs", len(m.control.Rounds))
+		return fmt.Sprintf("the number of rounds side by side is odd (%d), so the last round has no partner on swapped GPUs", len(m.control.Rounds))
 	}
 	return ""
 }

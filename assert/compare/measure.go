@@ -95,9 +95,9 @@ func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate
 		}
 		switch {
 		case missing == len(side.values):
-			lacking = append(lacking, fmt.Sprintf("the %s has no %s: %s", side.name, c.Name(), cmp.Or(why, "nothing was measured")))
+			lacking = append(lacking, fmt.Sprintf("the %s has no value of %s: %s", side.name, c.Name(), cmp.Or(why, "nothing was measured")))
 		case missing > 0:
-			c.Outcome, c.Why = verdict.Error, fmt.Sprintf("%d of %d rounds of the %s have no %s: %s", missing, len(side.values), side.name, c.Name(), why)
+			c.Outcome, c.Why = verdict.Error, fmt.Sprintf("%d of %d rounds of the %s have no value of %s: %s", missing, len(side.values), side.name, c.Name(), why)
 			c.Message = c.Why
 			return nil, false
 		default:

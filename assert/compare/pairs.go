@@ -84,7 +84,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
-		return fmt.Sprintf(": about %d in all, if the same share of answers differs as here", n)
+		return fmt.Sprintf(": about %d in all, if the servers disagree on the same share of answers as in this run", n)
 	}
 	return ""
 }

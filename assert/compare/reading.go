@@ -55,7 +55,7 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	case own(func(a *metric.PairedAnswer) bool { return a.Repeats }):
 		why = "it repeats itself"
 	case own((*metric.PairedAnswer).Long):
-		why = "it is longer than was asked for"
+		why = "it is longer than asked for"
 	case excess > oddNats:
 		why = "it is unlikely"
 	case a.Stops && !beside.Long() && (a.Finish != "length" || a.Tokens < a.Asked):
@@ -236,13 +236,13 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	}
 	switch {
 	case r.Due < 1:
-		return "no prompt was to be answered"
+		return "the comparison had no prompts to answer"
 	case asked < r.Due:
-		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
+		return fmt.Sprintf("both servers answered only %d of %d prompts", asked, r.Due)
 	case 2*silent > asked: // most of the control's answers are bad, so a comparison would show nothing
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
-		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
+		return fmt.Sprintf("the control answered only %d of %d prompts a second time", again, r.Again)
 	case unread > 0 && r.Unscored == "" && def.Paired:
 		return fmt.Sprintf("the control did not report how likely %s are", verdict.Count(unread, "answers"))
 	}
@@ -275,15 +275,15 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs more prompts: with these, a difference between %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
+		c.Needs = fmt.Sprintf("needs more prompts: the candidate has %d odd answers and the control %d, and chance alone may explain the difference", len(odd), own)
 	}
-	c.Message = fmt.Sprintf("odd_answers: %d of %d%s; the control's own: %d of %d; tolerated %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
+	c.Message = fmt.Sprintf("odd_answers: %d of the candidate's %d answers are odd%s, and %d of the control's %d; tolerated: %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
 	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
-		c.Notes = append(c.Notes, fmt.Sprintf("this verdict covers these %d answers; a share of odd answers below %s may go unnoticed", n, metric.Format(metric.Ratio, high)))
+		c.Notes = append(c.Notes, fmt.Sprintf("this verdict covers only these %d answers: a share of odd answers below %s may go unnoticed", n, metric.Format(metric.Ratio, high)))
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
-		c.Notes = append(c.Notes, fmt.Sprintf("the oddest: the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
+		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is that to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
 	}
 }
 
@@ -292,7 +292,7 @@ func (o Oddity) less() string {
 	if o.Excess <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(", less likely than the control's by %s", metric.Format(metric.NatsPerToken, o.Excess))
+	return fmt.Sprintf(", and less likely than the control's answer by %s", metric.Format(metric.NatsPerToken, o.Excess))
 }
 
 // reasons counts the odd answers by their reason, such as " (5: it is unlikely; 2: it is empty)".
@@ -440,7 +440,7 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	a, _ := stat.Moments(own)
 	b, _ := stat.Moments(theirs)
 	row.Control, row.Candidate, row.Change, row.Outcome = metric.Some(a), metric.Some(b), metric.Some(b-a), verdict.Skipped
-	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's over %s of their length from the start; the control's second answers agree with its first ones over %s",
+	row.Message = fmt.Sprintf("agreement: on average, the first %s of the candidate's answer agree with the control's answer; the first %s of the control's second answer agree with its first answer",
 		metric.Format(metric.Ratio, b), metric.Format(metric.Ratio, a))
 	return row, true
 }

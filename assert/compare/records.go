@@ -63,7 +63,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 			return nil, err
 		}
 		if control == candidate {
-			return nil, fmt.Errorf("server %s would be compared with itself", control)
+			return nil, fmt.Errorf("server %s cannot be compared with itself", control)
 		}
 		r.asRun(c, control)
 		p.Servers = []*plan.Server{c.Control.Server, on}
@@ -119,7 +119,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	case want != "" && slices.Contains(have, want):
 		return want, nil
 	case want != "":
-		return "", fmt.Errorf("the run of the %s has no server %s; it has %s", side, want, strings.Join(have, ", "))
+		return "", fmt.Errorf("the run of the %s has no server %s; its servers: %s", side, want, strings.Join(have, ", "))
 	case same:
 		for _, c := range run.Comparisons {
 			if c == nil || r.CandidateServer != "" && c.Candidate != r.CandidateServer || r.ControlServer != "" && c.Control != r.ControlServer {
@@ -133,7 +133,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	case len(have) == 1:
 		return have[0], nil
 	}
-	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
+	return "", fmt.Errorf("say which server is the %s; the run has %s", side, strings.Join(have, ", "))
 }
 
 // workloads adds to the plan p each workload of which the candidate's record has a measured level.

@@ -47,7 +47,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		return verdict.Error, problem
 	}
 	if x.out.SideBySide {
-		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, and two rounds are one observation")
+		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, so two rounds count as one observation")
 	}
 	if x.out.Paired && x.Block.Restart == plan.RestartNever {
 		x.out.Notes = append(x.out.Notes, startedOnce+", even if the change is certified")
@@ -89,7 +89,7 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 	case x.record != nil && x.record.Skipped != "":
 		return verdict.Error, "not compared: " + verdict.OneLine(x.record.Skipped)
 	case x.record == nil && x.out.Paired && !x.Planless:
-		return verdict.Error, "the run holds no such comparison" + verdict.Because(x.Run.Stopped)
+		return verdict.Error, "the run did not make this comparison" + verdict.Because(x.Run.Stopped)
 	}
 	return verdict.Pending, ""
 }
@@ -102,7 +102,7 @@ func (x *comparison) baseline() string {
 		return "the recorded run of the control could not be read: " + c.Control.Baseline
 	}
 	if SameRun(x.control, x.Run) {
-		return fmt.Sprintf("%s holds the same run, %s: a run cannot be compared with itself", c.Control.Baseline, verdict.OneLine(x.Run.ID))
+		return fmt.Sprintf("%s holds the candidate's own run, %s: a run cannot be compared with itself", c.Control.Baseline, verdict.OneLine(x.Run.ID))
 	}
 	var problem string
 	if x.address, problem = storedServer(c, x.control); problem == "" {
@@ -118,7 +118,7 @@ func (x *comparison) apart() {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
 	}
 	if x.Block.Answers == nil && (read(x.Run) || read(x.control)) {
-		x.out.Notes = append(x.out.Notes, "odd_answers and answer_nll are not compared: the control of this comparison did not score the candidate's answers; compare the two servers of one run, or name them with --control and --candidate")
+		x.out.Notes = append(x.out.Notes, "odd_answers and answer_nll are not compared: the control of this comparison did not score the candidate's answers. Compare two servers of one run, or name them with --control and --candidate")
 	}
 }
 
@@ -157,7 +157,7 @@ func (x *comparison) only() {
 		if !slices.ContainsFunc(x.Run.Levels, func(o *metric.Level) bool {
 			return o != nil && o.Server == x.out.Candidate && o.Workload == l.Workload && o.Name == l.Name && o.Skipped == ""
 		}) {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s is not compared, because only the control was measured there", l.Workload, l.Name))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s is not compared, because only the control was measured at this level", l.Workload, l.Name))
 		}
 	}
 }
@@ -185,7 +185,7 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	case c.Control.BaselineServer == "" && len(have) == 1:
 		return have[0], ""
 	}
-	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
+	return "", fmt.Sprintf("the recorded run %s has no server %s; its servers: %s", c.Control.Baseline, want, strings.Join(have, ", "))
 }
 
 // cold adds a note on the first request after each start of a server: how long it took. No value of
@@ -204,6 +204,6 @@ func (x *comparison) cold(a, b *metric.ServerRun) {
 		return fmt.Sprintf("%s (median of %s)", metric.Format(metric.Seconds, median(times)), verdict.Count(len(times), "starts"))
 	}
 	if was, is := words(a), words(b); was != "" && is != "" {
-		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; no value includes this request", was, is))
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start got its first token after %s on the control and %s on the candidate; no metric includes this request", was, is))
 	}
 }

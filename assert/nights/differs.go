@@ -74,7 +74,7 @@ func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 			}
 			strange[server] = true
 			if i == len(nights)-1 && other == "" {
-				other = fmt.Sprintf("%s ran on another GPU tonight: %s; in the nights before it ran on %s", server, gpu, first[server])
+				other = fmt.Sprintf("%s ran on another GPU tonight (%s) than in the nights before (%s)", server, gpu, first[server])
 			}
 		}
 		if len(strange) > 0 {

@@ -148,7 +148,7 @@ func Judge(h metric.History, opts Options) Result {
 	out.Run, out.Started, out.Job, out.Since = last.Run, last.Started, last.Job, len(nights)
 	for _, n := range nights {
 		if n.Simulated != last.Simulated {
-			out.Why = fmt.Sprintf("run %s was simulated and run %s was not: keep two histories", either(n.Simulated, n.Run, last.Run), either(n.Simulated, last.Run, n.Run))
+			out.Why = fmt.Sprintf("run %s was simulated, but run %s was not: keep them in two histories", either(n.Simulated, n.Run, last.Run), either(n.Simulated, last.Run, n.Run))
 			return out
 		}
 	}
@@ -233,13 +233,13 @@ func age(d time.Duration) string {
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
-		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong; remove the line of this run", last.Run, last.Started.UTC().Format(time.DateTime))
+		return fmt.Sprintf("run %s starts in the future, at %s, so a clock was wrong: remove the line of this run from the history", last.Run, last.Started.UTC().Format(time.DateTime))
 	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
-		return fmt.Sprintf("the last night, run %s, was %s ago, longer than the %s allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
+		return fmt.Sprintf("the last night (run %s) was %s ago, but at most %s is allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:
 		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
 	case o.Unread > 0:
-		return fmt.Sprintf("%s of the history cannot be read, and may be the last night: repair or remove them", verdict.Count(o.Unread, "lines"))
+		return fmt.Sprintf("%s of the history cannot be read, and the last night may be among them: repair or remove them", verdict.Count(o.Unread, "lines"))
 	case len(last.Figures) == 0:
 		return fmt.Sprintf("run %s measured nothing", last.Run)
 	}

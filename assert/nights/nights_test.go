@@ -65,7 +65,7 @@ func TestJudgeNights(t *testing.T) {
 		recorded bool
 		words    string // text in the message of the second trend or in the field Why
 	}{
-		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and nights are judged from the 11th on"},
+		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and judging begins with night 11"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
 		// The standard deviation of the nights is √(10/9)·0.01 = 0.01054 on the logarithmic scale,
 		// with 0.8·10 − 1 = 7 degrees of freedom. A new night differs from the mean of ten nights
@@ -77,18 +77,18 @@ func TestJudgeNights(t *testing.T) {
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
 		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), Options{}, verdict.Fail, false, "10% lower"},
 		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{Ignore: 0.2}, verdict.Pass, false, "2.2 s, expected"},
-		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; the last run that measured it is r9"},
+		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; the last run that measured this series is r9"},
 		{"never measured", nightsOf(ttftTrend, math.NaN()), Options{}, verdict.Pass, true, ""},
 		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), Options{}, verdict.Error, false, "run r10 has the value 0"},
 		{"an unknown metric", nightsOf(unknown, 1), Options{}, verdict.Error, false, `does not know the metric "vibes"`},
 		{"in the future", nightsOf(ttftTrend, steady(11)...), Options{Now: eve}, verdict.Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
 		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.Add(22*time.Hour + time.Minute)}, verdict.Pass, false, "2.02 s, expected"},
 		{"as old as may be", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 73 * time.Hour}, verdict.Pass, false, "2.02 s, expected"},
-		{"older", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, verdict.Error, false, "run r10, was 2 days ago, longer than the 2 days allowed"},
+		{"older", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, verdict.Error, false, "(run r10) was 2 days ago, but at most 2 days is allowed"},
 		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r9"}, verdict.Error, false, "run r9 is not the last night: run r10 started later"},
 		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r10"}, verdict.Pass, false, "2.02 s, expected"},
 		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), Options{Unread: 1}, verdict.Error, false, "1 line of the history cannot be read"},
-		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: the value was 0 in run r0"},
+		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: nights are compared by ratios, and the value was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
@@ -152,7 +152,7 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	if got.Outcome != verdict.Pass || len(got.Trends) != 3 {
 		t.Fatalf("%+v", got)
 	}
-	if old := got.Trends[1]; old.Outcome != verdict.Skipped || !strings.Contains(old.Message, "ended with run r9") {
+	if old := got.Trends[1]; old.Outcome != verdict.Skipped || !strings.Contains(old.Message, "ends with run r9") {
 		t.Errorf("the old series: %v %s", old.Outcome, old.Message)
 	}
 	if fresh := got.Trends[2]; fresh.Outcome != verdict.Skipped || !strings.Contains(fresh.Message, "night 1") {
@@ -193,7 +193,7 @@ func TestJudgeNightsChanges(t *testing.T) {
 func TestJudgeNightsMixed(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(3)...)
 	h.Nights[1].Simulated = true
-	if got := Judge(h, Options{}); got.Outcome != verdict.Error || !strings.Contains(got.Why, "run r1 was simulated and run r2 was not") {
+	if got := Judge(h, Options{}); got.Outcome != verdict.Error || !strings.Contains(got.Why, "run r1 was simulated, but run r2 was not") {
 		t.Errorf("%v: %s", got.Outcome, got.Why)
 	}
 }
@@ -208,7 +208,7 @@ func TestJudgeNightsOtherGPU(t *testing.T) {
 	h.Nights[12].Servers["vllm"]["gpu"] = "1 x H200"
 	strange := metric.History{Nights: h.Nights[:13]}
 	got := Judge(strange, Options{})
-	if got.Outcome != verdict.Error || !strings.Contains(got.Why, "vllm ran on another GPU tonight: 1 x H200; in the nights before it ran on 1 x H100") || got.Accept != "r12" {
+	if got.Outcome != verdict.Error || !strings.Contains(got.Why, "vllm ran on another GPU tonight (1 x H200) than in the nights before (1 x H100)") || got.Accept != "r12" {
 		t.Errorf("%v %q, accept %q", got.Outcome, got.Why, got.Accept)
 	}
 	if d := cmp.Diff([]string{"vllm: gpu 1 x H100 → 1 x H200"}, got.Differs); d != "" {

@@ -67,7 +67,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
 		if v == 0 && s.scale.log && def.Source == metric.Server {
-			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: the value was 0 in run %s, so there is no ratio", run)
+			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: nights are compared by ratios, and the value was 0 in run %s", run)
 			return c, t, false
 		}
 		if !s.scale.takes(v) {
@@ -101,9 +101,9 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	}
 	t.Points, t.Changes = s.points(nights, watched), s.changes(nights, cuts, *tonight)
 	if last := s.at[len(s.at)-1]; last != len(nights)-1 {
-		t.Message = fmt.Sprintf("was not measured tonight; the last run that measured it is %s", nights[last].Run)
+		t.Message = fmt.Sprintf("was not measured tonight; the last run that measured this series is %s", nights[last].Run)
 		if s.next != nil {
-			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("ended with run %s: the workload has changed since", nights[last].Run)
+			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("this series ends with run %s, because the workload has changed since", nights[last].Run)
 		}
 		return
 	}
@@ -166,13 +166,13 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded only: this is night %d, and nights are judged from the %dth on", said, tonight.Reference+1, leastReference+1)
+		t.Message = fmt.Sprintf("%s, recorded only: this is night %d, and judging begins with night %d", said, tonight.Reference+1, leastReference+1)
 		return
 	}
 	low, high := tonight.bounds()
 	if math.IsInf(low, 0) {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded: each night resembles the one before so closely that %d nights are too few to judge by", said, tonight.Reference)
+		t.Message = fmt.Sprintf("%s, recorded only: each night is so much like the night before that %d nights are too few to judge by", said, tonight.Reference)
 		return
 	}
 	t.Tonight = &Bounds{
@@ -188,7 +188,7 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	if !tonight.Changed {
 		t.Message = said + ", " + expected
 		if tonight.Back {
-			t.Message += "; back to its value before the alarm"
+			t.Message += "; the value is back where it was before the alarm"
 		}
 		return
 	}
@@ -207,5 +207,5 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 		return
 	}
 	t.Outcome, t.Since = verdict.Fail, from.Run
-	t.Message += fmt.Sprintf("; red until the value is back, or until run %s is pinned to accept it", from.Run)
+	t.Message += fmt.Sprintf("; every night fails until the value is back, or until run %s is pinned to accept the change", from.Run)
 }

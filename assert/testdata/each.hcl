@@ -16,7 +16,7 @@ workload "use" {
     requests    = 40
     seeds       = [1, 2]
   }
-  sla { ttft = "p99 < 9s" } # ERROR: needs 299 requests at 95% confidence; the plan has 40. Raise requests, or lower confidence, or set decide = "estimate" in gate. Likewise for use["code"], for use["rag"].
+  sla { ttft = "p99 < 9s" } # ERROR: needs 299 requests at 95% confidence; the plan has only 40. Raise requests. You may also lower confidence, or set decide = "estimate" in gate. Likewise for use["code"], for use["rag"].
 }
 
 compare "flags" {
@@ -25,6 +25,6 @@ compare "flags" {
   candidate = each.value
   changed   = ["profile"]
   tolerate {
-    success = "rate -1pp" # ERROR: success rate -1pp of use["chat"] at 4 can never pass: even if no request failed on either server, there are too few requests to show it. Use more requests, more rounds, or a wider tolerance. Likewise success rate -1pp of use["code"] at 4 in compare.flags["a"], success rate -1pp of use["rag"] at 4 in compare.flags["a"], success rate -1pp of use["chat"] at 4 in compare.flags["b"], success rate -1pp of use["code"] at 4 in compare.flags["b"], and 4 more.
+    success = "rate -1pp" # ERROR: success rate -1pp of use["chat"] at 4 can never pass: even if no request failed on either server, there would be too few requests to certify the limit. Use more requests, more rounds, or a wider tolerance. Likewise success rate -1pp of use["code"] at 4 in compare.flags["a"], success rate -1pp of use["rag"] at 4 in compare.flags["a"], success rate -1pp of use["chat"] at 4 in compare.flags["b"], success rate -1pp of use["code"] at 4 in compare.flags["b"], and 4 more.
   }
 }

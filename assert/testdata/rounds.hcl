@@ -13,8 +13,8 @@ workload "ten_rounds" {
   good { ttft = "< 2s" }
   load { concurrency = [4, 8] }
   sla {
-    success = "rate >= 98%"    # ERROR: needs 149 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = range(1, 150) (if requests is set, 149 for each in flight), or write "observed >= 98%" or "every" to judge only the requests of this run, or lower
-    goodput = "share >= 95.5%" # ERROR: needs 66 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = range(1, 67) (if requests is set, 66 for each in flight), or write "observed >= 95.5%" to judge only the requests of this run, or lower
+    success = "rate >= 98%"    # ERROR: needs 149 rounds at 95% confidence, because requests of one round may fail together; the plan has only 10. Either use seeds = range(1, 150) (if the plan sets requests, at least 149 for each request in flight), or write "observed >= 98%" or "every" to judge only the requests of this run. You may also lower
+    goodput = "share >= 95.5%" # ERROR: needs 66 rounds at 95% confidence, because requests of one round may fail together; the plan has only 10. Either use seeds = range(1, 67) (if the plan sets requests, at least 66 for each request in flight), or write "observed >= 95.5%" to judge only the requests of this run. You may also lower
   }
   sla {
     severity = "warn"
@@ -36,14 +36,14 @@ workload "many" {
   input_tokens  = 1000
   output_tokens = 100
   load { concurrency = 8 }
-  sla { success = "rate >= 99.9%" } # ERROR: needs 2995 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = concat(range(1, 1025), range(1025, 2049), range(2049, 2996)) (if
+  sla { success = "rate >= 99.9%" } # ERROR: needs 2995 rounds at 95% confidence, because requests of one round may fail together; the plan has only 10. Either use seeds = concat(range(1, 1025), range(1025, 2049), range(2049, 2996)) (if the plan
 }
 
 workload "too_many" {
   input_tokens  = 1000
   output_tokens = 100
   load { concurrency = 8 }
-  sla { success = "rate >= 99.99%" } # ERROR: needs 29956 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use 29956 seeds (if
+  sla { success = "rate >= 99.99%" } # ERROR: needs 29956 rounds at 95% confidence, because requests of one round may fail together; the plan has only 10. Either use 29956 seeds (if the plan
 }
 
 # The last of three looks has 0.0258 of the error: ln 0.0258 / ln 0.98 = 181.0 and more.
@@ -55,7 +55,7 @@ workload "extended" {
     concurrency = 8
     seeds       = range(1, 46)
   }
-  sla { success = "rate >= 98%" } # ERROR: needs 182 rounds at 97.4% confidence, since requests of one round may fail together; the plan has 180. Use seeds = range(1, 183)
+  sla { success = "rate >= 98%" } # ERROR: needs 182 rounds at 97.4% confidence, because requests of one round may fail together; the plan has only 180. Either use seeds = range(1, 183)
 }
 
 workload "bursts" {
@@ -65,7 +65,7 @@ workload "bursts" {
     burst  = 16
     bursts = 148
   }
-  sla { success = "rate >= 98%" } # ERROR: needs 149 bursts at 95% confidence, since requests of one round may fail together; the plan has 148. Use bursts = 149, or write
+  sla { success = "rate >= 98%" } # ERROR: needs 149 bursts at 95% confidence, because requests of one round may fail together; the plan has only 148. Either use bursts = 149, or write
 }
 
 workload "capacity" {
@@ -75,7 +75,7 @@ workload "capacity" {
     up_to   = 64
     require = 20
   }
-  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 rounds at 98.3% confidence, since requests of one round may fail together; the plan has 28. Use seeds = range(1, 204) and requests = 4060 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe, or lower
+  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 rounds at 98.3% confidence, because requests of one round may fail together; the plan has only 28. Either use seeds = range(1, 204) and requests = 4060 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe. You may also lower
 }
 
 workload "enough" {

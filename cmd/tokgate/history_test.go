@@ -97,7 +97,7 @@ func testNightly(t *testing.T) {
 	}
 	// 13 nights were added. The last night is 8 days old, but the plan allows only 3 days.
 	junit := filepath.Join(t.TempDir(), "j.xml")
-	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, longer than the 3 days allowed")
+	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, but at most 3 days is allowed")
 	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {
 		t.Errorf("whoever reads junit.xml alone sees no error: %s", got)
 	}
@@ -111,7 +111,7 @@ func testNightly(t *testing.T) {
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{
-		"<<<<<<< HEAD\n": "cannot be read, and may be the last night",
+		"<<<<<<< HEAD\n": "cannot be read, and the last night may be among them",
 		`{"schema":"tokgate.history/1","night":{"run":"run-99","started":"2999-01-01T03:00:00Z","figures":[]}}` + "\n": "starts in the future",
 	} {
 		if err := os.WriteFile(month, []byte(whole+tail), 0o644); err != nil {

@@ -52,7 +52,7 @@ func TestLongSimulate(t *testing.T) {
 	extra := t.TempDir()
 	levels := filepath.Join(extra, "levels.csv")
 	r := tokgate(t, "run", "--simulate", "--csv", levels, path)
-	r.check(t, assert.ExitPass, "SIMULATED  The servers were", "of virtual time", "PASS", "sla.ttft.p95 at 8", "· simulated ·")
+	r.check(t, assert.ExitPass, "SIMULATED  Every server was", "of virtual time", "PASS", "sla.ttft.p95 at 8", "· simulated ·")
 	const dir = "results/test-simulated"
 	wellFormed(t, filepath.Join(dir, "junit.xml"))
 	for file, words := range map[string][]string{
@@ -70,7 +70,7 @@ func TestLongSimulate(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(r.err, "simulated: times are virtual") || !strings.Contains(r.err, "times as fast as in real time") {
+	if !strings.Contains(r.err, "simulated: times are virtual") || !strings.Contains(r.err, "times as fast as real time") {
 		t.Errorf("the progress does not say that it is simulated:\n%s", r.err)
 	}
 

@@ -594,7 +594,7 @@ func TestLine(t *testing.T) {
 		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "certified 0.3 req/s; 0.4 fails"},
 		{
 			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
-			"23 requests in flight · not monotone: 24 fails, 32 passes",
+			"23 requests in flight · not monotone: 24 fails, but the larger 32 passes",
 		},
 	} {
 		if got := line(tt.l); got != tt.want {

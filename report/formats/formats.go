@@ -16,7 +16,7 @@ import (
 
 // Format is one output format of a run. No format decides the exit code.
 type Format struct {
-	Name string // such as "write the levels as CSV to this file"
+	Name string // "the levels as CSV", for "write the levels as CSV to this file"
 	Flag string // without dashes
 	File string // file name in a results folder; "" if a run writes no such file there
 	For  string // who reads it
@@ -41,7 +41,7 @@ func (f Format) Ext() string {
 var All = []Format{
 	{
 		Name: "the results (JSON)", Flag: "json", File: "results.json", For: "programs",
-		Doc:   "everything, with all digits, by a [schema](../report/schema/results.schema.json)",
+		Doc:   "everything, with all digits; a [schema](../report/schema/results.schema.json) describes it",
 		Write: func(w io.Writer, d *report.Document) error { return d.Write(w) },
 	},
 	{
@@ -51,7 +51,7 @@ var All = []Format{
 	},
 	{
 		Name: "the Markdown report", Flag: "markdown", File: "report.md", For: "a job's summary",
-		Doc:   "at most 60 lines: the verdict, what changed, a line for each workload, what failed",
+		Doc:   "at most 60 lines: the verdict, the changes, a line for each workload, the failures",
 		Write: report.Markdown, Together: report.MarkdownTogether,
 	},
 	{
@@ -62,17 +62,17 @@ var All = []Format{
 	},
 	{
 		Name: "the brief (HTML)", Flag: "brief", Kind: "html", For: "whoever decides",
-		Doc:   "the first page of `report.html` alone: one page of A4",
+		Doc:   "the first page of `report.html`, on one page of A4",
 		Write: html.Brief,
 	},
 	{
 		Name: "the comment (Markdown)", Flag: "comment", File: "comment.md", For: "a pull request",
-		Doc:   "at most 40 lines: the verdict, what changed, what failed or would decide it",
+		Doc:   "at most 40 lines: the verdict, the changes, the failures, what would decide an open verdict",
 		Write: report.Comment,
 	},
 	{
 		Name: "the levels as CSV", Flag: "csv", For: "spreadsheets",
-		Doc:   "a row for each level; `NAME.samples.csv` beside it has the requests",
+		Doc:   "a row for each level; `NAME.samples.csv` has a row for each request",
 		Write: report.LevelsCSV, Samples: report.SamplesCSV,
 	},
 }

@@ -65,7 +65,7 @@ func differences(runs []run) (section, bool) {
 // consistency lists figures of a report that contradict each other. A contradiction is a mistake in
 // tokgate.
 func consistency(runs []run) (section, bool) {
-	s := section{ID: "consistency", Title: "Do the figures go together?",
+	s := section{ID: "consistency", Title: "Do the figures agree?",
 		Lead: "tokgate checks whether the figures of a report agree with each other. The figures below disagree. Find out why before you use them."}
 	for _, r := range runs {
 		var list []string
@@ -85,7 +85,7 @@ func consistency(runs []run) (section, bool) {
 // strength shows which planted regressions the gate notices.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
-		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted alone."}
+		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted on its own."}
 	for _, r := range runs {
 		g := r.Strength
 		if g == nil {
@@ -109,7 +109,7 @@ func strength(runs []run) (section, bool) {
 
 // environment shows what was measured, and by what.
 func environment(runs []run) (section, bool) {
-	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, and with what. To repeat the run, use the same seeds and salt: they make the same prompts."}
+	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, on which server, and by which load generator. To repeat the run, use the same seeds and salt: they make the same prompts."}
 	for _, r := range runs {
 		var facts []block
 		caption := "The run"
@@ -135,7 +135,7 @@ func environment(runs []run) (section, bool) {
 		add("prompt seeds", seeds(r))
 		add("loads", loads(r))
 		if c := r.Calibration; c != nil {
-			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured without load",
+			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured while no other load ran",
 				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
 		}
 		facts = append(facts, block{Table: t})
@@ -237,7 +237,7 @@ func methods(runs []run) []string {
 		"Requests per second (open loop): each request is sent at its due time, even if earlier requests are still running. The wait of a request counts from its due time.",
 		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other request, so a percentile that falls on a failed request is ∞. The sign – means that there is no value.",
 		"Times are taken when the bytes arrive, before anything is parsed. The throughput of a level leaves out the warm-up, the ramp at the start and the drain at the end.",
-		"Tokens are counted by the server's own usage.",
+		"The numbers of tokens are from the server's own usage.",
 		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all of them.",
 	}
 	certified := false

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-const overTimeTitle = "Arrivals, in flight and waiting over time"
+const overTimeTitle = "Requests arriving, in flight and waiting, over time"
 
 // arrivals draws the open-loop levels of the workloads without a section of their own.
 func arrivals(runs []run) (section, bool) {
@@ -70,15 +70,15 @@ func counts(list []int) []float64 {
 }
 
 var quantities = []quantity{
-	{"Arrivals", "Requests a second", "Requests that were due, whether or not those before them had ended.", metric.PerSecond, func(p *report.Passage) []float64 {
+	{"Arrivals", "Requests a second", "Requests that were due, whether or not earlier requests had ended.", metric.PerSecond, func(p *report.Passage) []float64 {
 		out := counts(p.Arrivals)
 		for i := range out {
 			out[i] /= p.Step
 		}
 		return out
 	}},
-	{"In flight", "Requests in flight", "Requests that were due and had not ended: the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.InFlight) }},
-	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet, the most at once in each step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
+	{"In flight", "Requests in flight", "Requests that were due and had not ended. Each point is the largest number in its time step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.InFlight) }},
+	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet. Each point is the largest number in its time step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
 }
 
 // overTime draws the windows of a workload on a server. Each window is a line; there are at most
@@ -173,7 +173,7 @@ func stages(r run, ch *chart.Chart, p *report.Passage) string {
 			ch.Rules = append(ch.Rules, chart.Rule{At: p.Begins[i], Word: names[i], Vertical: true})
 		}
 	}
-	return " Vertical lines: where each stage begins (" + strings.Join(names, ", ") + ")."
+	return " The vertical lines show where each stage begins (" + strings.Join(names, ", ") + ")."
 }
 
 // windowsOf returns a note if a chart shows only the first of several windows, such as " The first

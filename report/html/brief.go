@@ -125,7 +125,7 @@ func five(r run) []tile {
 		unit := cheap.c.Summary("cost_per_million_tokens").Unit
 		tiles = append(tiles, tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + where(runs, cheap.r, cheap.c), ""})
 	} else if high.ok && high.c != low.c {
-		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak were held: " + format("throughput", high.v) + " × 3600 s", ""})
+		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	due, completed, cases := 0, 0, 0
 	measured(runs, func(_ run, c *report.Case) {
@@ -384,9 +384,9 @@ func caching(r run) string {
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {
 	case high.ok && high.v > 0:
-		return fmt.Sprintf("A prefix cache answered %s to %s of the prompts' tokens.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
+		return fmt.Sprintf("Between %s and %s of the prompts' tokens came from a prefix cache, depending on the load.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
 	case recorded:
-		return "Prompts come from a data set or a trace. The file decides how much of the prompts repeats."
+		return "Prompts come from a data set or a trace. The file decides which parts of the prompts repeat."
 	}
 	return "Prompts share at most their first two words, so a prefix cache cannot help. With a longer shared beginning the first token would come sooner."
 }

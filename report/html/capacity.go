@@ -15,7 +15,7 @@ import (
 
 // limitKinds explains each kind of capacity to readers of the page.
 var limitKinds = map[metric.CapacityKind]string{
-	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
+	metric.CapacityExact:        "the search measured a load that passes and a load that fails, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
 	metric.CapacityAtLeast:      "at least: the server passed at every load that was tried",
 	metric.CapacityBelow:        "below: the server failed even at the smallest load that was tried",
@@ -45,7 +45,7 @@ func capacities(runs []run) (section, bool) {
 			}
 			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
 			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
-				l.Kind = "certified; the true limit is higher, near the estimate"
+				l.Kind = "this rate is certified; the true limit is higher, near the estimate"
 			}
 			if c.Require > 0 {
 				l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))
@@ -295,7 +295,7 @@ func margins(r run, c *report.Capacity) []string {
 			}
 			def, _ := metric.Lookup(t.Metric)
 			value, limit := metric.FormatPair(metric.Unit(t.Unit), v.V, t.Limit.V)
-			out = append(out, line(fmt.Sprintf("at %s, %s is %s, %s of %s %s (%s of it to spare)", c.Amount(c.Pass),
+			out = append(out, line(fmt.Sprintf("at a load of %s, %s is %s: %s of %s %s, with %s to spare", c.Amount(c.Pass),
 				strings.TrimSpace(def.Title+" "+t.Stat), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
 			break
 		}

@@ -227,6 +227,6 @@ func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool
 	}
 	both.name = r.title(workload) + " at " + r.level(workload, level)
 	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
-	f.Words += " The curves of both servers in one chart."
+	f.Words += " The chart shows the curves of both servers."
 	return f, ok
 }

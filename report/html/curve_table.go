@@ -27,7 +27,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	}
 	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line"}}
 	if cv.band {
-		tab.Caption += ", and its p5 and p95"
+		tab.Caption += ", with p5 and p95 in brackets"
 	}
 	for _, l := range loads {
 		tab.Head = append(tab.Head, "At "+strconv.FormatFloat(l, 'g', 4, 64))

@@ -187,7 +187,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 		title += " · " + r.Name
 	}
 	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
-	f := figure{Title: title, Wide: true, Words: fmt.Sprintf("Shown because it is %s; round %d.", line(t.Why), t.Round+1),
+	f := figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", line(t.Why), t.Round+1),
 		Table: &table{Caption: "Requests of " + title, Head: []string{"Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What"}}}
 	if t.Left > 0 {
 		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))

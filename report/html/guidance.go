@@ -193,17 +193,17 @@ func sentence(c *report.Capacity) string {
 	pass := amountOf(c, c.Pass)
 	switch metric.CapacityKind(c.Kind) {
 	case metric.CapacityExact:
-		s := fmt.Sprintf("Carries %s; %s is too many.", pass, c.Amount(c.Fail))
+		s := fmt.Sprintf("The server carries %s; %s is too many.", pass, c.Amount(c.Fail))
 		if c.Fail == 0 {
-			s = fmt.Sprintf("Carries %s.", pass)
+			s = fmt.Sprintf("The server carries %s.", pass)
 		}
 		return s + binding(c)
 	case metric.CapacityInterpolated:
-		return fmt.Sprintf("Carries %s; %s is too many. The loads in between are undecided.", pass, c.Amount(c.Fail)) + binding(c)
+		return fmt.Sprintf("The server carries %s; %s is too many. The loads in between are undecided.", pass, c.Amount(c.Fail)) + binding(c)
 	case metric.CapacityAtLeast:
-		return fmt.Sprintf("Carries at least %s, the largest load that was tried.", pass) + binding(c)
+		return fmt.Sprintf("The server carries at least %s, the largest load that was tried.", pass) + binding(c)
 	case metric.CapacityBelow:
-		return fmt.Sprintf("Does not carry %s, the smallest load that was tried.", amountOf(c, c.Fail)) + binding(c)
+		return fmt.Sprintf("The server does not carry %s, the smallest load that was tried.", amountOf(c, c.Fail)) + binding(c)
 	case metric.CapacityServerCap:
 		return fmt.Sprintf("The server admits %s and rejects further requests.", pass)
 	}
@@ -220,11 +220,11 @@ func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {
 	case c.Pass > 0 && c.Kind == string(metric.CapacityAtLeast):
-		s = fmt.Sprintf("Certified to carry %s requests a second, the highest rate that the search may try.", c.Amount(c.Pass))
+		s = fmt.Sprintf("The server is certified to carry %s requests a second, the highest rate that the search may try.", c.Amount(c.Pass))
 	case c.Pass > 0:
-		s = fmt.Sprintf("Certified to carry %s requests a second.", c.Amount(c.Pass))
+		s = fmt.Sprintf("The server is certified to carry %s requests a second.", c.Amount(c.Pass))
 	case c.Fail > 0:
-		s = fmt.Sprintf("Does not carry %s requests a second, the lowest rate that was tried.", c.Amount(c.Fail))
+		s = fmt.Sprintf("The server does not carry %s requests a second, the lowest rate that was tried.", c.Amount(c.Fail))
 	default:
 		return "Not known: " + line(c.Reason)
 	}
@@ -232,7 +232,7 @@ func rateSentence(c *report.Capacity) string {
 		s += fmt.Sprintf(" %s is too many.", c.Amount(c.Fail))
 	}
 	if c.Crossing.OK {
-		s += fmt.Sprintf(" By estimate it carries about %s.", c.Estimate())
+		s += fmt.Sprintf(" By estimate the server carries about %s.", c.Estimate())
 	}
 	return s + binding(c)
 }
@@ -249,13 +249,13 @@ func binding(c *report.Capacity) string {
 	case c.OfRate() && c.AtFail == "":
 		return fmt.Sprintf(" %s limits the estimate.", name)
 	case c.AtPass != "" && c.AtFail != "":
-		return fmt.Sprintf(" %s limits it: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		return fmt.Sprintf(" %s limits it: %s at %s.", name, line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: %s at %s.", name, line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
 		return fmt.Sprintf(" %s comes nearest to its limit: %s at %s.", name, line(c.AtPass), c.Amount(c.Pass))
 	}
-	return " " + name + " limits it."
+	return " " + name + " limits the capacity."
 }
 
 // bindingName returns the title of the metric whose threshold limits the capacity.

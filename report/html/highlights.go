@@ -74,7 +74,7 @@ func headline(runs []run) []tile {
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
 			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""},
-			tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak: " + format("throughput", high.v) + " × 3600 s", ""})
+			tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
 		return func(c *report.Case) report.Number {

@@ -37,11 +37,11 @@ var glossary = map[string]string{
 	"Load":               "The number of requests in flight, of requests at once, or of requests per second",
 	"Leg":                "One server's half of a round. Control and candidate take turns, one leg each",
 	"Rounds":             "Each round sends the load again with new prompts, and counts as one observation",
-	"Effective":          "The number of independent requests that the measured requests count as: requests that are sent together tend to be slow together",
+	"Effective":          "How many independent requests the measured requests are worth. Requests that are sent together tend to be slow together, so they are worth fewer",
 	"Requests in flight": "This number of requests is kept in flight: when one ends, its slot sends the next",
 	"Control":            "The server that the candidate is compared with. The two servers take turns, one leg each, in every round",
 	"Candidate":          "The server under test. Candidate and control take turns, one leg each, in every round",
-	"Outcome":            "pass and fail hold at the plan's confidence, unless the plan decides by estimates. inconclusive: the measurements decide neither",
+	"Outcome":            "pass and fail hold at the plan's confidence, unless the plan decides by estimates. inconclusive means that the measurements decide neither",
 }
 
 // terms are the words that the page also explains inside sentences. The values are their names in

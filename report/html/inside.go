@@ -49,7 +49,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		times, values, words := s.At, s.Values, "The chart shows all rounds of the level."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {
-				times, values, words = s.At[i:j], s.Values[i:j], "The time axis is that of the bars above."
+				times, values, words = s.At[i:j], s.Values[i:j], "The chart has the same time axis as the bars above."
 			}
 		}
 		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {

@@ -63,13 +63,13 @@ var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How long a user waits for the next piece of text, on average. With speculative decoding one piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast the server processes prompts, without the time in the queue. Higher is better."},
 	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "The part of TTFT that a request spends in the queue, as the server reports it. With chunked prefill, queue wait and prefill may add up to more than TTFT. Lower is better."},
-	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests as a share of N times the throughput at one: how much of one user's speed remains when the server is shared."},
+	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests in flight, divided by N times the throughput at one. It shows how much of one user's speed remains when users share the server."},
 	{kind: "closed", name: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"}, words: "95 of 100 requests waited no longer than this."},
 	{kind: "closed", name: "request_rate", title: "Requests completed", words: "Requests that the server finishes in a second."},
-	{kind: "closed", name: "goodput", title: "Goodput", words: "Requests a second that met every bound of the workload."},
+	{kind: "closed", name: "goodput", title: "Goodput", words: "Requests per second that met every bound of the workload's `good` block."},
 	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "How fast a whole answer comes, for a program that waits for it. Higher is better."},
 	{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT", words: "Lower is better."},
-	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "As the server measures it. Lower is better."},
+	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "From scheduling to the first token, as the server measures it. Lower is better."},
 	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."},
 	{kind: "closed", name: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
 	{kind: "closed", name: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."},
@@ -152,7 +152,7 @@ func rates(runs []run) (section, bool) {
 		curve{kind: "rate", name: "ttft", title: "Time to first token at a rate, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
 		curve{kind: "rate", name: "e2e", title: "Whole answer at a rate, slowest 5%", axis: "p95 E2E", of: stat("e2e", "p95"), stats: []string{"p95"},
-			words: "95 of 100 answers were whole within this time."})
+			words: "95 of 100 answers were complete within this time."})
 }
 
 func bursts(runs []run) (section, bool) {
@@ -161,7 +161,7 @@ func bursts(runs []run) (section, bool) {
 		Lead: "What happens when many requests come at the same instant, as at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
 	}.figures(runs,
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
-			words: "The shaded band reaches from the fastest 5% to the slowest 5%. The last request of a burst waits for all earlier ones. Lower is better."},
+			words: "The shaded band leaves out the fastest 5% and the slowest 5%. The last request of a burst waits for all earlier ones. Lower is better."},
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
 		curve{kind: "burst", name: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
@@ -171,11 +171,11 @@ func bursts(runs []run) (section, bool) {
 func power(runs []run) (section, bool) {
 	return section{
 		ID: "power", Title: "Power and cost",
-		Lead: "What all GPUs draw together, the energy of a token, and its cost by the plan's prices.",
+		Lead: "The power of all GPUs together, the energy of a token, and the cost of a token by the plan's prices.",
 	}.folded(runs, 3,
-		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", ends: true, words: "Of all GPUs together, mean over the measured window."},
+		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", ends: true, words: "Mean power of all GPUs together in the measured window."},
 		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "A fuller server uses less energy for each token. Lower is better.", zero: true},
-		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."},
+		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "The cost by the plan's prices, at the throughput of each level. Lower is better."},
 		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."})
 }
 
@@ -206,7 +206,7 @@ func speculative(runs []run) (section, bool) {
 // positions shows the share of drafts that was accepted at each position; nil if no
 // server reports it.
 func positions(runs []run) *table {
-	t := &table{Caption: "Share of drafts whose token was accepted, by its position in the draft", Head: []string{"Load"}}
+	t := &table{Caption: "Share of drafts whose token was accepted, by the token's position in the draft", Head: []string{"Load"}}
 	most := 0
 	keep := common(runs)
 	measured(runs, func(r run, c *report.Case) {

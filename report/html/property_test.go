@@ -180,7 +180,7 @@ func contradictions(d *report.Document, page string) []string {
 	}
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if above := d.Above(v); above != nil && !strings.Contains(page, "the capacity found is still") {
+		if above := d.Above(v); above != nil && !strings.Contains(page, "the capacity stays") {
 			found = append(found, "a level failed below a capacity, and the page does not join them")
 		}
 	}

@@ -81,7 +81,7 @@ func found(r run) (problems, more, warnings []checkView) {
 // problems returns a section of the verdicts that did not pass. Below them it folds the warnings
 // and the passed checks.
 func problems(runs []run) (section, bool) {
-	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem has its line in the plan."}
+	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem names its line in the plan."}
 	if len(runs) != 1 {
 		return s, false
 	}
@@ -154,7 +154,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Partial:
 		return "pass", "Every requirement that was checked was met. Parts of the plan were left out on request, so this is not a verdict on the whole plan."
 	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Tally().Required == 0:
-		return "pass", "The plan requires nothing: these are measurements, not a verdict on them."
+		return "pass", "The plan requires nothing, so this report shows measurements without a verdict on them."
 	case d.Outcome == report.Pass && d.ExitCode == 0:
 		return "pass", "Every requirement of the plan was met" + confidence(d) + "."
 	case d.Outcome == report.Fail:

@@ -148,7 +148,7 @@ func change(t judged.Trend, c judged.Change) string {
 	if len(c.Differs) == 0 {
 		s += "; no recorded fact of the server changed on that night"
 	} else {
-		s += "; on that night these changed too: " + strings.Join(c.Differs, ", ")
+		s += "; these facts of the server changed on the same night: " + strings.Join(c.Differs, ", ")
 	}
 	if j := job(c.Job); j != "" {
 		s += "; " + j
@@ -201,7 +201,7 @@ func heading(n judged.Result, o Options) string {
 		parts = append(parts, count(n.Since, "night"))
 	}
 	if n.Run != "" {
-		parts = append(parts, fmt.Sprintf("the last is run %s of %s", n.Run, n.Started.UTC().Format("2006-01-02 15:04 MST")))
+		parts = append(parts, fmt.Sprintf("the last night is run %s of %s", n.Run, n.Started.UTC().Format("2006-01-02 15:04 MST")))
 	}
 	if j := job(n.Job); j != "" {
 		parts = append(parts, j)
@@ -255,7 +255,7 @@ func chance(n judged.Result) string {
 	if series == 0 {
 		return ""
 	}
-	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 nights would be red by chance.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
+	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 nights would fail by chance.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
 }
 
 func either(cond bool, a, b string) string {

@@ -121,7 +121,7 @@ func (d *Display) faster() string {
 	if factor < 10 {
 		digits = 1
 	}
-	return fmt.Sprintf("%.*f times as fast as in real time", digits, factor)
+	return fmt.Sprintf("%.*f times as fast as real time", digits, factor)
 }
 
 // Tick redraws the parts of the display that changed since the last call. Call it about ten times a

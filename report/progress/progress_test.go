@@ -447,7 +447,7 @@ func TestSimulated(t *testing.T) {
 		"w at 8 on s (1 of 1): 3 requests, about 1h00m\n",
 		" 2h00m  w at 8 on s: 2 of 3, 0 in flight, TTFT p50 1 s p95 1 s, ETA 20s\n", // 40 s for two
 		" 3h00m  w at 8 on s: 3 requests in 3h00m, TTFT p50 1 s p95 1 s\n",
-		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10,800 s in 80 s
+		" 3h00m  simulated in 80 s, 135 times as fast as real time\n", // 10800 s of virtual time in 80 s
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing says %q:\n%s", want, out.String())
