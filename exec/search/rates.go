@@ -194,9 +194,13 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 // otherwise "".
 func (s *Rates) undecided() string {
 	for _, v := range s.visits {
-		if v.Probe.Purpose == Certify && v.Probe.N == s.opts.Require && v.Result.Outcome == Inconclusive {
-			return fmt.Sprintf("%s was not decided by %d requests; ", s.label(v.Probe.N), v.Result.Requests)
+		if v.Probe.Purpose != Certify || v.Probe.N != s.opts.Require || v.Result.Outcome != Inconclusive {
+			continue
 		}
+		if v.Result.Requests == 0 {
+			return fmt.Sprintf("%s was not measured to the end; ", s.label(v.Probe.N))
+		}
+		return fmt.Sprintf("%s was not decided by %d requests; ", s.label(v.Probe.N), v.Result.Requests)
 	}
 	return ""
 }

@@ -168,6 +168,23 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// A required rate whose probe the budget cut off was not judged by any request.
+func TestRatesCutOff(t *testing.T) {
+	o := rateOptions()
+	o.Require, o.Budget = 8500, 15*time.Minute
+	s, q := NewRates(o), queue{limit: 0.9}
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		r := q.play(p)
+		if p.Purpose == Certify {
+			r.Requests, r.Margins, r.Spent = 0, nil, p.Within
+		}
+		s.Report(p, r)
+	}
+	if got, want := s.Limit().Reason, "8.5 req/s was not measured to the end; budget: 0s left, certifying 7.38 req/s takes about "; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A probe that only estimates certifies no rate, even if its outcome is certain.
 func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
