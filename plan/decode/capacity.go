@@ -92,7 +92,7 @@ var uncounted = map[metric.LoadKind]struct {
 	text    string
 	refused []string
 }{
-	metric.Speedup: {"In a search over speedup, every probe replays the whole trace", []string{"requests"}},
+	metric.Speedup: {"In a search over speedup, every probe replays all requests of the trace load", []string{"requests"}},
 	metric.Users:   {"In a search over users, the `duration` of the load of users sets how long a probe lasts", []string{"requests", "max_requests"}},
 }
 

@@ -164,7 +164,7 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	case word == "mean" && n == 0:
 		return c, problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance above zero.", def.Name)
 	case n > 1000:
-		return c, problemf(sumOutOfRange, "%s: a change of %s is too large to be meant. Write a smaller one.", def.Name, text)
+		return c, problemf(sumOutOfRange, "%s: a change of %s is too large. Write a smaller one.", def.Name, text)
 	}
 	c.Limit = n
 	return c, nil
@@ -177,7 +177,7 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
-		return problemf(sumOutOfRange, "%s: a change of %s is too large to be meant. Write a smaller one.", def.Name, c.Text)
+		return problemf(sumOutOfRange, "%s: a change of %s is too large. Write a smaller one.", def.Name, c.Text)
 	case n == 0 && !improve:
 		return problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance, such as \"+5%%\", or use improve.", def.Name)
 	case n > 0 && better != improve:

@@ -92,11 +92,11 @@ var ownOptions = map[string]string{
 	"--net":        "set network",
 	"--entrypoint": "set entrypoint",
 	"--name":       "tokgate names its containers",
-	"--rm":         "tokgate removes the container itself, after it has read how the container ended",
+	"--rm":         "tokgate itself removes the container, after it has read how the container ended",
 	"--restart":    "a server that restarts by itself cannot be measured",
-	"--detach":     "tokgate follows the container itself",
-	"-d":           "tokgate follows the container itself",
-	"--cidfile":    "tokgate records the id of the container itself",
+	"--detach":     "tokgate itself follows the container",
+	"-d":           "tokgate itself follows the container",
+	"--cidfile":    "tokgate itself records the id of the container",
 	"--pull":       "set pull",
 }
 

@@ -67,7 +67,7 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
 			if _, err := set.Rows[i].Question(); err != nil {
-				b.d.errorf(b.rangeOf("dataset"), sumDataset, "The row %s:%d cannot be brought to a length of input_tokens: %v.", set.Path, set.Rows[i].Line, err)
+				b.d.errorf(b.rangeOf("dataset"), sumDataset, "The row %s:%d cannot be made as long as input_tokens: %v.", set.Path, set.Rows[i].Line, err)
 				return
 			}
 		}

@@ -83,7 +83,7 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 		case !d.opts.RequireEnv:
 			env[name] = cty.UnknownVal(cty.String).Mark(sensitive)
 		default:
-			d.errorf(t.SourceRange(), sumEnvUnset, "The environment variable %s is not set. A run needs it.", name)
+			d.errorf(t.SourceRange(), sumEnvUnset, "A run needs the environment variable %s, but it is not set.", name)
 			ok = false
 		}
 	}

@@ -74,10 +74,10 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 		found = append(found, target{"a container", s.Container.Range})
 	}
 	if len(found) == 0 && s.Simulator == nil && !stray {
-		d.errorf(rng, sumServerTarget, "%s needs an endpoint, process, container or simulator block.", s.Address())
+		d.errorf(rng, sumServerTarget, "server.%s needs an endpoint, process, container or simulator block.", s.Address())
 	}
 	for _, t := range found[min(1, len(found)):] {
-		d.errorf(t.rng, sumServerTargets, "%s has %s (at %s) and %s. Remove one of them.", s.Address(), found[0].name, found[0].rng, t.name)
+		d.errorf(t.rng, sumServerTargets, "server.%s has %s (at %s) and %s. Remove one of them.", s.Address(), found[0].name, found[0].rng, t.name)
 	}
 }
 

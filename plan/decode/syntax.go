@@ -103,7 +103,7 @@ func missingNewline(src []byte, at hcl.Range) string {
 	case thousands.MatchString(m[2]):
 		return inThousands(m[2])
 	default:
-		return "Put text, and a number with its unit, in quotes: " + m[1] + ` = "` + m[2] + `".`
+		return "Put text, or a number with its unit, in quotes: " + m[1] + ` = "` + m[2] + `".`
 	}
 }
 

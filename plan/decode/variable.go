@@ -97,7 +97,7 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 	}
 	out, err := convert.Convert(value, v.typ)
 	if err != nil {
-		d.errorf(rng, sumVariableValue, "var.%s: %s does not fit %s: %v.", v.name, what, typeexpr.TypeString(v.typ), err)
+		d.errorf(rng, sumVariableValue, "var.%s: %s does not have the type %s: %v.", v.name, what, typeexpr.TypeString(v.typ), err)
 		return cty.DynamicVal
 	}
 	return out

@@ -69,7 +69,7 @@ func readRequest(b *body) plan.Request {
 			continue
 		}
 		if owner := reservedFields[attr.Name]; owner != "" {
-			b.d.errorf(attr.NameRange, sumConflict, "The request field %s is set by tokgate: %s.", attr.Name, owner)
+			b.d.errorf(attr.NameRange, sumConflict, "tokgate sets the request field %s itself: %s.", attr.Name, owner)
 			continue
 		}
 		if v, ok := b.d.eval(attr.Expr, r.scope); ok {
@@ -84,15 +84,15 @@ func readRequest(b *body) plan.Request {
 
 // reservedFields lists the request fields that a plan may not set, each with the reason.
 var reservedFields = map[string]string{
-	"messages":              "prompts are made from input_tokens",
-	"prompt":                "prompts are made from input_tokens",
-	"stream":                "every answer is streamed",
-	"stream_options":        "usage is asked for",
+	"messages":              "it makes the prompts from input_tokens",
+	"prompt":                "it makes the prompts from input_tokens",
+	"stream":                "it streams every answer",
+	"stream_options":        "it asks for the usage",
 	"max_tokens":            "use output_tokens",
 	"max_completion_tokens": "use output_tokens",
 	"min_tokens":            "use output_tokens",
 	"ignore_eos":            "use output_tokens",
-	"n":                     "one answer is measured for each request",
+	"n":                     "it measures one answer for each request",
 }
 
 // needs reports missing lengths.
