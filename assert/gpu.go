@@ -38,7 +38,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 				metric.Format(metric.Ratio, g.Mean), state(r), metric.Format(metric.Ratio, most))
 		}
 		if g, n := gauge("foreign_processes"), require.ForeignProcesses; n != nil && g.N > 0 && !(g.Max <= float64(*n)) {
-			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, but at most %d may", r.Index+1, g.Max, *n)
+			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, but at most %d are allowed", r.Index+1, g.Max, *n)
 		}
 		if g := gauge(metric.LastXID); g.N > 0 && g.Max != g.Min {
 			invalid(verdict.CauseInvalid, "round %d: the driver reported Xid error %.0f of a GPU", r.Index+1, g.Max)

@@ -29,9 +29,9 @@ func TestGPUsOfALevel(t *testing.T) {
 		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},
 		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "a software power cap held a GPU's clocks down in up to 100% of a round's readings"},
 		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
-		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, but at most 0 may"},
+		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, but at most 0 are allowed"},
 		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},
-		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, but it was not reported: telemetry does not require foreign_processes, or the number is not known"},
+		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, but it was not reported: telemetry did not count them"},
 		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, but it was not reported"},
 	} {
 		l := shape{rounds: 10, perRound: 20}.level()

@@ -274,9 +274,9 @@ func repeated(samples []*metric.Sample) int {
 // was sent before.
 func unexplained(share float64) string {
 	if share == 0 {
-		return "though no prompt was sent twice"
+		return "although no prompt was sent twice"
 	}
-	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
+	return "although only " + metric.Format(metric.Ratio, share) + " of the prompt had been sent before"
 }
 
 // countedHits checks the server's own count of cached prompt tokens, for a server whose usage does
@@ -289,7 +289,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 		return unchecked
 	}
 	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
-		return unchecked + "; its counters cannot be used instead, because a preempted request that restarts finds its own prompt in the cache"
+		return unchecked + "; the server's counters cannot be used instead, because a preempted request that restarts finds its own prompt in the cache"
 	}
 	sent, shared := 0.0, 0.0
 	for _, x := range samples {

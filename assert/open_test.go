@@ -102,8 +102,8 @@ func TestSustained(t *testing.T) {
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, because the backlog grew"},
 		// 70 of 1,000 requests time out. Near the largest rate, chance explains a growth of up to
 		// 6.4 %. So it is not certain that the backlog grows by more than the allowed 2 %.
-		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests timed out"},
-		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests timed out"},
+		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests that timed out"},
+		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests that timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},

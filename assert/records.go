@@ -33,7 +33,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 			j.partial = j.partial || l.Server == candidate
 		case l.Skipped != "":
 			if l.Server == candidate {
-				unrun = cmp.Or(unrun, fmt.Sprintf("the candidate was not measured with %s at %s: %s", l.Workload, l.Name, verdict.OneLine(l.Skipped)))
+				unrun = cmp.Or(unrun, fmt.Sprintf("the candidate was not measured with workload %s at level %s: %s", l.Workload, l.Name, verdict.OneLine(l.Skipped)))
 			}
 		default:
 			j.take(l)

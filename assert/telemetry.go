@@ -236,12 +236,12 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 // rejected.
 func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
-		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
+		say("the queue held up to %s, and %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
 	} else if why == "" {
 		say("the queue was empty")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
-		say("up to %s requests waited, but not for room", metric.Format(metric.Count, math.Round(g.Max)))
+		say("up to %s requests waited for something other than room in the batch or the cache", metric.Format(metric.Count, math.Round(g.Max)))
 	}
 	for _, c := range []struct{ counter, words string }{
 		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended with an engine error"},

@@ -327,7 +327,7 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	p, run := gate(l, threshold("ttft", "p95 < 1us"), threshold("ttft", "p95 < 2s"))
 	v := Judge(p, run, Options{})
 	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
-	const want = "the server then: the queue held up to 11 requests, 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
+	const want = "the server then: the queue held up to 11 requests, and 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
 		"requests waited 1.3 s on average; the clock of a GPU fell to 1.2 GHz from 1.7 GHz"
 	if failed.Outcome != Fail || !slices.Contains(failed.Notes, want) {
 		t.Errorf("%v, notes %q", failed.Outcome, failed.Notes)

@@ -130,7 +130,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: the worst requests of %[4]s show that in %[1]s of all rounds every request stays %[2]s %[3]s",
+	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: judging by the worst request of each of %[4]s, every request stays %[2]s %[3]s in %[1]s of all rounds",
 		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
 	return true
 }

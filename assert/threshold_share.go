@@ -344,7 +344,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
 	if g.Lost > 0 {
-		v.Message += fmt.Sprintf("; %s timed out, which counts as backlog", verdict.Count(g.Lost, "requests"))
+		v.Message += fmt.Sprintf("; the backlog includes %s that timed out", verdict.Count(g.Lost, "requests"))
 	}
 	if x.known {
 		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is about %s, and it is certified to be at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))

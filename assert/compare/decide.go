@@ -45,7 +45,7 @@ func (x *comparison) settle() {
 		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
-			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s are tested together, as %s, so one of them may fail by chance",
+			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s are tested together (%s), so one of them may fail by chance",
 				row.pFail, verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "independent facts")))
 		}
 	}

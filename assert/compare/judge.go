@@ -146,7 +146,7 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 func (x *comparison) changes(m matched) {
 	required, late := map[string]bool{}, m.late()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
-		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s measured again on both servers, because the generator's machine had disturbed the load on one of them", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s had to be measured again on both servers, because the generator's machine had disturbed the load on one of them", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
 	}
 	if late != "" {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, late))

@@ -20,7 +20,7 @@ func (m matched) late() string {
 	for i := range m.candidate.Rounds {
 		for _, l := range []*metric.Level{m.control, m.candidate} {
 			if i < len(l.Rounds) && (lateIn(l, l.Rounds[i]) || lightIn(l, l.Rounds[i])) {
-				said = append(said, fmt.Sprintf("%s in round %d on %s", l.Disturbed(l.Rounds[i]), l.Rounds[i].Index+1, l.Server))
+				said = append(said, fmt.Sprintf("%s in round %d on server %s", l.Disturbed(l.Rounds[i]), l.Rounds[i].Index+1, l.Server))
 			}
 		}
 	}

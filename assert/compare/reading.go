@@ -283,7 +283,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
-		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is that to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
+		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the one to prompt %d of %s at %s, because %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
 	}
 }
 

@@ -61,7 +61,7 @@ func Write(list []Annotation) string {
 			b.WriteString(a.line(level.name) + "\n")
 		}
 		if left > 0 {
-			b.WriteString(command(level.name, []property{{"title", "tokgate"}}, fmt.Sprintf("%d more are left out here: see the summary of the job", left)) + "\n")
+			b.WriteString(command(level.name, []property{{"title", "tokgate"}}, fmt.Sprintf("%d more annotations are left out here: see the summary of the job", left)) + "\n")
 		}
 	}
 	return b.String()

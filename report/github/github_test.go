@@ -47,7 +47,7 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	if got := list[9].Data; got != "5 more are left out here: see the summary of the job" {
+	if got := list[9].Data; got != "5 more annotations are left out here: see the summary of the job" {
 		t.Errorf("the last error says %q", got)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // line has several points.
 func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
-		return by.SVG(), fmt.Sprintf(" The load is %s; the chart goes by the length of the prompt.", inFlight(lines[0].cases[0]))
+		return by.SVG(), fmt.Sprintf(" The load is %s, and the chart shows the values by the length of the prompt.", inFlight(lines[0].cases[0]))
 	}
 	if rows := dots(c, lines, unit); len(lines) > 1 && rows != nil {
 		return rows.SVG(), ""

@@ -16,7 +16,7 @@ func inside(runs []run) (section, bool) {
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",
 	}.folded(runs, 4,
-		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "If there are fewer of them than requests in flight, the rest waits in the server's queue."},
+		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "Requests in flight beyond this number wait in the server's queue."},
 		curve{kind: "closed", name: "kv_usage", title: "KV cache in use", axis: "highest share", of: stat("kv_usage", "max"), zero: true, quiet: true, words: "Memory for the tokens read and written so far. At 100% the server is full."},
 		curve{kind: "closed", name: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU was busy."},
 		curve{kind: "closed", name: "gpu_memory", title: "GPU memory", axis: "highest in use", of: stat("gpu_memory", "max"), words: "All GPUs together."},
