@@ -51,25 +51,8 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	}
 	v.Value = metric.Some(estimate)
 	e := t.Allowed()
-	// If the limit is inside a bucket, only a smallest and a largest number of requests over the
-	// limit are known. Compute the effective number of requests for both, and use the smaller
-	// result.
-	var least, most []stat.Group
-	for _, r := range s.level.Rounds {
-		x := r.Telemetry.Histograms[t.Metric.Name]
-		a, b := x.Over(t.Limit)
-		least, most = append(least, stat.Group{K: a, N: x.N()}), append(most, stat.Group{K: b, N: x.N()})
-	}
 	atLeast, atMost := h.Over(t.Limit)
-	n := min(h.N(), float64(s.n))
-	effective := func(groups []stat.Group) float64 {
-		x := stat.Effective(n, groups, nil, s.policy.Alpha())
-		if len(groups) < leastRounds {
-			x = min(x, float64(s.waves))
-		}
-		return min(x, s.crowding()*n)
-	}
-	counted := min(effective(least), effective(most))
+	counted := s.worthOf(t, h)
 	moments, few := s.few(e)
 	if v.Over, v.Effective = atMost, counted; few {
 		v.Effective = min(counted, countAs(moments))
@@ -103,6 +86,24 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	default:
 		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, counted))
 	}
+}
+
+// worthOf returns the effective number of the requests in a histogram. If the limit is inside a
+// bucket, only a smallest and a largest number of requests over the limit are known. Then worthOf
+// returns the smaller of the two effective numbers.
+func (s *subject) worthOf(t *plan.Threshold, h metric.Histogram) float64 {
+	var least, most []stat.Group
+	for _, r := range s.level.Rounds {
+		x := r.Telemetry.Histograms[t.Metric.Name]
+		a, b := x.Over(t.Limit)
+		least, most = append(least, stat.Group{K: a, N: x.N()}), append(most, stat.Group{K: b, N: x.N()})
+	}
+	n := min(h.N(), float64(s.n))
+	effective := min(stat.Effective(n, least, nil, s.policy.Alpha()), stat.Effective(n, most, nil, s.policy.Alpha()))
+	if len(s.level.Rounds) < leastRounds {
+		effective = min(effective, float64(s.waves))
+	}
+	return min(effective, s.crowding()*n)
 }
 
 // bucketAdvice returns a note for a limit in the same bucket as the percentile. It suggests a limit
