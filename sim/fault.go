@@ -110,21 +110,21 @@ func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"
 
 var faults = []Fault{
-	{"http-500", "answers 500 with an error object; text is its message", statusFault(http.StatusInternalServerError)},
-	{"http-503", "answers 503 with an error object; text is its message", statusFault(http.StatusServiceUnavailable)},
-	{"http-429", "answers 429 with Retry-After: 1; text is the message", statusFault(http.StatusTooManyRequests)},
-	{"http-401", "answers 401; text is the message", statusFault(http.StatusUnauthorized)},
+	{"http-500", "answers 500 with an error object, whose message is `text`", statusFault(http.StatusInternalServerError)},
+	{"http-503", "answers 503 with an error object, whose message is `text`", statusFault(http.StatusServiceUnavailable)},
+	{"http-429", "answers 429 with Retry-After: 1 and the message `text`", statusFault(http.StatusTooManyRequests)},
+	{"http-401", "answers 401 with the message `text`", statusFault(http.StatusUnauthorized)},
 	{"hostile-error", "answers 500 with invalid UTF-8, NUL, ANSI escapes and CI commands in the message", func(fx *effect, r *Rule) {
 		fx.status, fx.message = http.StatusInternalServerError, or(r.Text, hostile)
 	}},
-	{"loading", "answers 503 on /health and completions for delay (1s) after the start", func(*effect, *Rule) {}},
+	{"loading", "answers 503 to /health and completions for `delay` (1s) after the start", func(*effect, *Rule) {}},
 	{"redirect", "answers 307 to the same path with ?redirected=1, which works", func(fx *effect, _ *Rule) { fx.redirect = true }},
 	{"hang", "accepts the request and never answers", func(fx *effect, _ *Rule) { fx.hang = true }},
-	{"die", "closes the listener and every connection at this request, and `tokgate sim` ends; from=N lets N live", func(fx *effect, _ *Rule) { fx.die = true }},
+	{"die", "ends the server at this request, with all its connections; from=N answers N requests first", func(fx *effect, _ *Rule) { fx.die = true }},
 	{"reject-unknown", "answers 422 to request fields that are not OpenAI's", func(fx *effect, _ *Rule) { fx.strict = true }},
-	{"truncate-prompt", "cuts prompts to tokens (64) silently; only prompt_tokens shows it", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
+	{"truncate-prompt", "silently cuts prompts to `tokens` (64) tokens; only prompt_tokens shows it", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
 
-	{"conn-close", "closes the connection after every answer, and says so", func(fx *effect, _ *Rule) { fx.close = true }},
+	{"conn-close", "closes the connection after every answer, and announces it", func(fx *effect, _ *Rule) { fx.close = true }},
 	{"close-after", "promises keep-alive, but closes the connection after a complete answer; works only in sim's own HTTP server", func(fx *effect, _ *Rule) { fx.closeAfter = true }},
 	{"byte-by-byte", "writes and flushes every byte alone", func(fx *effect, _ *Rule) { fx.bytewise = true }},
 	{"gzip", "compresses the answer if the client accepts it, flushing each chunk", func(fx *effect, _ *Rule) { fx.gzip = true }},
@@ -132,18 +132,18 @@ var faults = []Fault{
 	{"not-sse", "answers a streaming request with one JSON object", func(fx *effect, _ *Rule) { fx.notSSE = true }},
 	{"empty-stream", "ends the stream before its first event", func(fx *effect, _ *Rule) { fx.empty = true }},
 	{"late-headers", "sends the status line only with the first token", func(fx *effect, _ *Rule) { fx.lateHeaders = true }},
-	{"early-role", "sends the role-only chunk at once and keeps the request for delay (0s) before it enters the engine", func(fx *effect, r *Rule) {
+	{"early-role", "sends the role-only chunk at once and holds the request for `delay` (0s) before it enters the engine", func(fx *effect, r *Rule) {
 		fx.earlyRole, fx.late = true, r.delay(0)
 	}},
-	{"late", "keeps the request for delay (1s) before it enters the engine", func(fx *effect, r *Rule) { fx.late = r.delay(time.Second) }},
+	{"late", "holds the request for `delay` (1s) before it enters the engine", func(fx *effect, r *Rule) { fx.late = r.delay(time.Second) }},
 	{"crlf", "ends lines with CR LF", func(fx *effect, _ *Rule) { fx.crlf = true }},
 	{"bom", "begins the stream with a byte order mark", func(fx *effect, _ *Rule) { fx.bom = true }},
 	{"no-space", "writes data: without the space after it", func(fx *effect, _ *Rule) { fx.noSpace = true }},
 	{"comments", "sends a comment before every event", func(fx *effect, _ *Rule) { fx.comments = true }},
 
-	{"multi-token", "puts at least tokens (4) tokens into every chunk, the first included", func(fx *effect, r *Rule) { fx.perChunk = or(r.Tokens, 4) }},
-	{"reasoning", "sends the first tokens (8) tokens as delta.reasoning", func(fx *effect, r *Rule) { fx.key, fx.keyTokens = "reasoning", or(r.Tokens, 8) }},
-	{"reasoning-content", "sends the first tokens (8) tokens as delta.reasoning_content", func(fx *effect, r *Rule) {
+	{"multi-token", "puts at least `tokens` (4) tokens into every chunk, including the first", func(fx *effect, r *Rule) { fx.perChunk = or(r.Tokens, 4) }},
+	{"reasoning", "sends the first `tokens` (8) tokens as delta.reasoning", func(fx *effect, r *Rule) { fx.key, fx.keyTokens = "reasoning", or(r.Tokens, 8) }},
+	{"reasoning-content", "sends the first `tokens` (8) tokens as delta.reasoning_content", func(fx *effect, r *Rule) {
 		fx.key, fx.keyTokens = "reasoning_content", or(r.Tokens, 8)
 	}},
 	{"tool-call", "answers with a tool call and no content", func(fx *effect, _ *Rule) { fx.toolCall = true }},
@@ -160,29 +160,29 @@ var faults = []Fault{
 	{"error-event-legacy", `sends data: {"object":"error",…} after tokens (3) tokens; text is the message`, func(fx *effect, r *Rule) {
 		fx.errorLegacy, fx.after, fx.message = true, or(r.Tokens, 3), or(r.Text, "the engine died")
 	}},
-	{"cut", "breaks the connection after tokens (3) tokens", func(fx *effect, r *Rule) { fx.cut, fx.after = true, or(r.Tokens, 3) }},
-	{"no-finish", "ends the stream in order after tokens (3) tokens, without finish_reason, usage and [DONE]", func(fx *effect, r *Rule) {
+	{"cut", "breaks the connection after `tokens` (3) tokens", func(fx *effect, r *Rule) { fx.cut, fx.after = true, or(r.Tokens, 3) }},
+	{"no-finish", "ends the stream properly after `tokens` (3) tokens, but without finish_reason, usage and [DONE]", func(fx *effect, r *Rule) {
 		fx.noFinish, fx.after = true, or(r.Tokens, 3)
 	}},
-	{"never-ends", "sends nothing more after tokens (3) tokens and keeps the connection", func(fx *effect, r *Rule) { fx.hold, fx.after = true, or(r.Tokens, 3) }},
-	{"trickle", "sends one byte of a comment every delay (1m) after tokens (3) tokens, for ever", func(fx *effect, r *Rule) {
+	{"never-ends", "sends nothing more after `tokens` (3) tokens, but keeps the connection open", func(fx *effect, r *Rule) { fx.hold, fx.after = true, or(r.Tokens, 3) }},
+	{"trickle", "after `tokens` (3) tokens, sends one byte of a comment every `delay` (1m), for ever", func(fx *effect, r *Rule) {
 		fx.trickle, fx.after = r.delay(time.Minute), or(r.Tokens, 3)
 	}},
-	{"early-stop", "ends the answer after tokens (3) tokens although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = or(r.Tokens, 3) }},
+	{"early-stop", "ends the answer after `tokens` (3) tokens, although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = or(r.Tokens, 3) }},
 	{"no-done", "leaves [DONE] out", func(fx *effect, _ *Rule) { fx.noDone = true }},
 
 	{"no-usage", "reports no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
 	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
 	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
 	{"usage-in-finish", "sends the usage in the finish chunk, whether or not it was asked for", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
-	{"overcount", "counts tokens (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
+	{"overcount", "counts `tokens` (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
 	{"canned", "gives every prompt the same answer", func(fx *effect, _ *Rule) { fx.canned = true }},
-	{"other-answer", "answers another prompt", func(fx *effect, _ *Rule) { fx.other = true }},
+	{"other-answer", "gives the answer to another prompt", func(fx *effect, _ *Rule) { fx.other = true }},
 	{"circle", "repeats the first four tokens of a natural answer up to its limit", func(fx *effect, _ *Rule) { fx.circle = true }},
-	{"garble", "goes on with junk from the middle of a natural answer", func(fx *effect, _ *Rule) { fx.garble = true }},
+	{"garble", "continues with junk from the middle of a natural answer", func(fx *effect, _ *Rule) { fx.garble = true }},
 	{"broken-character", "puts a replacement character (U+FFFD) into the middle of a natural answer", func(fx *effect, _ *Rule) { fx.broken = true }},
 	{"blank", "answers with one space instead of a natural answer", func(fx *effect, _ *Rule) { fx.blank = true }},
-	{"endless", "lets a natural answer go on until the context is full, whatever limit was asked for", func(fx *effect, _ *Rule) { fx.endless = true }},
+	{"endless", "continues a natural answer until the context is full, and ignores the limit", func(fx *effect, _ *Rule) { fx.endless = true }},
 	{"half-context", "reads only the first half of a prompt, and its question, so it misses facts that a built-in task puts later", func(fx *effect, _ *Rule) { fx.halfContext = true }},
 	{"swap-tokens", "replaces one in tokens (100) tokens of a natural answer by a random one", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
 	{"replay", "caches whole answers, and sends one at once when a prompt comes again", func(fx *effect, _ *Rule) { fx.replay = true }},

@@ -24,7 +24,7 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 		rng := t[i].SourceRange()
 		name := plan.StepName(t, i)
 		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(plan.StepName(t, i-1)) && index.Key.Type() == cty.Number {
-			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `In %s.%s, HCL reads .%s as an index of a list. Write ["%s.%s"].`, plan.StepName(t, i-1), name, name, plan.StepName(t, i-1), name)
+			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `HCL reads the .%[2]s of %[1]s.%[2]s as an index of a list. Put a percentile with a decimal point in brackets and quotes: ["%[1]s.%[2]s"].`, plan.StepName(t, i-1), name)
 			return false
 		}
 		if d.full() {

@@ -70,7 +70,7 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 		delete(out.Require, "keep")
 	}
 	if len(out.Allow) == 0 && len(out.Require) == 0 && len(out.Keep.Patterns) == 0 && !d.diags.HasErrors() {
-		d.errorf(b.rng, sumMissing, `The policy is empty. Write what plans may use: allow { servers = ["container"], images = ["vllm/vllm-openai:*"] } over several lines.`)
+		d.errorf(b.rng, sumMissing, `The policy is empty. Add an allow block that lists what plans may use, such as allow { servers = ["container"] }.`)
 	}
 	return out, d.finish()
 }

@@ -59,7 +59,7 @@ var presets = []preset{
 	{"code_completion", "Code completion", "The editor suggests the next lines while a developer types.", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport, nobody},
 	{"short_form_chatbot", "Short-form chatbot", "Short conversations: questions to a help desk, search, quick answers.", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport, readers},
 	{"general_chatbot", "General chatbot", "Long conversations of up to 32K tokens, as in public chat products.", 32 << 10, 1024, []presetBound{{"ttft", "mean < 8s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
-	{"long_document", "Long documents", "Summaries of documents of 125 to 160 pages, and questions about them.", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
+	{"long_document", "Long documents", "Summaries of long documents (125 to 160 pages), and questions about them.", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
 	{"coding_assistant", "Coding assistant", "An assistant that reads 8,000 to 9,000 lines of a project with each request.", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport, readers},
 
 	{"chatbot", "Chatbot", "A short conversation.", 1 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},

@@ -167,7 +167,7 @@ const (
 
 var workloadBlock = &Block{
 	Name: "workload", Labels: []string{"name"}, Repeat: true,
-	Doc: "What is sent, how the requests arrive, and what must hold.",
+	Doc: "One kind of load: the requests that tokgate sends, how they arrive, and the thresholds that must hold.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one workload for each element, named workload.name[\"key\"]. In the block, each.key and each.value are the key and the value of the element."},
 		{Name: "title", Type: "string", Computed: "the preset's", Doc: "The name of the workload in reports, instead of its address."},
@@ -375,7 +375,7 @@ var capacityBlock = &Block{
 		{Name: "require", Type: "number or rate", Computed: "none: the capacity is only measured", Doc: "The smallest capacity with which the gate passes.", Min: 1, Max: maxLevel},
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "The longest time that the search may take on each server.", Min: second, Max: maxDuration},
 		{Name: "requests", Type: "number", Computed: "the default of `requests` in a load block", Doc: "The number of measured requests when the search first tries a level, at least five times the number in flight. A level that is still undecided gets up to four times as many. For a rate it is the number of requests of an estimating probe, 300 by default.", Min: 1, Max: maxCount},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests that the search sends at one level. Most levels get at most four times their first `requests`. More are sent in three cases only. If many neighbouring levels stay undecided, one or two of them get more. If the level that `require` names stays undecided, it gets more. The level that is the result gets more when it is confirmed.", Min: 1, Max: maxCount},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests that the search sends at one level. Most levels get at most four times `requests`. Levels get more in only three cases. If many neighbouring levels stay undecided, one or two of them get more. If the level that `require` names stays undecided, it gets more. The level that is the result gets more when it is confirmed.", Min: 1, Max: maxCount},
 		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Whether tokgate measures the capacity once more, with new requests, before it reports the capacity. Do not set it for a rate: there, new requests always certify the capacity."},
 	},
 }
