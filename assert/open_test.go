@@ -145,6 +145,15 @@ func TestSustained(t *testing.T) {
 	}
 }
 
+// 10 req/s are 0.8 % above the largest rate, so the backlog grows by 0.8 % in the long run. That is
+// within the limit of 2 %, so it never fails, and a rate above the largest one never passes.
+func TestSlightlyAboveTheLargestRate(t *testing.T) {
+	_, v := judgedRate(backlog(0, 9.92, 9.93, 9.92, 9.93), plan.Open{Arrivals: plan.Poisson})
+	if want := "needs a rate below 9.92 req/s, "; v.Outcome != Inconclusive || !strings.HasPrefix(v.Needs, want) || v.More != -1 {
+		t.Errorf("%v, %q, %d", v.Outcome, v.Needs, v.More)
+	}
+}
+
 // fillsTo sets the number of requests that the server answers at the same time in the saturation.
 func fillsTo(n float64) func(*metric.Level) {
 	return func(l *metric.Level) { l.SaturationAt = n }

@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -78,6 +79,13 @@ func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/wo
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)
+}
+
+// lowerRate says that only a lower rate can be certified. The level's rate is at or above the lower
+// bound of the largest rate.
+func (s *subject) lowerRate() string {
+	_, least, _, _ := largest(s.level, s.policy.Alpha())
+	return fmt.Sprintf("needs a rate below %s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict", metric.Format(metric.PerSecond, least))
 }
 
 // scatter returns the squared coefficient of variation of the gaps between arrivals.

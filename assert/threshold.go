@@ -93,8 +93,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	default:
 		v.Outcome = Inconclusive
 		if v.Effective == 0 { // see crowding
-			_, least, _, _ := largest(s.level, s.policy.Alpha())
-			v.Needs, v.More = fmt.Sprintf("needs a rate below %s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict", metric.Format(metric.PerSecond, least)), -1
+			v.Needs, v.More = s.lowerRate(), -1
 			return
 		}
 		v.Needs, v.More = s.more(needed)

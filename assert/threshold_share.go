@@ -375,6 +375,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
 		// A longer window helps, because the fluctuation of a stable backlog does not grow with it.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
+		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // a longer window shows a growth within the limit
+			v.Needs, v.More = s.lowerRate(), -1
+		}
 	}
 }
 
