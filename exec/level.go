@@ -104,7 +104,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 		if s.Level.Duration > 0 {
 			part = fmt.Sprintf("%d of %d rounds", len(l.Rounds), s.Level.Rounds)
 		}
-		l.Notes = append(l.Notes, fmt.Sprintf("it %s after %s and was ended", said, part))
+		l.Notes = append(l.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 	}
 	if j.Invalid != "" || j.Outcome != search.Inconclusive {
 		return false

@@ -46,11 +46,11 @@ func TestLooks(t *testing.T) {
 		note   string
 	}{
 		{"a pass half-way ends it", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{pass}, []string{"100/3 0.25 pass"}, 100, "it passed after 100 of 200 requests and was ended"},
+			[]exec.Judgement{pass}, []string{"100/3 0.25 pass"}, 100, "the level passed after 100 of 200 requests and ended early"},
 		{"a failure half-way ends it", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{fail}, []string{"100/3 0.25 fail"}, 100, "it failed after 100 of 200 requests and was ended"},
+			[]exec.Judgement{fail}, []string{"100/3 0.25 fail"}, 100, "the level failed after 100 of 200 requests and ended early"},
 		{"a pass after seven rounds", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{more, pass}, []string{"100/3 0.25 inconclusive", "140/3 0.49 pass"}, 140, "it passed after 140 of 200 requests and was ended"},
+			[]exec.Judgement{more, pass}, []string{"100/3 0.25 inconclusive", "140/3 0.49 pass"}, 140, "the level passed after 140 of 200 requests and ended early"},
 		{"undecided on the way", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
@@ -62,7 +62,7 @@ func TestLooks(t *testing.T) {
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
-			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
+			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
 		// Three planned looks share the error, and the first look may spend a quarter of a third,
 		// 0.0042. By chance 100 requests meet a p95 with probability 0.95^100 = 0.0059. This is

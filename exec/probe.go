@@ -49,7 +49,7 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	case j.Outcome == search.Fail:
 		if admitted, ok := admission(view); ok {
 			r.Outcome, r.Cap = search.Capped, admitted
-			r.Note = fmt.Sprintf("it answered 429 or 503 whenever %d were in flight", admitted)
+			r.Note = fmt.Sprintf("the server answered 429 or 503 whenever %d requests were in flight", admitted)
 		}
 	}
 	return r

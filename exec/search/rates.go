@@ -147,7 +147,7 @@ func (s *Rates) want() (p Probe, why string) {
 		return s.certifying(r)
 	}
 	if s.long >= longProbes {
-		return p, fmt.Sprintf("%d rates were certified or could not be", s.long)
+		return p, fmt.Sprintf("%d certifying probes were sent, the most that a search sends", s.long)
 	}
 	if fail > 0 {
 		estimate = min(estimate, float64(fail))
@@ -158,7 +158,7 @@ func (s *Rates) want() (p Probe, why string) {
 	case pass >= s.opts.UpTo:
 		return p, "the search goes up to " + s.label(s.opts.UpTo)
 	case pass > 0 && float64(pass) >= (1-s.opts.Relative)*estimate:
-		return p, "it is near enough to the estimate"
+		return p, "the certified rate is near enough to the estimate"
 	}
 	return s.climb(pass, estimate)
 }

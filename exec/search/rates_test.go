@@ -103,7 +103,7 @@ func TestRates(t *testing.T) {
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
 			// There are five fails. After each of them the next rate is a tenth lower.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
-			kind:   Unknown, about: 9000, ended: "5 rates",
+			kind:   Unknown, about: 9000, ended: "5 certifying probes",
 		},
 		{
 			name: "as far as it may go", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.UpTo = 4000 },

@@ -260,7 +260,7 @@ func (c *container) gone() error {
 		how += ": " + c.state.Error
 	}
 	if c.state.OOMKilled {
-		how += ", killed for using more memory than it may"
+		how += ", killed because it used more memory than allowed"
 	}
 	return endOf("the server's container", how, log, c.died)
 }

@@ -204,7 +204,7 @@ func TestContainerFails(t *testing.T) {
 		want   []string // text that the error or the log must contain
 	}{
 		{"it dies", "die", nil, nil, []string{"the server's container ended by itself: exit status 3", "it ran out of memory: CUDA error: out of memory", "args in-container"}},
-		{"it takes too much memory", "die", []string{"oom"}, nil, []string{"exit status 3, killed for using more memory than it may"}},
+		{"it takes too much memory", "die", []string{"oom"}, nil, []string{"exit status 3, killed because it used more memory than allowed"}},
 		{"never ready", "sleep", nil, func(s *plan.Server) { s.Ready.Timeout = 500 * time.Millisecond }, []string{"was not ready after 500ms"}},
 		{"no such image", "serve", []string{"nopull"}, nil, []string{"docker pull registry.example.com/engine:v1: Pulling from engine; Error response from daemon: manifest unknown"}},
 		{"it may not be pulled", "serve", nil, func(s *plan.Server) { s.Container.Pull = plan.PullNever }, []string{`is not on this machine, and pull = "never"`}},
@@ -254,7 +254,7 @@ func TestContainerEndsUnderWay(t *testing.T) {
 	d.put(t, "oom", "")
 	kill9(t, strings.TrimSpace(d.read("pid")))
 	eventually(t, l, func() bool { return target.Err() != nil })
-	if got := target.Err().Error(); got != "the server's container ended by itself: exit status 137, killed for using more memory than it may" {
+	if got := target.Err().Error(); got != "the server's container ended by itself: exit status 137, killed because it used more memory than allowed" {
 		t.Errorf("error %q", got)
 	}
 	if err := target.Close(); err != nil {

@@ -24,7 +24,7 @@ func TestGPUSource(t *testing.T) {
 		tool   string // on the PATH
 		why    string // "" if there is a source
 	}{
-		{"an endpoint", &plan.Server{Endpoint: &plan.Endpoint{}}, nil, plan.Telemetry{}, "nvidia-smi", "name them in telemetry { gpus"},
+		{"an endpoint", &plan.Server{Endpoint: &plan.Endpoint{}}, nil, plan.Telemetry{}, "nvidia-smi", "list them in telemetry { gpus"},
 		{"the built-in server", &plan.Server{Simulator: &plan.Simulator{}}, nil, plan.Telemetry{}, "nvidia-smi", "the built-in server has no GPU"},
 		{"it was given none", process(), []string{}, plan.Telemetry{}, "nvidia-smi", "the server has no GPU"},
 		{"no tool", process(), nil, plan.Telemetry{}, "", "there is no nvidia-smi and no amd-smi on the PATH"},

@@ -132,7 +132,7 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 		})
 		return page.Close
 	case t.GPUs == nil && r.server.Process == nil && r.server.Container == nil:
-		w.NoGPU = "the server was not started by tokgate, so its GPUs are not known: name them in telemetry { gpus = […] }"
+		w.NoGPU = "the server was not started by tokgate, so its GPUs are not known: list them in telemetry { gpus = […] }"
 		if r.server.Endpoint == nil {
 			w.NoGPU = "the built-in server has no GPU"
 		}
