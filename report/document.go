@@ -36,8 +36,7 @@ type Document struct {
 	Host   string `json:"host,omitempty"` // machine that generated the load; "" if not recorded
 	// Folder is the folder of the run's reports, as given on the command line; "" if none were written.
 	Folder string `json:"folder,omitempty"`
-	// Recording is the SHA-256 sum of the recording that was judged, in hexadecimal. "" if the
-	// recording has no checksum.
+	// Recording is the SHA-256 sum of the judged recording, in hexadecimal; "" without a checksum.
 	Recording string    `json:"recording,omitempty"`
 	Started   time.Time `json:"started,omitzero"` // wall-clock time for readers; zero if simulated
 	Duration  float64   `json:"duration_s"`       // length of the run; in virtual time if simulated
@@ -47,10 +46,9 @@ type Document struct {
 	// Stopped is the reason why the run ended before the end of the plan; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
 
-	Outcome Outcome `json:"outcome"`
-	// Why explains the outcome if no verdict does, because nothing was judged.
-	Why      string `json:"why,omitempty"`
-	ExitCode int    `json:"exit_code"`
+	Outcome  Outcome `json:"outcome"`
+	Why      string  `json:"why,omitempty"` // explains the outcome if nothing was judged; else ""
+	ExitCode int     `json:"exit_code"`
 
 	Calibration *Calibration `json:"calibration,omitempty"` // nil: none was made
 	Servers     []Server     `json:"servers"`

@@ -158,17 +158,21 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
-		// Each server starts only once, so the random difference between starts does not average
-		// out.
-		sum, weights := 0.0, 0.0
-		for z := -3.0; z <= 3; z += 0.25 {
-			weight := math.Exp(-z * z / 2)
-			sum += weight * stat.NonInferior(units, z*math.Sqrt2*usualStarts, math.Sqrt(2)*requests, limit, alpha)
-			weights += weight
-		}
-		return sum / weights, false, true
+		return withOneStart(units, requests, limit, alpha), false, true
 	}
 	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
+}
+
+// withOneStart returns the chance to pass if each server starts only once. The random difference
+// between the two starts then does not average out.
+func withOneStart(units int, requests, limit, alpha float64) float64 {
+	sum, weights := 0.0, 0.0
+	for z := -3.0; z <= 3; z += 0.25 {
+		weight := math.Exp(-z * z / 2)
+		sum += weight * stat.NonInferior(units, z*math.Sqrt2*usualStarts, math.Sqrt(2)*requests, limit, alpha)
+		weights += weight
+	}
+	return sum / weights
 }
 
 // rarely is the chance of a pass below which tokgate warns.
