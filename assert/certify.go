@@ -241,8 +241,8 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.n < need:
 		f.never(fmt.Sprintf("needs %s%s at %s confidence; the plan has only %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
-		f.never(fmt.Sprintf("needs %s that count as independent, at %s confidence. With fewer than %s, each wave of %d requests counts as one request, and the plan has only %s",
-			verdict.Count(need, "requests"), f.confidence, blocks, f.level.AtOnce(), verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
+		f.never(fmt.Sprintf("needs %s that count as independent, at %s confidence, but the plan has only %s. With fewer than %s, each wave of %d requests counts as one request",
+			verdict.Count(need, "requests"), f.confidence, verdict.Count(f.waves, "waves"), blocks, f.level.AtOnce()), "use more seeds or raise requests")
 	}
 }
 

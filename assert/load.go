@@ -62,7 +62,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	s.whole(kind, level, samples, invalid)
 	if completed == 0 && len(problems) == 0 && !overrun {
-		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
+		invalid(verdict.CauseServer, "none of %s completed, and no failure was recorded", verdict.Count(s.n, "requests"))
 	}
 	if len(l.Parts) == 0 { // the lengths of a mix are checked at its parts
 		s.lengths(v, samples, invalid)
@@ -117,7 +117,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
-		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time", sync.V)
+		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together, and TTFT is longer than for requests that are spread over time", sync.V)
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
 			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
@@ -143,7 +143,8 @@ func (s *subject) windowed() []string {
 // whole checks that every planned request was due, and either completed or failed.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
-		invalid(verdict.CauseInvalid, "the level was run with the load %s %d, but the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
+		invalid(verdict.CauseInvalid, "the load of the level is %s (%s), but the plan asks for %s (%s)",
+			s.level.Kind.Text(s.level.N, s.level.Rate), s.level.Kind, kind.Text(level.N, level.Rate), kind)
 	}
 	due := s.level.Due()
 	// After a rate was given up, its earlier requests are judged.

@@ -46,7 +46,7 @@ func TestLoad(t *testing.T) {
 		{"all cancelled", each(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "the run itself cancelled 60 requests"},
 		{"fewer rounds", func(l *metric.Level) { l.Rounds = l.Rounds[:4] }, Error, "48 of 60 planned requests"},
 		{"no rounds", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
-		{"other concurrency", func(l *metric.Level) { l.N = 3 }, Error, "the plan asks for closed 4"},
+		{"other concurrency", func(l *metric.Level) { l.N = 3 }, Error, "the load of the level is 3 requests (closed), but the plan asks for 4 requests (closed)"},
 		{"no usage", first(func(x *metric.Sample) { x.Usage = nil }), Error, "1 of 60 answers came without usage"},
 		{"input one off, exact", first(func(x *metric.Sample) { x.Usage.Input++ }), Error, "input length: 1 of 60 prompts"},
 		{"input 1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 1010 }, Pass, ""},

@@ -49,7 +49,7 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	}
 	for _, t := range thresholds {
 		if t.Outcome == Error && !t.Value.OK {
-			t.Outcome, t.Message = Skipped, "because no request completed, so the server does not sustain the rate"
+			t.Outcome, t.Message = Skipped, "because no request completed and the server does not sustain the rate"
 		}
 	}
 	return true

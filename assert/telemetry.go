@@ -63,7 +63,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	if atLeast != atMost {
 		over = fmt.Sprintf("%.0f to %.0f", atLeast, atMost)
 	}
-	v.Message = fmt.Sprintf("%s (an estimate, %s): %s of %d requests over the limit (allowed %s), %s", compared(t, v.Value), within,
+	v.Message = fmt.Sprintf("%s (an estimate; the true value is %s): %s of %d requests are over the limit (allowed %s), %s", compared(t, v.Value), within,
 		over, v.N, metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	allowed := float64(v.N - nearestRank(t.Stat.P, v.N))
 	switch estimate := s.policy.Decide == plan.Estimate; {

@@ -84,13 +84,13 @@ func TestCountedThresholds(t *testing.T) {
 		outcome Outcome
 		words   string
 	}{
-		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over the limit (allowed 5%)"},
-		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
+		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests are over the limit (allowed 5%)"},
+		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests are over"},
 		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests in that
 		// bucket may be below or above the limit.
-		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests over"},
-		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests over"},
-		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests over"},
+		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests are over"},
+		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests are over"},
+		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests are over"},
 		{"10 of 100 above the limit's bucket", map[float64]int{0.2: 85, 1.2: 5, 1.8: 10}, "p95", 1.2, nil, Fail, "100 to 150 of 1000"},
 		{"5 of 100", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, nil, Inconclusive, "50 of 1000"},
 		{"5 of 100 as an estimate", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, estimate, Pass, "50 of 1000"},

@@ -100,7 +100,7 @@ func witnessed(l *metric.Level) []string {
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
-			notes = append(notes, fmt.Sprintf("second witness: the mean %s is %s, but tokgate measured %s (%+.0f%%). The network alone does not explain the difference",
+			notes = append(notes, fmt.Sprintf("the server reports another value: the mean %s is %s, but tokgate measured %s (%+.0f%%). The network alone does not explain the difference",
 				def.Title, metric.Format(def.Unit, theirs(w.name)), metric.Format(def.Unit, w.ours.mean()), 100*diff/theirs(w.name)))
 		}
 	}

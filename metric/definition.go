@@ -235,7 +235,7 @@ var Defs = []Def{
 	{Name: "accept_rate", Title: "Accept rate", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, Source: Server,
 		Doc: "Speculative decoding: accepted tokens / drafted tokens. accept_rate[i] in a report, and accept_rate_at[i] in an assert, is the share of drafts whose token at position i was accepted.", NoValue: "no speculative decoding, or the server does not report it"},
 	{Name: "accept_length", Title: "Accept length", Unit: Tokens, Better: HigherIsBetter, Scope: PerLevel, Source: Server,
-		Doc: "Speculative decoding: mean number of tokens of a step, with the target model's own token: 1 + accepted tokens / drafts.", NoValue: "accept_rate has no value"},
+		Doc: "Speculative decoding: mean number of tokens that a step yields. They are the accepted tokens and one token of the target model: 1 + accepted tokens / drafts.", NoValue: "accept_rate has no value"},
 	{Name: "power", Title: "Power", Unit: Watts, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
 		Doc: "Power of all GPUs of the server together.", NoValue: "no GPU telemetry"},
 	{Name: "gpu_utilization", Title: "GPU busy", Unit: Ratio, Better: Neutral, Scope: PerReading, Source: GPU,

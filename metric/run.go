@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -114,6 +115,11 @@ func (k LoadKind) Unit() Unit {
 		return Count
 	}
 	return Requests
+}
+
+// Text writes a load of this kind, such as "8 requests" or "4 req/s". n is 0 for a rate.
+func (k LoadKind) Text(n int, rate float64) string {
+	return Format(k.Unit(), cmp.Or(rate, float64(n)))
 }
 
 // Windowed reports whether rounds are consecutive parts of one window. Such rounds have no drain

@@ -204,7 +204,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
 			Message: "60 of 60 requests completed in 3 rounds", File: "plans/chatbot.hcl", Line: 30,
-			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time"}},
+			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
 			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", File: "plans/chatbot.hcl", Line: 30},
@@ -260,7 +260,7 @@ func passing() *Document {
 	met := v.List[len(v.List)-2]
 	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
-	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together. TTFT is then that of a burst, and not of requests spread over time"}
+	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
 	m.ExitCode = assert.ExitPass
 	return New(run, p, v, m)

@@ -111,7 +111,7 @@ func (x *comparison) measure() {
 		oddities
 	}{{"control", control}, {"candidate", candidate}} {
 		if len(side.inPhase) > 0 {
-			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s, the slots of %s send at the same times, so TTFT is that of a burst. It may have changed only because the bursts changed", side.name, verdict.Enumerate(side.inPhase)))
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s, the slots of %s send at the same times, so TTFT is longer than for requests that are spread over time. TTFT may have changed only because other slots send together", side.name, verdict.Enumerate(side.inPhase)))
 		}
 	}
 	for _, side := range []struct {

@@ -93,7 +93,7 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 // alike returns how the work of two levels differs, in words. It returns "" if it does not differ.
 func alike(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
-		return fmt.Sprintf("the control had the load %s %d, but the candidate had the load %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
+		return fmt.Sprintf("the load of the control is %s (%s), but the load of the candidate is %s (%s)", control.Kind.Text(control.N, control.Rate), control.Kind, candidate.Kind.Text(candidate.N, candidate.Rate), candidate.Kind)
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked

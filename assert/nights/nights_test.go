@@ -73,8 +73,8 @@ func TestJudgeNights(t *testing.T) {
 		// series, so t = 4.66. The half width of the interval is 4.66·0.01054·√1.1 = 0.0515. Its
 		// ends are 2·e^±0.0515: 1.9 and 2.11 s.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
-		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
-		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
+		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight the value is 10% higher than 2 s, the mean of 10 nights"},
+		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight the value is 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
 		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), Options{}, verdict.Fail, false, "10% lower"},
 		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{Ignore: 0.2}, verdict.Pass, false, "2.2 s, expected"},
 		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; the last run that measured this series is r9"},
@@ -96,8 +96,8 @@ func TestJudgeNights(t *testing.T) {
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
 		// The test for a rate does not allow for rounding by half a unit, because a rate may have
 		// any decimals. Half a request per second would be an eighth of 4 req/s.
-		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight 7.5% lower"},
-		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
+		{"a rate lower", nightsOf(rate, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3.7), Options{}, verdict.Fail, false, "3.7 req/s: tonight the value is 7.5% lower"},
+		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight the value is 12.5% lower"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -200,7 +200,7 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	if tonight.From < len(nights)-1 {
 		stretch = fmt.Sprintf("since run %s of %s", from.Run, from.Started.UTC().Format(time.DateOnly))
 	}
-	t.Message = fmt.Sprintf("%s: %s %s %s than %s, the mean of %d nights; %s", said, stretch,
+	t.Message = fmt.Sprintf("%s: %s the value is %s %s than %s, the mean of %d nights; %s", said, stretch,
 		by.shift(tonight.Shift), direction, metric.Format(t.Unit, t.Tonight.Center), tonight.Reference, expected)
 	if !tonight.Worse {
 		t.Message += fmt.Sprintf("; this is an improvement. To hold later nights to this value, pin run %s", from.Run)

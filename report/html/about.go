@@ -238,7 +238,7 @@ func methods(runs []run) []string {
 		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other request, so a percentile that falls on a failed request is ∞. The sign – means that there is no value.",
 		"Times are taken when the bytes arrive, before anything is parsed. The throughput of a level leaves out the warm-up, the ramp at the start and the drain at the end.",
 		"The numbers of tokens are from the server's own usage.",
-		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all of them.",
+		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all digits.",
 	}
 	certified := false
 	for _, r := range runs {

@@ -135,7 +135,7 @@ func five(r run) []tile {
 	})
 	if due > 0 {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "load")), ""})
+			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "load")), ""})
 	}
 	return tiles
 }
@@ -216,7 +216,7 @@ func ended(r run, c *report.Capacity) string {
 		}
 	}
 	if c.AtPass != "" && c.AtFail != "" {
-		s += fmt.Sprintf(": %s at %s, %s at %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		s += fmt.Sprintf(": %s at a load of %s, %s at a load of %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	}
 	return s
 }

@@ -16,7 +16,7 @@ import (
 // limitKinds explains each kind of capacity to readers of the page.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "the search measured a load that passes and a load that fails, as close together as the plan asks for",
-	metric.CapacityInterpolated: "between: the limit lies between the two numbers",
+	metric.CapacityInterpolated: "between: the limit lies between the largest load that passed and the smallest load that failed",
 	metric.CapacityAtLeast:      "at least: the server passed at every load that was tried",
 	metric.CapacityBelow:        "below: the server failed even at the smallest load that was tried",
 	metric.CapacityServerCap:    "the server's own admission limit",

@@ -178,7 +178,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	t := felt(w)
 	def, _ := metric.Lookup(t.Metric)
 	said := strings.TrimSpace(def.Title + " " + t.Stat)
-	f := figure{Title: "What one user gets, against the throughput of the whole server, " + r.title(w.Address),
+	f := figure{Title: "What one user gets, by the throughput of the whole server: " + r.title(w.Address),
 		Words: "Each line is a server. The points of a line are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". A hollow point means that another server is better in both directions."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},

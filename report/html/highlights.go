@@ -99,7 +99,7 @@ func headline(runs []run) []tile {
 	})
 	if due > 0 {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), ""})
+			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "level")), ""})
 	}
 	return tiles
 }

@@ -38,7 +38,7 @@ var glossary = map[string]string{
 	"Leg":                "One server's half of a round. Control and candidate take turns, one leg each",
 	"Rounds":             "Each round sends the load again with new prompts, and counts as one observation",
 	"Effective":          "How many independent requests the measured requests are worth. Requests that are sent together tend to be slow together, so they are worth fewer",
-	"Requests in flight": "This number of requests is kept in flight: when one ends, its slot sends the next",
+	"Requests in flight": "This number of requests is kept in flight: when one ends, its slot sends the next one",
 	"Control":            "The server that the candidate is compared with. The two servers take turns, one leg each, in every round",
 	"Candidate":          "The server under test. Candidate and control take turns, one leg each, in every round",
 	"Outcome":            "pass and fail hold at the plan's confidence, unless the plan decides by estimates. inconclusive means that the measurements decide neither",
