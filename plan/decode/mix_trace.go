@@ -73,7 +73,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		case m.byType() && !known:
 			d.errorf(l.Range, sumTrace, "The row %s:%d has the type %q, but no part of workload.%s has this type. The types of its parts are %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
 		case !m.byType() && known:
-			d.errorf(m.rng, sumConflict, "The rows of %s already name their part as their type, such as %[2]s in line %[3]d. Write the type instead of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
+			d.errorf(m.rng, sumConflict, "The rows of %s already name their parts: line %[3]d has the type %[2]s. Write types instead of shares, such as { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
 		case !m.byType() && row.Parent >= 0:
 			d.errorf(l.Range, sumTrace, "The row %s:%d continues the conversation of an earlier row, so its part cannot be drawn at random. Give each row a type, and write the types instead of shares.", t.Path, row.Line)
 		default:

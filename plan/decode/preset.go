@@ -63,7 +63,7 @@ var presets = []preset{
 	{"coding_assistant", "Coding assistant", "An assistant that reads 8,000 to 9,000 lines of a project with each request.", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport, readers},
 
 	{"chatbot", "Chatbot", "A short conversation.", 1 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
-	{"rag", "Retrieval (RAG)", "A question, with passages from a search that answer it.", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"rag", "Retrieval (RAG)", "A question, with passages that a search found.", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
 	{"agentic", "Agent", "An agent in the middle of a task, with the history of its steps.", 16 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
 	{"tool_calling", "Tool calling", "An agent whose prompt contains long descriptions of tools, and their results.", 32 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
 
