@@ -182,7 +182,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if b.d.diags.HasErrors() && hasUntyped(v) {
 		return true // the error was already reported; an expression with an error has no type
 	}
-	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Only text that tokgate sends to a server or starts it with, such as a name, a URL or a key, may depend on such a variable.", name)
+	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Use such a variable only in text of a server or a request, such as a name, a URL or a key.", name)
 	return true
 }
 

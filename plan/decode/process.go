@@ -133,5 +133,5 @@ func readGPUs(b *body) *plan.GPUs {
 var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
 
 func wrongGPUs(b *body, rng hcl.Range) {
-	b.d.errorf(rng, sumGPUs, `gpus must be a number of free GPUs such as 1, a list of indexes or UUIDs such as ["2", "3"] (nvidia-smi prints them), or "all".`)
+	b.d.errorf(rng, sumGPUs, `gpus must be a number of free GPUs such as 1, a list such as ["2", "3"], or "all". A list has indexes or UUIDs, as nvidia-smi prints them.`)
 }
