@@ -406,17 +406,17 @@ func TestCompareStoredFailures(t *testing.T) {
 	}{
 		// A failed request makes a percentile worse. So the candidate is worse in all 8 pairs,
 		// which happens by chance with probability 1/256.
-		{"the candidate fails in every round", nil, every(10), Fail, "the statistic falls on a failed request", ""},
-		{"the control fails in every round", every(10), nil, Pass, "the statistic falls on a failed request", ""},
+		{"the candidate fails in every round", nil, every(10), Fail, "the percentile falls on a failed request", ""},
+		{"the control fails in every round", every(10), nil, Pass, "the percentile falls on a failed request", ""},
 		// In all other pairs the candidate takes 0.99 to 1.01 times as long as the control. The
 		// limit is 1.1.
-		{"the control failed in one", in(1, every(10)), nil, Pass, "the statistic falls on a failed request", ""},
+		{"the control failed in one", in(1, every(10)), nil, Pass, "the percentile falls on a failed request", ""},
 		// The candidate is within its limit in 5 of 8 pairs. That many happen by chance with
 		// probability 37 %.
-		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "the statistic falls on a failed request", "needs rounds in which fewer requests fail"},
+		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "the percentile falls on a failed request", "needs rounds in which fewer requests fail"},
 		// A failed request decides the percentile on both sides, so it is unknown which side is
 		// worse.
-		{"both fail", every(10), every(10), Inconclusive, "the statistic falls on a failed request", "needs a new recording of the control"},
+		{"both fail", every(10), every(10), Inconclusive, "the percentile falls on a failed request", "needs a new recording of the control"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), controlFails: row.control, candidateFails: row.candidate,

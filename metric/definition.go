@@ -136,7 +136,7 @@ var Defs = []Def{
 		Doc:     "End-to-end latency: from the first byte sent (at a rate: from when the request was due) to the last token's chunk.",
 		NoValue: "the stream did not complete"},
 	{Name: "e2e_speed", Title: "E2E speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest,
-		Doc:     "Output tokens / e2e: the speed of one user's text over the whole wait.",
+		Doc:     "Output tokens / e2e: the speed of one user's text, with the wait for the first token included.",
 		NoValue: "e2e has no value"},
 	{Name: "tokens_per_chunk", Title: "Tokens per chunk", Unit: Tokens, Better: Neutral, Scope: PerRequest,
 		Doc:     "Output tokens of an answer / chunks of the answer that carry tokens. With speculative decoding it is above 1.",

@@ -148,7 +148,7 @@ func (c *Comparison) Title() string {
 	case c.SideBySide:
 		how = plural(c.Rounds, "round") + " side by side on swapped GPUs"
 	case !c.Paired:
-		how = plural(c.Rounds, "round") + " against a record: drift is not excluded"
+		how = plural(c.Rounds, "round") + " against a record, so drift is not excluded"
 	}
 	return fmt.Sprintf("compare %s: %s against %s · %s", c.Name, c.Candidate, c.Control, how)
 }

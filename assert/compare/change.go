@@ -155,8 +155,8 @@ func (c *Change) estimate(alpha float64) {
 			c.Direction = Worse
 		}
 	case c.delta.infinite():
-		c.Notes = append(c.Notes, "in some rounds the statistic falls on a failed request and has no value, so only the sign of each round's change was used")
-		c.Why = "in some rounds the statistic falls on a failed request"
+		c.Notes = append(c.Notes, "in some rounds the percentile falls on a failed request and has no value, so only the sign of each round's change was used")
+		c.Why = "in some rounds the percentile falls on a failed request and has no value"
 	default:
 		c.Why = "there are too few rounds for an interval"
 	}

@@ -133,7 +133,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	case len(have) == 1:
 		return have[0], nil
 	}
-	return "", fmt.Errorf("say which server is the %s; the run has %s", side, strings.Join(have, ", "))
+	return "", fmt.Errorf("say which server is the %s; the run has the servers %s", side, strings.Join(have, ", "))
 }
 
 // workloads adds to the plan p each workload of which the candidate's record has a measured level.

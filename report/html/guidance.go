@@ -249,11 +249,11 @@ func binding(c *report.Capacity) string {
 	case c.OfRate() && c.AtFail == "":
 		return fmt.Sprintf(" %s limits the estimate.", name)
 	case c.AtPass != "" && c.AtFail != "":
-		return fmt.Sprintf(" %s limits the capacity: %s at a load of %s, %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s, and %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		return fmt.Sprintf(" %s limits the capacity: %s at a load of %s.", name, line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s.", name, line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
-		return fmt.Sprintf(" %s comes nearest to its limit: %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass))
+		return fmt.Sprintf(" %s comes nearest to its limit: its value is %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass))
 	}
 	return " " + name + " limits the capacity."
 }
