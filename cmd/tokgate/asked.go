@@ -102,7 +102,7 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	if kinds > 1 {
 		each = fmt.Sprintf(" for each of %d kinds of request", kinds)
 	}
-	return fmt.Sprintf("Then %s to learn how it counts tokens%s. If tokgate knows the model from an earlier run, 2 requests are enough.%s Together they take about as long as %s short requests.", asked, each, pieces, took)
+	return fmt.Sprintf("Then %s to learn how it counts tokens%s. Together they take about as long as %s short requests. If tokgate knows the model from an earlier run, 2 requests are enough.%s", asked, each, took, pieces)
 }
 
 // rowsAsked describes the requests to the tokenizer that count the tokens of a data set's rows. It
