@@ -47,7 +47,7 @@ func (m *mixture) recorded(part *plan.Workload) {
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
-		d.errorf(l.Range, sumConflict, "One load of this mix replays a trace, and another does not. The trace sets the lengths of requests, but for the other load the parts set them. Move one of these loads to another mix.")
+		d.errorf(l.Range, sumConflict, "One load of this mix replays a trace, and another does not. With the trace, its rows set the lengths of requests; with the other load, the parts of the mix do. Move one of these loads to another mix.")
 		return
 	}
 	if len(m.parts) == 0 {
