@@ -357,10 +357,10 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
 	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
 		v.Outcome = Pass
-		v.Message = "sustained, because the backlog hardly grew: " + v.Message
+		v.Message = "sustained, because the backlog grew less than allowed: " + v.Message
 	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
-		v.Message = "not sustained, because the backlog grew: " + v.Message
+		v.Message = "not sustained, because the backlog grew more than allowed: " + v.Message
 	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
 		v.Outcome = Pass
 		v.Message = "sustained, because the rate is below the largest rate that the server can sustain: " + v.Message
