@@ -13,10 +13,8 @@ type Job struct {
 	Input  int    // prompt tokens, at least 1
 	Output int    // tokens that the engine makes for the job, at least 1
 	// Prefix identifies the leading blocks of prompt and answer by hashes, for a prefix cache. Each
-	// hash covers all tokens up to the end of its block.
-	//
-	// The cache looks up the blocks of the prompt, and stores them when the prompt is prefilled.
-	// When the answer is finished, the cache stores the answer's blocks, without the last token.
+	// hash covers all tokens up to the end of its block. The cache looks up the prompt's blocks, and
+	// stores them after the prefill. At the end it stores the answer's, without the last token.
 	Prefix []uint64
 }
 
