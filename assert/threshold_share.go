@@ -401,7 +401,7 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	v.Message = fmt.Sprintf("%s, the longest of %s", compared(t, v.Value), verdict.Count(v.N, "passes"))
 	if never > 0 {
 		v.Value = metric.Some(math.Inf(1))
-		v.Message = fmt.Sprintf("requests did not become good again in %d of %s", never, verdict.Count(v.N, "passes"))
+		v.Message = fmt.Sprintf("the server did not recover in %d of %s: requests did not become good again", never, verdict.Count(v.N, "passes"))
 	}
 	v.Notes = append(v.Notes, "the value is exact for the passes of this run; it says nothing about other passes")
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))

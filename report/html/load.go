@@ -70,7 +70,7 @@ var systemCurves = []curve{
 	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "How fast a whole answer comes, for a program that waits for it. Higher is better."},
 	{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT", words: "Lower is better."},
 	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "From scheduling to the first token, as the server measures it. Lower is better."},
-	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."},
+	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Input tokens per second, of all requests together."},
 	{kind: "closed", name: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
 	{kind: "closed", name: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."},
 	{kind: "closed", name: "success", title: "Requests that completed correctly", axis: "success", zero: true, words: "The share of the requests due that completed correctly."},
