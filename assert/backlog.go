@@ -16,12 +16,12 @@ import (
 type grown struct {
 	low, high, half float64
 	most, least     float64 // largest rate of the server and its lower bound; 0 if unknown
-	beyond          float64 // growth beyond chance, including requests that fill the server up
+	beyond          float64 // growth that chance and the first filling of the server do not explain
 	known           bool
 	below           bool // requests certainly arrive more slowly than at the largest rate
-	over            bool // the rate is certainly above the largest rate, and the server was no faster than when saturated
-	slower          bool // with as many in flight, the saturated server answered more requests
-	fills           bool // at most as many requests are in flight as the server answers at the same time
+	over            bool // the rate is certainly above the server's largest rate
+	slower          bool // with so many requests in flight, the saturated server answered more
+	fills           bool // no more requests are in flight than the server answers at the same time
 }
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
@@ -33,34 +33,34 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 		return x
 	}
 	x.below = s.level.Rate < x.least
-	// At a rate above the largest rate, a stable backlog may be chance, because fewer requests
+	// A backlog can be stable by chance at a rate above the largest rate, if fewer requests
 	// arrived. So the rate of answers must also be at most the largest rate.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // so few requests in flight need no queue
+	if x.fills { // no queue is needed for so few requests in flight
 		x.low = min(x.low, 0)
 	}
 	if x.below {
-		// Near the largest rate, a backlog moves like a random walk with a step at each arrival.
-		// Its chance variation is then larger than the distances from its fitted line show. Growth
-		// that only fills the server up is subtracted first.
+		// Near the largest rate, chance moves a backlog like a random walk. This is more than the
+		// distances from its fitted line show. Growth that only fills the server up is subtracted
+		// first.
 		chance := stat.NormalQuantile(1-s.alpha) * math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals))
 		x.low = min(x.low, queued(s.level)-chance)
 		x.beyond = g.Share - max(x.half, chance)
-		// With fewer requests in flight, a server answers at a smaller rate. So a rate below the
-		// share g.End/SaturationAt of the largest rate means that the server slowed down.
+		// With fewer requests in flight, a server answers fewer per second. If its rate is below
+		// the share g.End/SaturationAt of the largest rate, it slowed down.
 		x.slower = answered(s.level)*s.level.SaturationAt < x.least*min(float64(g.End), s.level.SaturationAt)
 	}
 	return x
 }
 
-// slowed reports whether the backlog certainly grew by more than the limit, even without the growth
-// of a server that fills up.
+// slowed reports whether the backlog certainly grew by more than the limit. Growth that only fills
+// the server up does not count.
 func (x grown) slowed(t *plan.Threshold) bool {
 	return x.slower && !sample.Meets(x.beyond, t.Op, t.Limit)
 }
 
-// unclear returns notes on why a threshold on the backlog's growth is undecided.
+// unclear returns notes on why the verdict on the backlog's growth is inconclusive.
 func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
 	if x.over {
 		return []string{"the rate is above the largest rate that the server can sustain, but by chance too few requests arrived to show it"}
@@ -74,9 +74,9 @@ func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []st
 	return notes
 }
 
-// queued returns the part of the backlog's growth that must be a queue, as a share of the arrivals.
-// It counts requests that timed out. It also counts requests in flight beyond SaturationAt, the
-// number that the saturated server answered at the same time.
+// queued returns the share of the arrivals that must be a growing queue. It counts requests that
+// timed out, and requests in flight beyond SaturationAt, the number that the saturated server
+// answered at the same time.
 func queued(l *metric.Level) float64 {
 	grew, arrivals := 0.0, 0
 	for _, p := range l.Passages() {
@@ -86,8 +86,8 @@ func queued(l *metric.Level) float64 {
 	return grew / float64(arrivals)
 }
 
-// answered returns how many requests per second ended during a rate, without requests that timed
-// out.
+// answered returns how many requests per second ended while a rate was sent. Requests that timed
+// out do not count.
 func answered(l *metric.Level) float64 {
 	n, length := 0, time.Duration(0)
 	for _, p := range l.Passages() {

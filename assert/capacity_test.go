@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// searched returns a recorded capacity search. With n requests in flight the server's TTFT is n·50
-// ms, so TTFT stays below 2 s up to level 39.
+// searched returns a plan and a recorded capacity search. With n requests in flight the server's
+// TTFT is n·50 ms, so TTFT stays below 2 s up to level 39.
 func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.Run) {
 	p, run := gate(&metric.Level{Name: "4", Kind: metric.ClosedLoop, N: 4}, threshold("ttft", "p95 < 2s"))
 	w := p.Workloads[0]
@@ -66,8 +66,8 @@ func TestCapacity(t *testing.T) {
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
 		// Level 36 passes, level 40 fails, and level 38 was not measured.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// With a limit of 1.7 s, levels up to 33 pass, where TTFT is 33·50 ms = 1.65 s. Of the
-		// probes, level 32 passes and level 36 fails.
+		// TTFT is 50 ms times the level, so level 33 stays below 1.7 s. Of the probes, level 32
+		// passes and level 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -75,7 +75,7 @@ func TestCapacity(t *testing.T) {
 		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
 		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
-		// A level that the search calls passed does not count if the record lacks its samples.
+		// A passed level does not count if the record lacks its samples.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
 		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
 		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
@@ -89,9 +89,8 @@ func TestCapacity(t *testing.T) {
 				}
 			}
 		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
-		// With a million planned looks, each look may use an error of 0.05/10⁶. A pass then needs
-		// 328 requests without a miss. The first probe has only 160 requests, so it decides
-		// nothing.
+		// If a million looks at the results are planned, a pass needs 328 requests without a miss.
+		// The first probe has only 160 requests, so it decides nothing.
 		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
@@ -127,7 +126,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// The latest visit to a level counts, as in the search.
+// If the search visited a level several times, its last visit counts.
 func TestCapacityOfVisits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -138,7 +137,7 @@ func TestCapacityOfVisits(t *testing.T) {
 		kind       metric.CapacityKind
 	}{
 		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
-		// On fresh samples level 39 is slow, so the limit falls to level 38.
+		// In a second visit, level 39 is slow. So the limit falls to level 38.
 		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},
@@ -171,7 +170,7 @@ func TestCapacityOfVisits(t *testing.T) {
 	}
 }
 
-// A probe that was stopped before its first look decides nothing, unless no request completed.
+// A probe that was stopped before its first judgement decides nothing, unless no request completed.
 func TestCapacityCutShort(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -182,7 +181,8 @@ func TestCapacityCutShort(t *testing.T) {
 	}{
 		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
 		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
-		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two failures in each of the 20 slots are enough to fail
+		// Two failures in each of the 20 slots are enough to fail.
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20},
 		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	}
 }
 
-// The notes of a search apply to the limit that the search found. If judging again gives another
+// The notes of a search are about the limit that the search found. If judging again gives another
 // limit, the notes say that they are from the run.
 func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"

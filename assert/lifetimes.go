@@ -11,23 +11,23 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If a server answers hundreds of requests at the same time, they are fast or slow together for
-// about one lifetime. A lifetime is the duration of a request. A window of only a few lifetimes may
-// miss the slowest times, and its rounds do not show this.
+// A lifetime is the duration of a request. Requests that a server answers at the same time are fast
+// or slow together for about one lifetime. A window of only a few lifetimes may miss the slowest
+// times, and its rounds do not show this.
 
-// leastLifetimes is the smallest number of lifetimes in a window for a percentile to pass. In a
-// shorter window, the rounds cannot show whether requests are fast or slow together. With at least
-// leastAlone lifetimes, similar rounds show that requests are independent. Both numbers were found
-// by simulation (TestLongMovingTogether).
+// leastLifetimes is how many request lifetimes a window must last for a percentile to pass. In a
+// shorter window, the rounds cannot show whether requests are fast or slow together. From
+// leastAlone lifetimes on, similar rounds show that requests are independent. Both numbers were
+// found by simulation (TestLongMovingTogether).
 const (
 	leastLifetimes = 4
 	leastAlone     = 10
 )
 
-// Lifetimes returns how many request durations the window of a rate must have for a threshold of
-// the workload to pass if rounds differ. The given looks may extend the window. The result is 0
-// unless the threshold is on a certified percentile of requests, gaps or a histogram of the server,
-// or on a certified share of requests that are good by their times.
+// Lifetimes returns how many request lifetimes a threshold needs in the window of a rate. With so
+// many, the threshold can pass although rounds differ. The given looks may extend the window. The
+// result is 0 if the threshold needs no certified percentile of times, and no certified share of
+// requests that are good by their times.
 func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 	timed := t.Metric.Name == "goodput" && slices.ContainsFunc(w.Good, func(g *plan.Threshold) bool { return !g.Metric.OfAnswers })
@@ -53,9 +53,10 @@ func lifetimesFor(e, alpha float64) float64 {
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
-// few returns how many independent moments the windows of a rate have for a percentile that allows
-// the share e. If there are enough moments, ok is false. In longer windows the spread of rounds
-// shows how much requests are fast or slow together.
+// few returns how many independent moments a rate's windows hold, if these are too few. They must
+// certify a percentile that allows the share e of requests over the limit. If there are enough, ok
+// is false. In longer windows the spread of the rounds shows how much requests are fast or slow
+// together.
 func (s *subject) few(e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
@@ -68,8 +69,8 @@ func (s *subject) few(e float64) (moments float64, ok bool) {
 	return has * stat.PerLifetime(e), true
 }
 
-// together returns the result of few. But if the rounds show that requests are not fast or slow
-// together, ok is false.
+// together returns the result of the method few. But if the rounds show that requests are not fast
+// or slow together, ok is false.
 func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
 	moments, ok = s.few(e)
 	long := moments >= leastAlone*stat.PerLifetime(e)
@@ -79,9 +80,9 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 	return moments, ok
 }
 
-// inWindow returns how many requests would decide a percentile or share that allows e. In long
-// windows these are needed requests. If the windows are too short, see together, there must also be
-// enough requests to make them long enough.
+// inWindow returns how many requests would decide a percentile or share. It allows the share e of
+// requests to be over the limit. In a long window, the parameter needed is enough. A short window
+// needs so many more that it becomes long enough.
 func (s *subject) inWindow(needed, e float64) float64 {
 	return max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
 }
@@ -89,13 +90,13 @@ func (s *subject) inWindow(needed, e float64) float64 {
 // flows reports whether the rounds of the level are parts of one window of constant rate.
 func (s *subject) flows() bool { return s.level.Kind == metric.OpenLoop && s.level.Stage == nil }
 
-// countAs returns how many requests count if requests at the same moment are fast or slow together.
-// It is the number of independent moments, and at least 1. It is never enough to pass.
+// countAs returns how many requests count if they are fast or slow together. It is the number of
+// independent moments, and at least 1. So few requests never pass.
 func countAs(moments float64) float64 { return max(moments, 1) }
 
-// persistence returns how much further apart the values of n rounds of a rate would be if the
-// rounds were independent. Short rounds resemble their neighbours; see stat.Persistence. It returns
-// 1 for any load but a rate.
+// persistence returns how much further apart independent rounds would be than these n rounds. Short
+// rounds of a constant rate resemble their neighbours; see stat.Persistence. For any other load the
+// result is 1.
 func (s *subject) persistence(n int) float64 {
 	if !s.flows() || n < 2 {
 		return 1
@@ -116,8 +117,9 @@ func widened(values []float64, k float64) []float64 {
 	return out
 }
 
-// lifetimes returns the length of the level's windows, in request lifetimes. For a part of a mix,
-// it uses the lifetime of the whole mix if that is longer, because the parts share the server.
+// lifetimes returns how many times a request's lifetime fits into the level's windows. For a part
+// of a mix, it uses the lifetime of the whole mix if that is longer, because the parts share the
+// server.
 func (s *subject) lifetimes() float64 {
 	if one := max(s.lifetime(), s.mixed); one > 0 {
 		return s.seconds() / one
@@ -125,7 +127,7 @@ func (s *subject) lifetimes() float64 {
 	return math.Inf(1)
 }
 
-// lifetime returns the Lifetime of the requests in all blocks.
+// lifetime returns the lifetime of the requests in all blocks, by the function Lifetime.
 func (e evidence) lifetime() float64 {
 	return Lifetime(func(yield func(float64) bool) {
 		for _, b := range e.blocks {
@@ -162,11 +164,11 @@ func Window(lifetimes, seconds float64) time.Duration {
 	return time.Duration(math.Ceil(lifetimes*seconds/step.Seconds())) * step
 }
 
-// NeverPasses reports whether a threshold cannot pass in a rate's window, even if rounds are alike.
-// The window is shorter than Lifetimes requires; 0 means that it is unknown. The duration of a
-// request is in seconds.
+// NeverPasses reports whether a threshold cannot pass in a rate's window, even if all rounds are
+// alike. The parameter seconds is the lifetime of a request. The window is shorter than Lifetimes
+// requires, or 0 if it is not known.
 func NeverPasses(t *plan.Threshold, window time.Duration, seconds float64) bool {
-	least := float64(leastLifetimes) // from here on a percentile may pass by its margin
+	least := float64(leastLifetimes) // a longer window lets a percentile pass by its margin
 	switch {
 	case t.Metric.Scope == metric.Counted:
 		return true

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// byRound gives every request of a round the same duration. All requests of a round then count as
-// one, so a percentile passes only by its margin.
+// byRound returns a function that gives every request of a round the same duration. Such a round
+// counts as one request, so a percentile passes only by its margin.
 func byRound(seconds ...float64) func(round, i int) float64 {
 	return func(round, _ int) float64 { return seconds[round] }
 }
@@ -21,17 +21,18 @@ func byRound(seconds ...float64) func(round, i int) float64 {
 const certifiedByMargin = "certified by its margin"
 
 func TestMargin(t *testing.T) {
-	// The worst values of the rounds are 1 and 1.1 s in turn. Their logarithms have the mean
-	// 0.04766 and the standard deviation 0.05024 for ten rounds, and 0.03812 and 0.05220 for five
-	// rounds. The tolerance bound may miss half of the allowed 5% of requests, so it covers 97.5%.
-	// It may err with a fifth of the allowed 5%, so its confidence is 99%.
+	// The worst values of the rounds are 1 and 1.1 s in turn. The bounds use the mean and the
+	// standard deviation of their logarithms, for ten and for five rounds.
+	//
+	// The tolerance bound may miss half of the allowed 5% of requests, so it covers 97.5%. It may
+	// err with a fifth of the allowed 5%, so its confidence is 99%.
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
 	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
-	// Values of 1 and 1.8 s vary widely: their logarithms have the mean 0.2939 and the standard
-	// deviation 0.3098. A tolerance bound on 95% of rounds at 95% confidence would already be
-	// e^(0.2939 + 2.911·0.3098) = 3.306 s, above the limit.
+	// Values of 1 and 1.8 s vary widely. A tolerance bound on 95% of rounds at 95% confidence would
+	// already be 3.306 s, above the limit: e^(0.2939 + 2.911·0.3098), by the mean and the standard
+	// deviation of the logarithms.
 	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
 	for _, c := range []struct {
 		name, metric, text string
@@ -44,8 +45,8 @@ func TestMargin(t *testing.T) {
 		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
 		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
 		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
-		// A percentile that passes by its margin still needs enough requests: 59 for a p95. By
-		// chance 58 requests meet a p95 with probability 0.95^58 = 0.0510, which is above 5%.
+		// A p95 that passes by its margin still needs 59 requests. By chance 58 requests meet it
+		// with probability 0.95^58 = 0.0510, which is above 5%.
 		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
 		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
@@ -53,7 +54,7 @@ func TestMargin(t *testing.T) {
 		// for 99.5% of them.
 		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
 		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
-		// A failed request has no TTFT. So its round has no worst value.
+		// A failed request has no TTFT, so its round has no worst TTFT.
 		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
 		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
 			change: func(x *metric.Sample) {
@@ -61,13 +62,13 @@ func TestMargin(t *testing.T) {
 					x.FirstAnswer = 0
 				}
 			}}, Inconclusive, false, 0},
-		// In one round all requests are over the limit.
+		// All requests of one round are over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
-		// Answers of 10 tokens take 0.5 or 0.55 s, so their speeds are 20 and 18.2 tok/s. The lower
-		// bound is 20 / bound10 = 16.5 tok/s.
+		// Answers of 10 tokens in 0.5 or 0.55 s have speeds of 20 and 18.2 tok/s. The lower bound
+		// is 20 / bound10 = 16.5 tok/s.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
-		// For gaps, the worst value of a round is its longest gap.
+		// For a metric of gaps (itl), the worst value of a round is its longest gap.
 		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, Pass, true, 0.02 * bound10},
 		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, Inconclusive, false, 0},
 		{"gaps, a request without one", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
@@ -97,7 +98,7 @@ func TestMargin(t *testing.T) {
 			}
 		})
 	}
-	// A policy of estimates needs no margin.
+	// If the plan decides by estimates, a pass needs no margin.
 	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
 	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
@@ -109,8 +110,8 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// pace returns a function that sets how long an answer takes. Even rounds take whole seconds. Odd
-// rounds take factor times as long.
+// pace returns a function that sets the duration of an answer, in seconds. The duration is the
+// parameter whole in even rounds, and whole · factor in odd rounds.
 func pace(whole, factor float64) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		seconds := whole

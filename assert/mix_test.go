@@ -55,7 +55,8 @@ func partOf20(order int) string {
 	return "long"
 }
 
-// longs returns TTFTs in which the requests of the part "long" take the given seconds.
+// longs returns a function that gives TTFTs, the times to the first token. Requests of the part
+// "long" of a mix take the given seconds.
 func longs(seconds float64) func(round, i int) float64 {
 	base := slow(0)
 	return func(round, i int) float64 {
@@ -98,8 +99,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	}
 }
 
-// of returns the verdicts on one workload of a mix. It removes notes on lock-step, which are the
-// same for all parts.
+// of returns the verdicts on one workload of a mix. It removes their notes on lock-step, because
+// all parts have the same.
 func of(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
@@ -129,7 +130,7 @@ func TestAPartThatFails(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 requests are over the limit, as allowed
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 may be over the limit
 		"production/chat sla.ttft.p95 at 4": "pass of 840",
 		"production/rag sla.ttft.p95 at 4":  "pass of 300",
 		"production/long sla.ttft.p95 at 4": "fail of 60",
@@ -151,15 +152,15 @@ func TestPartsUpToALook(t *testing.T) {
 	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: "pass"}}
 	mix.Divide()
 	v := Judge(p, run, Options{})
-	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 % and 5 % of 600 requests
+	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 %, 5 % of 600 requests
 		for _, x := range of(v, "production/"+name) {
 			if x.N != want {
 				t.Errorf("%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)
 			}
 		}
 	}
-	// The part "long" has 30 requests so far, but a p95 needs 59. The missing 29 requests are 29·20
-	// requests of the mix, and the mix still has 600.
+	// The part "long" has 30 requests so far, but its p95 needs 59. The mix must send 20 requests
+	// for each further one of this part.
 	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
 	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
 		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
@@ -179,8 +180,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A p95 needs 59 good requests, and a p99 needs 299. For a part with a share of 5 %, the mix needs
-// 20 times as many: 1,180 and 5,980.
+// A p95 needs 59 good requests, and a p99 needs 299. If a part has 5 % of the requests of a mix,
+// the mix needs 20 times as many: 1,180 and 5,980.
 func TestCertifyCountsByPart(t *testing.T) {
 	for _, tt := range []struct {
 		text       string
@@ -223,7 +224,7 @@ func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 10 requests of the mix count as 1, and 10 of a part as 5.3
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 10 requests of the mix count as 1, 10 of a part as 5.3
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

@@ -18,7 +18,7 @@ type observations struct {
 	failed int // number of requests that failed or were lost, and so have no value
 }
 
-// observe collects the values of a metric that has one for each request or each gap.
+// observe collects the values of a metric that each request or each gap has.
 func (e evidence) observe(def metric.Def) observations {
 	o := observations{def: def, blocks: make([]metric.Distribution, len(e.blocks))}
 	for i, b := range e.blocks {
@@ -30,7 +30,7 @@ func (e evidence) observe(def metric.Def) observations {
 				o.failed++
 			}
 			if s.Canceled() {
-				d.Worst++ // the request was lost, so it counts as the worst value
+				d.Worst++ // a cancelled request is lost: it counts as the worst value
 			}
 		}
 		o.blocks[i] = d
@@ -77,8 +77,8 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	return groups, over, total
 }
 
-// means returns the mean of each block that has values. A pooled metric is tokens / seconds. For
-// it, means returns the reciprocals: their mean is the reciprocal of the level's value if all
+// means returns the mean of each block that has values. If the metric is pooled as tokens /
+// seconds, it returns seconds / tokens. The mean of these is one over the level's value if all
 // blocks have equally many tokens.
 func (o observations) means() []float64 {
 	var out []float64

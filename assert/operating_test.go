@@ -8,13 +8,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// TestLongOperatingCharacteristics counts how often simulated servers pass and fail. A server
-// exactly at its limit passes at most 5% of the time, and fails at most 5% of the time. A server
-// well below its limit mostly passes, and a server well above it mostly fails.
+// TestLongOperatingCharacteristics counts how often the gate passes and fails simulated servers. A
+// server exactly at its limit passes at most 5% of the time, and fails at most 5% of the time. A
+// server well below its limit mostly passes, and a server well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
-	// Times are exponential. Their mean is set so that the row's share of requests takes 2 s or
-	// longer: P(X >= 2 s) = e^(−2/mean).
+	// Times are exponential. Their mean makes the row's share of requests take 2 s or longer: share
+	// = e^(−2/mean).
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int
@@ -45,7 +45,7 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 			}
 			passed, failed = passed/gates, failed/gates
 			t.Logf("pass %.1f%%, fail %.1f%%", 100*passed, 100*failed)
-			// The test allows three standard errors of a share of 5%, which is the worst case.
+			// The test allows three standard errors of a share of 5%, which have the largest error.
 			slack := 3 * math.Sqrt(0.05*0.95/gates)
 			if passed > c.mostPass+slack || failed > c.mostFail+slack || passed < c.leastPass || failed < c.leastFail {
 				t.Errorf("pass %.3f, fail %.3f", passed, failed)
@@ -54,8 +54,8 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 	}
 }
 
-// The server's rounds differ by a tenth, so its 200 requests count as fewer than 59. Its p95 is
-// half of the limit. So it passes by its margin only.
+// A server whose p95 is half of its limit passes by its margin only. Its rounds differ by a tenth,
+// so its 200 requests count as fewer than the 59 that a p95 needs.
 func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}
@@ -77,8 +77,8 @@ func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	}
 }
 
-// TestLongOperatingCharacteristicsOfMeans: if the limit is the true mean, at most 5% of the gates
-// pass.
+// TestLongOperatingCharacteristicsOfMeans checks gates whose limit is the true mean: at most 5% of
+// them pass.
 func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 	const gates = 1000
 	r := rand.New(rand.NewPCG(41, 42))
@@ -109,7 +109,7 @@ func TestGather(t *testing.T) {
 		waves  int
 	}{
 		{shape{n: 4, rounds: 5, perRound: 12}, metric.ClosedLoop, 5, true, 15},
-		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // ⌈10/4⌉ = 3 blocks in each round make at least 10 in all
+		{shape{n: 4, rounds: 4, perRound: 12}, metric.ClosedLoop, 12, true, 12}, // 3 blocks a round
 		{shape{n: 4, rounds: 4, perRound: 11}, metric.ClosedLoop, 8, false, 8},  // 2 waves a round
 		{shape{n: 4, rounds: 1, perRound: 40}, metric.ClosedLoop, 10, true, 10},
 		{shape{n: 4, rounds: 1, perRound: 39}, metric.ClosedLoop, 9, false, 9},

@@ -12,17 +12,18 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// process is a simulated server with a known distribution of latencies. It simulates scores, which
-// shape.ttft turns into times. Its requests may depend on each other in all ways that are known
-// from real servers.
+// process is a simulated server with a known distribution of latencies. It simulates scores, and
+// the field ttft of a shape turns scores into times. Its requests may depend on each other in all
+// ways that are known from real servers.
 type process struct {
 	name string
-	// Shares of the variance that all requests of a round, or of a wave, have in common. A wave is
-	// the requests that are in flight together. The rest of the variance differs for each request.
+	// round is the share of the variance that all requests of a round have in common, and wave is
+	// that of a wave. The requests that are in flight together are a wave. The rest of the variance
+	// differs for each request.
 	round, wave float64
-	rho         float64 // correlation of the parts not in common, from request to request
-	heavy       bool    // the part that a round has in common is exponential, and so skewed
-	own         bool    // the part that is not in common is exponential, and so skewed
+	rho         float64 // correlation, from one request to the next, of the parts not in common
+	heavy       bool    // a round's common random part is exponential, so skewed
+	own         bool    // each request's own random part is exponential, so skewed
 	slowRounds  float64 // share of rounds in which all requests are slow
 	slowWaves   float64 // share of waves in which all requests are slow
 	common      int     // number of requests in a wave
@@ -30,7 +31,7 @@ type process struct {
 	part        float64 // share of the requests in a spell that are slow; 0 means all
 }
 
-// processes are the processes for which tokgate's promise holds.
+// processes are the simulated servers for which tokgate's promise holds.
 var processes = []process{
 	{name: "independent"},
 	{name: "independent, skewed", own: true},
@@ -46,30 +47,29 @@ var processes = []process{
 }
 
 // hidden lists two processes that no gate of this size can detect. A few waves or rounds are slow
-// as a whole, and the other requests show no sign of it. A gate with few waves or rounds often sees
-// none that is slow.
+// as a whole, so a gate with few waves or rounds often sees none of them. The other requests show
+// no sign of it.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// together lists processes in which all requests of a wave or round fail together. Nothing but
-// these failures shows that requests depend on each other.
+// together lists processes in which all requests of a wave or round fail together. Only these
+// failures show that requests depend on each other.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// spells lists processes in which requests fail in spells, which may begin anywhere in a wave. A
-// spell is as long as a wave. All or some of its requests fail.
+// spells lists processes in which requests fail in spells. A spell is as long as a wave, and may
+// begin anywhere in a wave. All or some of the requests in a spell fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
 	{name: "a quarter of them, 1 request in %s", spells: 1, common: 8, part: 0.25},
 }
 
-// clusters returns the processes in of, with parameters for which the given share of all requests
-// fails.
+// clusters returns copies of processes in which the given share of all requests fails.
 func clusters(share float64, of ...process) []process {
 	var out []process
 	for _, p := range of {
@@ -80,15 +80,15 @@ func clusters(share float64, of ...process) []process {
 	return out
 }
 
-// scores returns a function that simulates the score of request i in the given round. The scores
-// belong to one gate.
+// scores returns a function that simulates the score of a request. It takes the round and the
+// request's number. All scores belong to one run.
 func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	var at, last, left = -1, -1, 0
 	part := p.part
 	if part == 0 {
 		part = 1
 	}
-	spell := p.spells / part / float64(max(p.common, 1)) // probability that a spell begins at a request
+	spell := p.spells / part / float64(max(p.common, 1)) // chance that a spell begins at a request
 	var shift, wave, own float64
 	skewed := func(skew bool) float64 {
 		if skew {
@@ -100,7 +100,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	return func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
-			for j := range max(p.common-1, 0) { // a spell may have begun before the round
+			for j := range max(p.common-1, 0) { // a slow spell may have begun before the round
 				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
@@ -134,11 +134,11 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 }
 
 // score returns the score that the given share of requests exceeds. It is exact if the scores are
-// normal. Otherwise it comes from half a million simulated requests.
+// normal, and otherwise estimated from half a million simulated requests.
 func (p process) score(share float64) float64 {
 	switch {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
-		return 5 // a slow request has a score that is 10 higher than usual
+		return 5 // limit between usual scores and those of slow requests, which are 10 higher
 	case p.heavy || p.own:
 		type of struct {
 			process
@@ -157,7 +157,7 @@ func (p process) draw(share float64) float64 {
 	r := rand.New(rand.NewPCG(99, 100))
 	draws := make([]float64, 500_000)
 	for i := 0; i < len(draws); i += 10 {
-		f := p.scores(r) // simulate new rounds, so that many different rounds contribute
+		f := p.scores(r) // begin new rounds, because a round has only one common part
 		for j := range 10 {
 			draws[i+j] = f(0, j)
 		}
@@ -169,8 +169,8 @@ func (p process) draw(share float64) float64 {
 // spread is the standard deviation of the logarithm of a latency.
 const spread = 0.4
 
-// level simulates a level. A request with the given score takes 2 s · factor. Higher scores take
-// longer.
+// level simulates a level of requests. A request with the given score has a TTFT of 2 s · factor,
+// and requests with higher scores take longer.
 func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
 	g := p.scores(r)
 	return shape{lean: true, n: max(p.common, 4), rounds: rounds, perRound: perRound, ttft: func(round, i int) float64 {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// An answer has 11 tokens. The 10 tokens after the first take 200 ms, which is 50 tok/s: 20 ms for
-// each token. Some of the 200 answers arrive in one piece, within half a millisecond.
+// Some of 200 answers arrive in one piece, within half a millisecond. A normal answer has 11
+// tokens, and its last 10 take 200 ms: 50 tok/s, or 20 ms for each.
 func TestAnswersInOnePiece(t *testing.T) {
 	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
 	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }
@@ -26,8 +26,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 	}{
 		// Each of 200 answers has ten tokens in 0.2 s: 50 tok/s.
 		{"none", 0, lump, "speed", "mean > 40 tok/s", Pass, 50},
-		// One of the 200 answers streams its ten tokens in 0.5 ms, at 20,000 tok/s. Together the
-		// answers stream 2000 tokens in 199 × 0.2 s + 0.5 ms = 39.8005 s.
+		// 199 answers take 0.2 s and one takes 0.5 ms: 2000 tokens in 39.8005 s.
 		{"one, pooled", 1, lump, "speed", "mean > 40 tok/s", Pass, 2000 / 39.8005},
 		// The mean of 199 answers at 50 tok/s and one answer at 20,000 tok/s is (199 × 50 + 20000)
 		// / 200 = 149.75 tok/s.
@@ -38,7 +37,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		{"of ITL", 11, lump, "itl", "p95 < 30ms", Error, 0},
 		{"TTFT is none of it", 11, lump, "ttft", "mean < 2s", Pass, 1},
 		{"nor is E2E", 200, lump, "e2e", "mean < 2s", Pass, 1.0005},
-		// An answer in one chunk has no value of speed, which is not the same as a speed of 0.
+		// An answer in one chunk has no speed, and does not count as slow.
 		{"one chunk", 10, oneChunk, "speed", "min > 10 tok/s", Pass, 50},
 		{"one chunk, gaps", 10, oneChunk, "itl", "every < 30ms", Pass, 0.02},
 		{"too many of one chunk", 11, oneChunk, "speed", "min > 10 tok/s", Error, 0},
@@ -67,7 +66,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 
 func near(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
 
-// If too many answers came in one chunk, a goodput that includes a speed is unknown. If few answers
+// A goodput with a limit on speed is unknown if too many answers came in one chunk. If few answers
 // did, the limit on speed does not apply to them.
 func TestGoodputOfStreams(t *testing.T) {
 	for n, want := range map[int]Outcome{10: Pass, 11: Error} {

@@ -15,7 +15,7 @@ type subject struct {
 	evidence
 	workload *plan.Workload
 	one      *metric.Level   // level 1 of the same workload and server; nil if it was not measured
-	pairs    []*metric.Level // the same workload and level on servers that may have taken turns with this server
+	pairs    []*metric.Level // same workload and level on servers that may take turns with it
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // allowed one-sided error: 1 − confidence
@@ -23,9 +23,9 @@ type subject struct {
 	due      int     // planned number of requests if the level still runs; otherwise 0
 }
 
-// effective returns how many independent requests the level's requests count as. The number comes
-// from stat.Effective over the blocks, and from the function crowding. With too few blocks it is at
-// most the number of waves.
+// effective returns how many independent requests the level's requests count as. Requests at the
+// same moment depend on each other, so they count less; see stat.Effective and the method crowding.
+// With too few blocks the number is at most the number of waves.
 func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
 	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
@@ -47,12 +47,12 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 	return mean, low, high, ok && low > 0
 }
 
-// crowding returns a factor for the number of independent requests, at most 1. Near the largest
-// rate a queue has few and long busy periods. So requests depend on each other and count as fewer.
+// crowding returns the share of requests that count as independent, in (0, 1]. Near the largest
+// rate a queue has few and long busy periods, so requests depend on each other and count as fewer.
 //
-// At most n·(1 − ρ)²/(c² + 0.5) of n requests count as independent. ρ is the rate divided by the
-// lower bound of the largest rate. c² is the squared coefficient of variation of the gaps between
-// arrivals. The factor is 1 if the largest rate is unknown.
+// The share is at most (1 − ρ)²/(c² + 0.5). ρ is the rate divided by the lower bound of the largest
+// rate. c² is the variance of the gaps between arrivals, divided by the square of their mean. If
+// the largest rate is unknown, the share is 1.
 func (s *subject) crowding() float64 {
 	_, least, _, ok := largest(s.level, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
@@ -66,16 +66,17 @@ func (s *subject) crowding() float64 {
 	return worth
 }
 
-// spaced returns how many independent requests a request of a part of a mix is worth. The parameter
-// worth is the same number for a request of the whole mix. Requests of a part are further apart in
-// time, so each of them is worth more.
+// spaced returns how many independent requests one request of a mix's part is worth. The parameter
+// worth is the same number for a request of the whole mix, and share is the part's share. Requests
+// of a part are further apart in time, so each is worth more.
 //
 // The variance of the mean of n of N requests has two terms. Choosing the n requests at random adds
 // 1/n. Dependence among the N requests adds 1/(worth·N) − 1/N. The second term counts twice, for
 // safety, because there may be only a few busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// nearness writes the level's rate as a percentage of the lower bound of the server's largest rate.
+// nearness writes the level's rate as a percentage of the server's largest rate. It takes the lower
+// bound of the largest rate.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)

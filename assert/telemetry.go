@@ -15,10 +15,9 @@ import (
 
 // counted judges a threshold on a percentile or mean of a server's histogram.
 //
-// The threshold "p95 < 1s" means that at most 5% of the requests take 1 s or longer. The exact
-// binomial test decides, with rounds as groups. If the limit is inside a bucket, a pass counts the
-// whole bucket as over the limit, and a fail counts none of it. The server also counts warm-up
-// requests and fillers, so the effective number is at most the number of measured requests.
+// The exact binomial test decides, with rounds as groups. If the limit is inside a bucket, a pass
+// counts the whole bucket as over the limit, and a fail counts none of it. The server also counts
+// warm-up requests and fillers, so the effective number is at most the number of measured requests.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
 	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
@@ -113,8 +112,8 @@ func bucketAdvice(t *plan.Threshold, low, high float64) string {
 		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
 }
 
-// mostBuckets is the largest number of observations for which bounds are computed. More
-// observations, which a metrics page may claim, would take too long.
+// mostBuckets is the largest number of observations of a histogram for which bounds are computed. A
+// faulty metrics page may claim more, and they would take too long.
 const mostBuckets = 1 << 20
 
 // bucketBounds returns bounds on the quantile q of a histogram. For the lower bound, every
@@ -148,9 +147,9 @@ func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 	rounds.interval(v, t, units)
 }
 
-// read judges a threshold on a gauge that was read repeatedly. A mean gets an interval over the
-// rounds. A minimum or maximum is compared with the limit as it is, and a note says that it holds
-// for these readings only.
+// read judges a threshold on a gauge, a value that was read repeatedly. A mean gets an interval
+// over the rounds. A minimum or maximum is compared with the limit as it is, and a note says that
+// it holds for these readings only.
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
@@ -178,9 +177,9 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges metrics with one value for a level that come from the server's counters, the GPUs or
-// the plan's prices. It judges by a t interval over rounds, or by the value itself if the value is
-// exact. It returns false for all other metrics.
+// told judges metrics that have one value for a level. The value comes from the server's counters,
+// the GPUs or the plan's prices. A t interval over rounds decides, or the value itself if it is
+// exact. For all other metrics told returns false.
 func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
@@ -253,8 +252,8 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 	}
 }
 
-// doing describes in one line what the server was doing during the level; "" if it
-// did not report it.
+// doing describes in one line what the server says that it did during the level. It returns "" if
+// the server said nothing.
 func doing(l *metric.Level) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -13,21 +13,21 @@ import (
 // depends on this count. A gateway, a filter for stop strings or a broken detokenizer may count
 // tokens that were never sent.
 const (
-	// leastText is the smallest allowed text per token, in bytes: the median over the answers.
-	// Nearly every token has at least one byte, unless text is missing.
+	// leastText is the smallest allowed number of bytes of text per token, as the median of the
+	// answers. Nearly every token has at least one byte, unless text is missing.
 	leastText = 0.5
-	// spareChunks is how many chunks an answer may have beyond 1.1 times its tokens. Parsers of
-	// reasoning and of tool calls sometimes split a token.
+	// spareChunks is how many chunks an answer may have beyond 1.1 times its token count. Servers
+	// that parse reasoning or tool calls sometimes split a token into several chunks.
 	spareChunks = 2
-	// fewAnswers is the share of answers that may exceed the allowed number of chunks.
+	// fewAnswers is the share of answers that may have too many chunks.
 	fewAnswers = 0.05
 )
 
-// heldBack is the end of a message about missing text. It names a harmless cause: a reasoning model
-// that does not send its reasoning.
+// heldBack is the end of a message about missing text. It names a harmless cause: the model may not
+// send its reasoning.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack returns a note on hidden tokens: the server counted its reasoning, but did not send it.
+// keptBack returns a note if the server counted reasoning tokens but did not send them.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {
@@ -45,7 +45,8 @@ func keptBack(samples []*metric.Sample) []string {
 		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
 }
 
-// believable makes a measurement invalid if the server's count of tokens contradicts the text.
+// believable makes a measurement invalid if the answers' texts contradict the server's token
+// counts.
 func believable(samples []*metric.Sample, invalid objection) {
 	var texts []float64
 	var many *metric.Sample
@@ -67,7 +68,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 		invalid(verdict.CauseInvalid, "usage: by the server's count, %d of %d answers have more chunks than tokens that were sent, such as %d chunks but %d tokens", split, completed, many.Chunks, many.Usage.Output-many.Usage.Hidden)
 	}
 	if len(texts) == 0 {
-		return // no text lengths: a simulated run, or a recording by an earlier version
+		return // answers have no text lengths in a simulated run or an older recording
 	}
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {
@@ -76,21 +77,20 @@ func believable(samples []*metric.Sample, invalid objection) {
 }
 
 const (
-	// leastTokens and mostTokens bound the ratio of two token counts of the same answers: the count
-	// of the server's tokenizer, and the count in the server's usage. The counts may differ,
-	// because the tokenizer may divide a text differently than the model generated it. With random
-	// tokens of a byte-level BPE the ratio is 1.0 to 1.6, because characters are cut in two. Only
-	// tokens without text, such as ends of turns, make it less than 1.
+	// leastTokens and mostTokens bound a ratio of two token counts of the same answers. The
+	// tokenizer's count is divided by the count in the server's usage. With random tokens of a
+	// byte-level BPE the ratio is 1.0 to 1.6, because characters are cut in two. Only tokens
+	// without text, such as ends of turns, make it less than 1.
 	leastTokens, mostTokens = 0.6, 2.0
-	leastRecounts           = 3 // smallest number of answers whose tokens must be counted twice
+	leastRecounts           = 3 // fewest answers whose tokens must be counted again
 
-	// replayed is the time of a repeated answer, as a share of the time of the first answer. A
-	// faster answer was replayed from a cache, because no speculative decoding is ten times faster.
-	// The first answer must have taken at least longWrite.
+	// replayed is the largest time of an answer from a cache, as a share of the first answer's
+	// time. No speculative decoding is ten times faster. The first answer must have taken at least
+	// longWrite.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // fewest answers to compare; at half or more equal ones, they are invalid
+	leastCompared = 4 // fewest answers to compare; if half of them are equal, the run is invalid
 )
 
 // generated makes a measurement invalid if the server did not generate its answers, or if it

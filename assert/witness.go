@@ -19,7 +19,7 @@ const (
 	frontShare   = 0.5
 	behindLeast  = 5 * time.Millisecond
 	behindShare  = 0.05
-	tokenShare   = 0.10 // allowed difference of the time between tokens, as a share
+	tokenShare   = 0.10 // allowed relative difference of the time between tokens
 	tokenLeast   = time.Millisecond
 	witnessLeast = 20   // smallest number of requests for comparing means
 	witnessApart = 0.10 // allowed difference between the client's and the server's request counts, as a share
@@ -38,14 +38,14 @@ type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
 	for i, r := range l.Rounds {
-		within := func(t time.Duration) bool { // reports whether t is in this round or a later one
+		within := func(t time.Duration) bool { // reports whether t is in round i or a later one
 			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
 				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
 			})
 		}
 		for _, x := range r.All() {
-			// Without the reasoning's text, the server's first token came before the client's first
-			// token.
+			// If the reasoning is hidden, the server's first token came before the client's. So do
+			// not compare the two times.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)
 			}
@@ -61,11 +61,11 @@ func seenOf(l *metric.Level) (s seen) {
 	return s
 }
 
-// witnessed compares the means that the server measured with the client's means between the same
-// readings. It returns a note for each large difference.
+// witnessed compares the server's means with the client's means for the same period. It returns a
+// note for each large difference.
 func witnessed(l *metric.Level) []string {
 	if sample.Elsewhere(l) != "" {
-		return nil // the caller reports what sample.Elsewhere says
+		return nil // the caller reports the result of sample.Elsewhere
 	}
 	s := seenOf(l)
 	theirs := func(name string) float64 {
@@ -84,7 +84,7 @@ func witnessed(l *metric.Level) []string {
 		name      string
 		ours      pooled
 		by        string  // the histogram and
-		n         float64 // number of the client's requests, compared with the server's number
+		n         float64 // number of the client's requests, to compare with that count
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
@@ -96,7 +96,7 @@ func witnessed(l *metric.Level) []string {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
-			continue // with drafts a step of the engine makes several tokens
+			continue // with draft tokens, one step of the engine makes several tokens
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
@@ -110,9 +110,9 @@ func witnessed(l *metric.Level) []string {
 // apart reports whether two counts differ too much to be counts of the same requests.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
-// stepped returns the mean time between tokens, in seconds, from the server's total time of
-// decoding (llama.cpp: tools/server, t_token_generation). It returns 0 if the engine does not
-// report this time, or if the server also counted tokens of other clients.
+// stepped returns the mean time between tokens, in seconds. It computes the mean from the server's
+// total decoding time (llama.cpp: tools/server, t_token_generation). It returns 0 if the engine
+// does not report this time, or if the server also counted tokens of other clients.
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n

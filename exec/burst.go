@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// burst runs a burst after its warm-up. With "auto" only the first burst has a warm-up, because
-// every burst has to meet an idle server.
+// burst runs one burst of requests after its warm-up. If warmup is "auto", only the first burst has
+// one, because every burst must meet an idle server.
 func (rd *round) burst(health *func() metric.Health) {
 	warmup := rd.Load.Warmup
 	if warmup == plan.WarmupAuto {
@@ -30,7 +30,7 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 }
 
-// warmUp sends n warm-up requests at once, and waits until they end. The first of them has the
+// warmUp sends n warm-up requests at once, and waits until they end. The first request has the
 // number from. If all of them fail, it sends n more, up to load.ColdFailures requests in total.
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
@@ -55,7 +55,8 @@ func (rd *round) pause(d time.Duration) {
 	rd.until(func() bool { return over || rd.halted() })
 }
 
-// together sends n requests at once and waits until they end. The first of them has the order from.
+// together sends n requests at once and waits until they end. The first request has the number
+// from.
 func (rd *round) together(phase metric.Phase, from, n int) {
 	at := rd.Clock.Now()
 	for i := range n {
@@ -65,7 +66,7 @@ func (rd *round) together(phase metric.Phase, from, n int) {
 		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
 	}
 	rd.until(func() bool {
-		// A halted round leaves its open requests to the drain.
+		// If the round was halted, its open requests are awaited later, in the drain.
 		return len(rd.flights) == 0 || rd.halted()
 	})
 }

@@ -26,12 +26,8 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s. The 4 slots start 0, 0.5, 1 and 1.5 s after the beginning. Each of
-		// the two rounds takes 15 s.
-		//
-		// A slot starts requests 0, 2, … 14 s after its own start. The third slot would start its
-		// eighth request at 1 + 14 = 15 s, which is too late. So the slots start 8 + 8 + 7 + 7
-		// requests.
+		// A slot starts a request every 2 s, until 15 s after the round began. The 4 slots begin at
+		// 0, 0.5, 1 and 1.5 s, so they start 8 + 8 + 7 + 7 requests.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -100,7 +96,7 @@ func TestLooksByTime(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement
-		looks  []string // each look as "rounds/planned share outcome"
+		looks  []string // each look at the data: "rounds/planned share outcome"
 		note   string
 	}{
 		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 "}, ""},

@@ -47,7 +47,7 @@ func (s *series) recount(of *asking) {
 		}
 		n, err := s.target.Tokens(ctx, of.request.Model, k.text)
 		if errors.Is(err, client.ErrNoTokenizer) && !of.level.Exact {
-			return // the server has no tokenizer; making the prompts has shown this
+			return // the server has no tokenizer, which was reported when the prompts were made
 		}
 		if err == nil && n == 0 {
 			err = errors.New("it made no token of an answer")
@@ -78,9 +78,9 @@ func alike(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// again sends one new prompt several times, one request after another, and returns how long each
-// request took. The prefill may come from the prefix cache, but the server generates every
-// answer anew.
+// again sends one new prompt several times, and returns how long each request took. The next
+// request is sent after the answer to the last. The server may read the prompt from its prefix
+// cache, but must generate every answer anew.
 func (s *series) again(of *asking) []time.Duration {
 	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
 	request := of.request
@@ -110,7 +110,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
 	text := answer.Said().String()
-	if !over { // the clock stopped, and the transport may still write to the sample
+	if !over { // the clock was stopped while the transport may still write to the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}
 	return sample, text

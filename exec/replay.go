@@ -11,36 +11,37 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Recorded is one request of a trace.
+// Recorded describes what to send for one request of a trace.
 type Recorded struct {
-	Input, Output int            // numbers of tokens; an Input of 0 means the length of Text
+	Input, Output int            // numbers of tokens; if Input is 0, Text has its recorded length
 	Parts         []traffic.Part // of its prompt
-	Text          *traffic.Row   // the recorded text; if nil, text is made from Parts
+	Text          *traffic.Row   // the recorded text; if nil, text is made up from Parts
 	// Shared is the number of tokens that the prompt shares, from its beginning, with another
 	// prompt of the replay. It is 0 for requests after the measured ones.
 	Shared int
 }
 
-// replay is the recorded traffic of a window. The first row that is sent has the number 0.
+// replay is the recorded traffic of a window, as it is sent again. The first row that is sent has
+// the number 0.
 type replay struct {
 	*load.Replay
 	rows     *traffic.Replay
 	speed    float64
 	context  int   // context of the server in tokens; 0 if not known
 	first    int   // index in rows of the first row to send
-	shared   []int // Shared of each row, up to the last measured row; see Recorded
+	shared   []int // the field Shared of each row, up to the last measured row; see Recorded
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // rows that are due but wait for an earlier row's answer
+	ripe     map[int]bool // rows that are due, but whose session has an open answer
 	waits    map[int]func() bool
-	short    int // prompts that could not be made as short as recorded
+	short    int // number of prompts that could not be made as short as recorded
 }
 
 // scaled divides a recorded duration by the speed of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 
-// follows returns the row that row i waits for. ok is false if row i waits for no row of the
-// replay.
+// follows returns the parent of row i: the row whose answer row i waits for. If the parent is not
+// in the replay, ok is false.
 func (r *replay) follows(i int) (parent int, ok bool) {
 	parent = r.rows.Rows[r.first+i].Parent - r.first
 	return parent, parent >= 0
@@ -88,8 +89,8 @@ func (r *replay) notes() []string {
 	return out
 }
 
-// fitted sets the fields of the prompt of a recorded request. It also counts the prompts that are
-// longer than recorded.
+// fitted completes the prompt of a recorded request. It also counts the prompts that are longer
+// than recorded.
 func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 	p.Output = of.Output
 	if of.Text == nil {
@@ -98,7 +99,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // it is unknown how much of recorded text was sent before
+		p.Shared = 1 // not known: earlier requests may have sent a part of the recorded text
 	}
 	return p
 }

@@ -38,9 +38,9 @@ func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.St
 	return run.Levels[0]
 }
 
-// The trace has 200 requests a second at random times, for 10 s. The replay takes the stretch from
-// 2 s to 8 s. Its requests are sent at their recorded times, with their recorded lengths. The
-// second before the stretch is the warm-up. Requests after the stretch do not count.
+// The replay sends the requests that a trace has from 2 s to 8 s. It sends them at their recorded
+// times and with their recorded lengths. The second before is the warm-up. Later requests do not
+// count.
 func TestReplay(t *testing.T) {
 	for _, speed := range []float64{1, 2.5} {
 		onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -85,9 +85,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The trace has a session of four turns, whose first answer takes 50 ms. The second turn follows
-// 100 ms later, because its tool takes that long. The third turn starts at its recorded time. The
-// fourth was recorded before the answer to the third, but the replay waits for that answer.
+// A replay sends each turn of a session only after the answer to the turn before. The second of the
+// four turns follows that answer after 100 ms, as its tool took. The third starts at its recorded
+// time. The fourth was recorded before the answer to the third, but waits for it.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond
@@ -97,7 +97,7 @@ func TestReplaySessions(t *testing.T) {
 		l := replayed(t, c, []traffic.Recorded{
 			row(1, 0, -1, -1), row(2, 70*ms, 0, 100*ms), row(3, 300*ms, 1, -1), row(4, 310*ms, 2, -1), row(5, 320*ms, -1, -1),
 		}, traffic.Stretch{}, 1, 0)
-		// An answer of 31 tokens takes 50 ms: 20 ms for the first, 1 ms for each further token.
+		// An answer of 31 tokens takes 50 ms.
 		want := map[int]time.Duration{10: 0, 20: 50*ms + 100*ms, 30: 300 * ms, 40: 350 * ms, 50: 320 * ms}
 		got := map[int]time.Duration{}
 		for _, r := range l.Rounds {

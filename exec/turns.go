@@ -34,7 +34,7 @@ type turns struct {
 	records   []*metric.Comparison
 	answering *answering // the answers that a control scores; nil if it scores none
 	rounds    int        // number of rounds that every server completed
-	apart     string     // differences that the plan does not declare; "" if none
+	apart     string     // differences of the servers that the plan does not declare; "" if none
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
@@ -103,13 +103,13 @@ func (t *turns) compare() {
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return
 	}
-	if t.rounds < t.group.Compares[0].Rounds { // the budget left no time for all rounds
+	if t.rounds < t.group.Compares[0].Rounds { // the time budget did not allow all rounds
 		return
 	}
 	t.extend(planned)
 }
 
-// extend judges the comparisons. If more rounds may decide a comparison, it doubles the number of
+// extend judges the comparisons. If more rounds may decide one of them, it doubles the number of
 // rounds.
 func (t *turns) extend(planned int) {
 	open := false
@@ -131,8 +131,8 @@ func (t *turns) extend(planned int) {
 	}
 }
 
-// planned returns the number of looks that share the error of the comparisons. It is two if an
-// inconclusive comparison may be extended to twice the rounds, and otherwise one.
+// planned returns how often the comparisons are judged, which divides their error. It is twice if
+// an inconclusive comparison may be extended to twice the rounds, and otherwise once.
 func (t *turns) planned() int {
 	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
 		return 1
@@ -174,8 +174,8 @@ func (t *turns) note(text string) {
 }
 
 // play runs rounds until the given number of rounds is complete. It returns false if something
-// ended the run early. If sheds is set and the budget is short, it runs fewer rounds, but at least
-// fewestRounds.
+// ended the run early. If sheds is set and the time budget is short, it runs fewer rounds, but at
+// least fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
 	if t.restart == plan.RestartOrder || t.beside {
@@ -198,8 +198,8 @@ func (t *turns) play(until int, sheds bool) bool {
 	return true
 }
 
-// round runs the legs of every case in one round. It repeats the legs of disturbed cases. It
-// returns false if a leg was cut short.
+// round runs a leg of every case on each server, which is one round. It repeats the legs of
+// disturbed cases, and returns false if a leg was cut short.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -214,7 +214,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 		}
 		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
 			if sheds && t.deadline > 0 {
-				until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more
+				until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more rounds
 			}
 			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
 		})
@@ -222,8 +222,8 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 	return ok
 }
 
-// inTurns runs the legs of some cases on one server after another. It returns false if a leg was
-// cut short.
+// inTurns runs the legs of the given cases, one server after the other. It returns false if a leg
+// was cut short.
 func (t *turns) inTurns(sides []*side, only []place) bool {
 	for i, x := range sides {
 		if !x.has(only) {
@@ -236,7 +236,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 		switch {
 		case t.restart == plan.RestartNever:
 		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-			// The server keeps running, because the next round starts with its leg.
+			// The server keeps running, because it also has the first leg of the next round.
 		default:
 			if !t.close(x) {
 				return false
@@ -246,7 +246,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 	return true
 }
 
-// short reports whether the remaining budget is too short for the given number of rounds.
+// short reports whether the remaining time budget is too short for so many further rounds.
 func (t *turns) short(rounds int) bool {
 	if t.deadline == 0 {
 		return false
@@ -255,8 +255,8 @@ func (t *turns) short(rounds int) bool {
 	return time.Duration(rounds)*each > t.spare()-t.promised()
 }
 
-// leg runs one round of some cases on one server, and starts the server if necessary. It returns
-// false if a case was cut short or the server failed.
+// leg runs one round of the given cases on the server x. It starts the server if necessary. It
+// returns false if a case was cut short or the server failed.
 func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
@@ -280,8 +280,9 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike compares the two servers of a comparison when both have started. If their facts differ, and
-// the plan's list changed does not allow this, alike returns false and no further leg runs.
+// alike compares the two servers of a comparison when both have started. If they differ in a fact
+// that the plan's list changed does not allow, alike returns false and no further leg runs. A leg
+// is one server's turn in a round.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
@@ -299,7 +300,7 @@ func (t *turns) alike() bool {
 	return t.apart == ""
 }
 
-// begin prepares a leg of one case, and returns its number of requests.
+// begin prepares a server's turn at one case, and returns its number of requests.
 func (t *turns) begin(x *side, i int) int {
 	t.at(x)
 	c, s := x.cases[i], x.series[i]
@@ -318,9 +319,9 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of some cases on both servers at the same time, case by case, and then ends
-// the servers. It starts one server after the other, because a start would disturb a server under
-// load. It returns false if a case was cut short or a server failed.
+// legs runs one round of the given cases on both servers at the same time. Then it ends the
+// servers. It starts one server after the other, because a start would disturb a server under load.
+// It returns false if a case was cut short or a server failed.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -373,29 +374,29 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the other legs of a round after the leg gone was cut short. A leg without its pair is
-// not judged.
+// alone cuts the other legs of round i after one server's leg was cut short. That server is the
+// parameter gone. Legs of one round are judged only together.
 func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
-			t.Clock.Post(func() {}) // wakes the other leg, which may wait for a long time
+			t.Clock.Post(func() {}) // wakes the leg, which may wait for a long time
 		}
 	}
 }
 
-// seen returns the run so far, for the judge.
+// seen returns the run so far, to be judged while it continues.
 func (t *turns) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
 	for _, l := range seen.Levels {
-		l.Divide() // add the legs to the level when both have ended
+		l.Divide() // add the measurements of the legs to the level, now that both legs have ended
 	}
 	return &seen
 }
 
-// ended returns the reason why the comparisons ended early; "" if they did not end early.
+// ended returns the reason why the comparisons ended early; otherwise "".
 func (t *turns) ended(cases int) string {
 	going := cases == 0 || t.check()
 	for _, x := range t.sides {
@@ -425,7 +426,7 @@ func (t *turns) ended(cases int) string {
 	return ""
 }
 
-// conclude records which cases and searches did not run, and why.
+// conclude records which cases and capacity searches did not run, and why.
 func (t *turns) conclude(cases int) {
 	why := t.ended(cases)
 	for _, x := range t.sides {
@@ -452,8 +453,8 @@ func (t *turns) conclude(cases int) {
 	}
 }
 
-// Legs returns how many times a run of the plan starts the level: once, or in a comparison once in
-// each round. beside reports whether both legs of a round run at the same time.
+// Legs returns how many legs a case has in a run of the plan. A leg is a server's turn: one, or in
+// a comparison one for each round. beside reports whether the legs of a round run at the same time.
 func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	for _, g := range plan.Groups(p) {
 		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
@@ -481,10 +482,10 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			case plan.RestartLeg:
 				n = rounds
 				if readsLast(g, s) {
-					n++ // the control also starts to score the last answers
+					n++ // the control starts once more, to score the last answers
 				}
 			case plan.RestartOrder:
-				n = (3*rounds + 3) / 4 // A B B A needs three starts of servers
+				n = (3*rounds + 3) / 4 // the legs A B B A take three starts of servers
 			default:
 				n = 1
 			}

@@ -29,7 +29,7 @@ type duel struct {
 	rounds  int
 	log     []string // events such as "start a" and "leg a 0"
 	legs    map[string]int
-	ended   []string // ended rounds in order, with the reason if voided: "a 0 the generator …"
+	ended   []string // ended rounds, with the reason if they do not count: "a 0 the generator …"
 	// observed is called with each request after it has ended; nil means no call.
 	observed func(*metric.Sample)
 	prompts  map[string][]string
@@ -113,8 +113,8 @@ func (o *legObserver) SampleDone(x *metric.Sample) error {
 	return o.observer.SampleDone(x)
 }
 
-// LevelDone is called at the end of a leg. RoundDone is called when both legs of the pair have
-// ended.
+// LevelDone notes the end of a leg, one server's turn in a round. The method RoundDone is called
+// when all legs of the round have ended.
 func (o *legObserver) LevelDone(l *metric.Level) error {
 	if l.Skipped == "" {
 		o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, o.duel.legs[l.Server]))
@@ -176,8 +176,8 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
 			}
 		}
-		// A leg's Slot is its place in the order of all legs. Every second round has the servers in
-		// reverse order.
+		// The field Slot of a leg is its place in the order of all legs. Every second round has the
+		// servers in reverse order.
 		for _, l := range run.Levels {
 			if len(l.Rounds) != row.rounds {
 				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
@@ -201,8 +201,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// If one leg of a pair was disturbed, both legs are measured again in the same turn. The new legs
-// send new prompts, which are the same on both sides.
+// If one leg of a round was disturbed, both legs are measured again at once. The new legs send new
+// prompts, which are the same on both servers.
 func TestTurnsDisturbed(t *testing.T) {
 	late := func(legs ...int) func(*exec.Config) {
 		return func(c *exec.Config) {
@@ -222,10 +222,10 @@ func TestTurnsDisturbed(t *testing.T) {
 		restart plan.Restart
 		names   []string
 		rounds  int
-		late    []int // places of the late legs in the order of time, from 0
+		late    []int // numbers of the legs that are late, in order of time, from 0
 		story   string
-		voided  map[int]string // expected reason for each voided round of server a
-		of      int            // expected number of voided rounds on each side
+		voided  map[int]string // by round of server a, the expected reason why it does not count
+		of      int            // number of rounds on each side that do not count
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
@@ -233,7 +233,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
 		// If the leg of one candidate is disturbed, all servers of the round repeat their legs.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
-		// All rounds are late. Only a third of the rounds may be measured again.
+		// All rounds are disturbed, but only a third of the rounds may be measured again.
 		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10 11} b{0 1 2 3 4 5 6 7 8 9 10 11}", map[int]string{0: words, 1: words, 2: words}, 3},
 	} {
 		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
@@ -272,8 +272,8 @@ func TestTurnsDisturbed(t *testing.T) {
 	}
 }
 
-// A recording shows which legs were measured again. So judging the recording uses the same rounds
-// as the run did.
+// A recording shows which legs, the turns of one server, were measured again. So judging the
+// recording uses the same rounds as the run did.
 func TestTurnsDisturbedRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w, err := record.Create(dir)
@@ -343,9 +343,9 @@ func TestTurnsFrozen(t *testing.T) {
 	}
 }
 
-// If servers differ in a way that the plan does not allow, the run must notice this when both have
-// started. That is before any leg if the servers keep running. It is after the first leg if each
-// leg starts a fresh server.
+// A run must notice differences between servers that the plan does not allow. If the servers keep
+// running, it notices them before any leg. If each leg starts a fresh server, it notices them after
+// the first leg.
 func TestTurnsOfServersThatDiffer(t *testing.T) {
 	for _, row := range []struct {
 		restart plan.Restart
@@ -354,7 +354,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // the version differs because the image does
+		{plan.RestartOrder, []string{"image"}, ""}, // an image may bring its own version
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed
@@ -425,7 +425,7 @@ func TestTurnsThatEnd(t *testing.T) {
 	}
 }
 
-// If nothing completes at a level, the comparison ends too and says why.
+// If no request completes at a level, the comparison ends and says why.
 func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	d := newDuel(8, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) {
@@ -443,8 +443,8 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	}
 }
 
-// A round takes about 7 s on each side. A short budget first drops the extension. Then it drops
-// rounds, but keeps at least five.
+// A short budget first drops the extension of a comparison. Then it drops rounds, but keeps at
+// least five.
 func TestTurnsWithinTheBudget(t *testing.T) {
 	round := func(run *metric.Run) time.Duration {
 		return run.Levels[0].Rounds[1].End - run.Levels[0].Rounds[0].End
@@ -497,7 +497,8 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// A case that the user did not select has no leg. A simulator must have new noise at each start.
+// A case that the user did not select is not measured. A simulator must have new noise at each
+// start.
 func TestTurnsOfSome(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
@@ -608,7 +609,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
 		}
 	}
-	// Side by side with a slower server, a server measures the same as alone.
+	// Beside a slower server, a server measures the same as in turns.
 	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	for i, r := range alone.Levels[0].Rounds {
 		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {
@@ -617,7 +618,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 	}
 }
 
-// If one side fails, the other side ends too. Nothing keeps running.
+// If one server fails, the other server's leg ends too, and nothing keeps running.
 func TestSideBySideThatEnds(t *testing.T) {
 	type config = exec.Config
 	for _, row := range []struct {
@@ -677,7 +678,8 @@ func TestSideBySideThatEnds(t *testing.T) {
 			}
 		})
 	}
-	// The servers swap two GPUs of different kinds.
+	// The servers swap two GPUs of different kinds after each round. This does not count as a
+	// difference between the servers.
 	d := besides(4)
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil

@@ -24,7 +24,7 @@ func AtOnce(n int, share float64) int {
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
 // OfParts reports whether each part of a mix has its own value of the metric. The parts share the
-// server, its price and the slots, so metrics of these belong to the whole mix.
+// server, its price and its slots, so metrics of these belong to the whole mix.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }
@@ -36,8 +36,8 @@ func (l *Level) Divide() {
 	}
 }
 
-// Part returns the level of one part of the mix. It has only the part's requests, in the rounds and
-// windows of the mix. A round without a request of the part is left out.
+// Part returns the level of one part of the mix, with only the part's requests. It keeps the rounds
+// and windows of the mix, but leaves out a round without a request of the part.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
 	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
@@ -59,8 +59,8 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 	return out
 }
 
-// part returns the round with only the requests of one part of a mix. A due request that the
-// recording lacks may have belonged to the part.
+// part returns the round with only the requests of one part of a mix. Due requests that the
+// recording lacks count too, because they may have belonged to the part.
 func (r *Round) part(of *Level, name string) *Round {
 	all := r.All()
 	out := r.With(partSamples(all, of, name))
@@ -106,8 +106,8 @@ func count(samples []*Sample, which func(*Sample) bool) int {
 	return n
 }
 
-// ordersOf numbers the requests of the named workload in the order of their starts. Each phase is
-// numbered from 0.
+// ordersOf numbers the requests of the named workload by their starts. Each phase is numbered from
+// 0.
 func ordersOf(all []*Sample, name string) map[*Sample]int {
 	var own []*Sample
 	for _, s := range all {

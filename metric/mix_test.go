@@ -32,8 +32,8 @@ func mixture() *Level {
 	return l
 }
 
-// Divide numbers the requests of each part from 0. A request that is missing in the record of a
-// round may belong to any part.
+// The method Divide numbers the requests of each part of a mix from 0. A request that a round's
+// record lacks may belong to any part.
 func TestDivide(t *testing.T) {
 	l := mixture()
 	l.Divide()

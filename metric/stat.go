@@ -10,7 +10,7 @@ import (
 type StatKind int
 
 const (
-	// NoStat is the zero value. Level-wide metrics have no statistic.
+	// NoStat is the zero value. Metrics of a whole level have no statistic.
 	NoStat StatKind = iota
 	Mean
 	Min
@@ -21,8 +21,8 @@ const (
 	// Rate is the statistic of success: completed / due. It estimates the rate of all requests to
 	// the server, not only those of this run.
 	Rate
-	// Share is the statistic of goodput: good / due. It estimates the share of all requests to the
-	// server, not only those of this run.
+	// Share is the statistic of goodput: good requests / due requests. It estimates the share for
+	// all requests to the server, not only for those of this run.
 	Share
 	// Observed is the share of success or goodput among the requests of this run only. It is an
 	// exact share, and makes no claim about other requests.

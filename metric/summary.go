@@ -7,9 +7,8 @@ import (
 	"sort"
 )
 
-// Distribution is a set of observations, with the number of requests that have no observation.
-// These requests failed, or completed without the metric. They count as worse than every
-// observation.
+// Distribution is a set of observations, with the number of requests that have none. Such requests
+// failed, or completed without the metric. They count as worse than every observation.
 type Distribution struct {
 	Values []float64 // in ascending order
 	// Until[i] is the number of observations that are at most Values[i]. It is needed if several
@@ -34,10 +33,10 @@ func NewDistribution(values []float64, worst int, better Direction) Distribution
 // N is the number of requests (or gaps), with and without an observation.
 func (d Distribution) N() int { return d.Count() + d.Worst }
 
-// Count returns the number of observations.
+// Count returns the number of requests or gaps with an observation.
 func (d Distribution) Count() int { return d.Before(len(d.Values)) }
 
-// Before returns the number of observations before Values[i].
+// Before returns the number of observations in front of Values[i].
 func (d Distribution) Before(i int) int {
 	if d.Until == nil || i == 0 {
 		return i
@@ -80,9 +79,9 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	return d.Rank(rank), true
 }
 
-// Mean is the arithmetic mean of the observations, or the pooled mean (see Def.Pooled). ok is false
-// if there are no observations. Requests without an observation are left out. The caller reports
-// their number (Worst).
+// Mean is the arithmetic mean of the observations, or the pooled mean (see Def.Pooled). Requests
+// without an observation are left out, so the caller should report their number, Worst. ok is false
+// if there are no observations.
 func (d Distribution) Mean() (v float64, ok bool) {
 	if len(d.Values) == 0 {
 		return 0, false
@@ -160,9 +159,9 @@ func (l *Level) Due() int {
 	return n
 }
 
-// Of returns the distribution of a PerRequest or PerGap metric over samples. A PerRequest metric
-// has one observation for each request. A PerGap metric has one for each gap. Each failed request
-// adds one gap that is worse than every measured gap.
+// Of returns the distribution of a PerRequest or PerGap metric over the requests samples. A
+// PerRequest metric has one observation for each request, and a PerGap metric one for each gap. A
+// failed request counts as one gap that is worse than every measured gap.
 //
 // Requests that tokgate cancelled are left out. A negative, NaN or infinite value counts as
 // missing, because it comes from a broken clock or record.
@@ -199,8 +198,8 @@ func (d Def) speaksOf(s *Sample) bool {
 // OfTurns reports whether the metric exists only for conversations.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
-// gapsOf returns the gaps of the requests that the run did not cancel, in seconds. The results are
-// the Values and Until of a distribution.
+// gapsOf returns the gaps of the requests that the run did not cancel, in seconds. It returns them
+// as the fields Values and Until of a distribution.
 func gapsOf(samples []*Sample) (values []float64, until []int) {
 	n, least, most := 0, uint32(math.MaxUint32), uint32(0)
 	for _, s := range samples {
@@ -237,8 +236,8 @@ func gapsOf(samples []*Sample) (values []float64, until []int) {
 	return t.seconds()
 }
 
-// Pool joins several distributions of the metric into one. It returns the Values and Until of the
-// joined distribution.
+// Pool joins several distributions of the metric into one. It returns the fields Values and Until
+// of the joined distribution.
 func (d Def) Pool(parts []Distribution) (values []float64, until []int) {
 	n, least, most := 0, math.Inf(1), 0.0
 	for _, part := range parts {
@@ -298,7 +297,7 @@ func (d *Distribution) add(def Def, s *Sample) {
 type Value struct {
 	V   float64
 	OK  bool
-	Why string // why there is no value; "" if OK
+	Why string // reason why there is no value; "" if OK
 }
 
 // Some returns the value v.

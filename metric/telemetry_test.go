@@ -11,16 +11,15 @@ import (
 )
 
 func TestHistogram(t *testing.T) {
-	// The buckets hold 10 values up to 0.3 s, 5 up to 0.5 s, none up to 1 s, 4 up to 2 s, and 1
-	// above 2 s. Their number is 20 and their sum is 12 s.
+	// 10 values are up to 0.3 s, 5 more up to 0.5 s, 4 more up to 2 s, and 1 is above.
 	h := Histogram{Bounds: []float64{0.3, 0.5, 1, 2}, Counts: []float64{10, 5, 0, 4, 1}, Sum: 12}
 	if m, ok := h.Mean(); !ok || m != 0.6 {
 		t.Errorf("mean %v, want 12/20", m)
 	}
 	for _, tt := range []struct{ limit, least, most float64 }{
-		{1, 5, 5},     // 1 is a bound of a bucket, so 4 + 1 values are certainly above it
-		{0.5, 5, 5},   // no value lies in (0.5, 1], so 4 + 1 values are above 0.5
-		{1.5, 1, 5},   // one value is above 2; the four in (1, 2] may be above 1.5 too
+		{1, 5, 5},     // 1 is a bound of a bucket, so the values above it are known: 4 + 1
+		{0.5, 5, 5},   // no value lies in (0.5, 1], so the same 4 + 1 are above
+		{1.5, 1, 5},   // one value is above 2, and the four in (1, 2] may be above 1.5
 		{0.1, 10, 20}, // within the first
 		{2, 1, 1},
 		{3, 0, 1}, // beyond the last bound
@@ -33,8 +32,8 @@ func TestHistogram(t *testing.T) {
 	inf := math.Inf(1)
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
 		{50, 0.3, 0, 0.3},   // p50 of 20 values is the 10th, the last of ten in (0, 0.3]
-		{25, 0.15, 0, 0.3},  // p25 of 20 values is the 5th, half of the way through (0, 0.3]
-		{75, 0.5, 0.3, 0.5}, // p75 of 20 values is the 15th, the last of five in (0.3, 0.5]
+		{25, 0.15, 0, 0.3},  // p25 of 20 values is the 5th, half-way through (0, 0.3]
+		{75, 0.5, 0.3, 0.5}, // p75 of 20 values is the 15th, the last one in (0.3, 0.5]
 		{80, 1.25, 1, 2},    // p80 of 20 values is the 16th, the first of four in (1, 2]
 		{95, 2, 1, 2},       // the 19th
 		{99, 2, 2, inf},     // p99 of 20 values is the 20th, in the bucket without an upper bound
@@ -58,8 +57,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// TestHistogramIsHonest draws random values. Their true statistics always lie within the bounds
-// that the histogram of the values gives.
+// TestHistogramIsHonest draws random values, and computes bounds on their statistics from a
+// histogram. The true statistics always lie within these bounds.
 func TestHistogramIsHonest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bounds := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10}
@@ -153,8 +152,8 @@ func TestToldOfALevel(t *testing.T) {
 	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
 }
 
-// A failed reading may hide the longest queue. So at most one of 20 readings may fail. With fewer
-// than 20 readings, one may fail.
+// A failed reading may hide the longest queue, so at most one of 20 may fail. With fewer than 20
+// readings, one may fail.
 func TestMissedReadings(t *testing.T) {
 	for _, tt := range []struct {
 		n, missed [2]int // of two rounds
@@ -178,7 +177,7 @@ func TestMissedReadings(t *testing.T) {
 	}
 }
 
-// A level has a value only if every one of its rounds has a value.
+// A level has a value of a server's metric only if each of its rounds has one.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
 		"a round was not asked": func(l *Level) string {
@@ -232,7 +231,7 @@ func TestToldByAll(t *testing.T) {
 	if _, why := l.Histogram("queue_wait"); why != "the server finished no request in the window" {
 		t.Errorf("an empty histogram: %q", why)
 	}
-	// A round that is too short for a reading does not affect the other rounds.
+	// A round that was too short for a reading does not change the level's result.
 	l = toldLevel()
 	delete(l.Rounds[0].Telemetry.Gauges, "waiting")
 	l.Rounds[0].Telemetry.Missing["waiting"] = TooShort
@@ -257,7 +256,7 @@ func TestCosts(t *testing.T) {
 	windows := l.Windows(Steady)
 	closeTo(t, "energy_per_token", l.Value("energy_per_token", Steady, nil, nil), 3) // 1800 J in 6 s are 300 W; 300 W / 100 tok/s = 3 J per token
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5}, windows), 2.5)
-	// 250 W at a price of 0.20 per kWh cost 0.05 per hour, in addition to the 2.50 of the server.
+	// 250 W at a price of 0.20 per kWh cost 0.05 per hour. The server costs 2.50 per hour.
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows), 2.55)
 	// 360,000 tokens an hour
 	closeTo(t, "cost_per_million_tokens", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, windows), 2.5/0.36)
@@ -267,7 +266,8 @@ func TestCosts(t *testing.T) {
 	for _, r := range l.Rounds {
 		delete(r.Telemetry.Added, Energy)
 	}
-	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5) // 250 W / 100 tok/s = 2.5 J per token
+	// 250 W / 100 tok/s = 2.5 J a token
+	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5)
 	delete(l.Rounds[0].Telemetry.Gauges, "power")
 	none(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
 	none(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))

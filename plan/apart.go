@@ -11,12 +11,12 @@ import (
 // Difference is one setting or fact in which two servers differ.
 type Difference struct {
 	Key                string
-	Control, Candidate string // "" if not set or not known
+	Control, Candidate string // values on the two servers; "" if not known
 	Allowed            bool
 }
 
-// Apart lists the facts in which two servers differ. It compares declared values, even if only one
-// server declares them. It also compares facts that were observed on both servers.
+// Apart lists the settings and facts in which two servers differ. It compares all declared
+// settings, but only those facts that were observed on both servers.
 //
 // If a difference is allowed, its consequences are allowed too. For example, a flag may change the
 // served context.

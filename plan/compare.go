@@ -17,7 +17,7 @@ import (
 type Restart string
 
 const (
-	// RestartLeg gives each leg a fresh server.
+	// RestartLeg gives each leg, one server's turn in a round, a fresh server.
 	RestartLeg Restart = "leg"
 	// RestartOrder gives each turn a fresh server. In A B B A the two legs of B are one turn and
 	// share a server. The verdict then counts blocks of four legs.
@@ -27,7 +27,7 @@ const (
 	RestartNever Restart = "never"
 )
 
-// Compare is one compare block, which compares a candidate with a control. It compares every
+// Compare is a compare block, which compares a candidate server with a control. It compares every
 // workload that runs on both servers. Claims are the bounds on the changes.
 type Compare struct {
 	Name      string
@@ -39,8 +39,8 @@ type Compare struct {
 	// round, so a pair of rounds is one observation. SideBySide requires RestartLeg and an even
 	// number of rounds.
 	SideBySide bool `plan:"side_by_side"`
-	// Changed lists the keys of fingerprints and declarations in which the servers may differ. The
-	// key "flags" includes "flags.max-model-len".
+	// Changed lists in which facts and settings the two servers may differ. The key "flags"
+	// includes "flags.max-model-len".
 	Changed []string `plan:"changed"`
 	Claims  []*Claim
 	// Answers is set if both servers answer the same prompts and the control scores all answers.
@@ -54,7 +54,7 @@ type Compare struct {
 	Range     hcl.Range
 }
 
-// Reading is the content of a comparison's answers block.
+// Reading holds the settings of a comparison's answers block.
 type Reading struct {
 	Prompts   int `plan:"prompts"`    // number of prompts for both servers, in all workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
@@ -64,10 +64,10 @@ type Reading struct {
 // Control is what a candidate is compared with. It is a server of the plan, a server of the same
 // plan on the base branch, or a recorded run.
 type Control struct {
-	Server *Server // nil for a recorded run, and if the base branch has no such server
-	// Baseline is the folder of a recorded run, relative to the plan's folder if not absolute; ""
-	// if the control is a server. BaselineServer is the address of the control in the recorded run.
-	// "" means the candidate's address, or the only server of the run.
+	Server *Server // nil for a recorded run, or if the base branch lacks the server
+	// Baseline is the folder of a recorded run; "" if the control is a server. It is absolute or
+	// relative to the plan's folder. BaselineServer is the control's address in that run. If it is
+	// "", the control has the candidate's address, or is the only server of the run.
 	Baseline       string
 	BaselineServer string
 	Base           bool // Server is in the plan on the base branch
@@ -78,7 +78,7 @@ type Control struct {
 type Claim struct {
 	Improve   bool
 	Workloads []*Workload // workloads that the block names; all compared workloads if it names none
-	At        []string    // names of levels; the capacity is not a level
+	At        []string    // names of the levels; they do not include the capacity
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range
@@ -101,8 +101,8 @@ type Change struct {
 	Range    hcl.Range
 }
 
-// Workloads lists the compared workloads in the order of the plan. They run on both servers. With a
-// baseline as control, they run on the candidate.
+// Workloads lists the compared workloads in the order of the plan. These are the workloads of the
+// candidate that also run on the control, if the control is a server.
 func (c *Compare) Workloads(p *Plan) []*Workload {
 	var out []*Workload
 	for _, w := range p.Workloads {
@@ -117,15 +117,15 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 // of it.
 const SkipNoBase = "no --base was given"
 
-// Live reports whether both servers run in turns. They do unless the comparison is skipped or has a
-// recorded run as its control.
+// Live reports whether the comparison runs both servers in turns. It does so unless it is skipped
+// or has a recorded run as its control.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 
 // Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows reports whether the list changed allows a difference in the key. The list must name one of
-// three things: the key, a group with the key ("flags" for "flags.max-model-len"), or a cause of
+// Allows reports whether the list changed, of a comparison, allows a difference in the key. The
+// list must name the key, a group with the key ("flags" for "flags.max-model-len"), or a cause of
 // the key ("image" for "version").
 func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
@@ -205,9 +205,8 @@ func Differences(a, b map[string]string) []string {
 	return keys
 }
 
-// Groups returns the groups of servers that take turns, with their comparisons. Comparisons that
-// share a server are in the same group. Groups, servers and comparisons are in the order of the
-// plan.
+// Groups returns the groups of servers that are measured in turns, with their comparisons.
+// Comparisons that share a server are in the same group. Everything is in the order of the plan.
 func Groups(p *Plan) []Group {
 	var out []Group
 	for _, c := range p.Compares {
@@ -267,7 +266,7 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 }
 
 // Idle reports whether the workload need not run on the server. This is so if only a comparison
-// with the base branch uses the result, and nothing changed since the base branch.
+// with the base branch uses the result, and nothing has changed since.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
 	if w.Of != nil {
 		return p.Idle(s, w.Of)
@@ -289,8 +288,8 @@ func (p *Plan) Idle(s *Server, w *Workload) bool {
 	return idle
 }
 
-// Searches reports whether the capacity of the workload is searched on the server. On a server that
-// is only a control, it is searched if a comparison bounds the capacity.
+// Searches reports whether a capacity search for the workload runs on the server. If the server is
+// only a control, a comparison must bound the capacity.
 func (p *Plan) Searches(s *Server, w *Workload) bool {
 	if w.Capacity == nil || !slices.Contains(w.Servers, s) {
 		return false

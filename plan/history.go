@@ -9,7 +9,7 @@ const HistoryIgnore = 0.01
 // with them.
 type History struct {
 	Folder   string   `plan:"folder"` // absolute path, or relative to the working directory
-	Ignore   float64  // smaller changes are not reported: 0.01 means one percent; 0 reports all
-	Severity Severity `plan:"severity"` // severity of a night that is worse than earlier nights
+	Ignore   float64  // share below which changes are not reported; 0.01 is one percent
+	Severity Severity `plan:"severity"` // severity of a result that is worse than in earlier runs
 	Range    hcl.Range
 }

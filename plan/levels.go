@@ -11,7 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Max is the largest number of tokens that a request may ask for as its answer.
+// Binary rounding makes 1000·1.1 slightly more than 1100. Subtract a little, so that the result is
+// not 1101.
 func (o Output) Max() int {
 	// In binary 1000·1.1 is 1100.0000000000002. Subtract a little, so that it is not rounded up to
 	// 1101.
@@ -23,11 +24,10 @@ func (o Output) Max() int {
 func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
 
 // DefaultRequests is the number of measured requests of a level if the plan sets none. It is one
-// wave in each of ten rounds, and at least 200.
+// wave in each of ten rounds, but at least 200, or 300 above level 10.
 //
-// Certifying a p95 at three looks takes 80 effective requests. In simulations of a healthy server,
-// 100 requests in five rounds leave two of five gates inconclusive. 200 requests in ten rounds
-// leave one of 500 gates inconclusive.
+// In simulations of a healthy server, 200 requests in ten rounds leave one of 500 gates
+// inconclusive. 100 requests in five rounds leave two of five inconclusive.
 func DefaultRequests(level int) int {
 	if level <= 10 {
 		return 200
@@ -46,12 +46,10 @@ func LevelName(kind metric.LoadKind, n int) string {
 }
 
 // DefaultRounds is the default number of rounds of a level, between five and ten. An interval over
-// rounds needs five rounds. Each round gets at least the given number of waves of requests.
+// rounds needs five. Each round gets at least the given number of waves of requests.
 //
-// A fixed level has one wave in each round, because more rounds make a verdict surer. In a
-// simulation the rounds differ by 5 % and a p95 is at half its limit. Ten rounds of 30 requests
-// then decide the p95 in 99 of 100 gates, and five rounds of 60 requests in 70 of 100. A search has
-// two waves in each round, because each round of a probe has a warm-up.
+// A fixed level has one wave in each round, because more rounds make a verdict surer. A search has
+// two waves, because each round of a probe has a warm-up.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
 // RoundRequests is the number of measured requests of round i, from 0. The level's requests are
@@ -71,7 +69,7 @@ func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max
 // Seed returns the seed of round i, from 0. After the last seed it begins again with the first.
 func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
-// Bounded reports whether w has a threshold that limits its capacity.
+// Bounded reports whether w has a threshold that can limit its capacity.
 func (c *Capacity) Bounded(w *Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *Workload) bool {
 		return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
@@ -80,17 +78,18 @@ func (c *Capacity) Bounded(w *Workload) bool {
 	})
 }
 
-// MostRequests is the largest number of measured requests of a level of the search. first is the
-// number at the first look. The result is at least first.
+// MostRequests is the largest number of measured requests of a level of a capacity search. The
+// parameter first is their number at the first look, and the result is at least that.
 func (w *Workload) MostRequests(first int) int {
 	if w.Capacity.Over == metric.Users {
-		return 4 * first // four times as many, because a window has no fixed number of requests
+		return 4 * first // a window has no fixed number of requests, so allow four times as many
 	}
 	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
 	return max(most, first)
 }
 
-// Level returns level n of the search, with the requests of its first look.
+// Level returns level n of the capacity search, with the requests of the first look. A look judges
+// the requests so far.
 //
 // In a closed loop each seed that the plan names gets one round. If the plan names no seeds, a
 // round has two waves of requests, or one wave if there are too few requests. In a burst load each
@@ -124,8 +123,8 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
-// speedup returns the level of a capacity search at n times SpeedupStep. It replays the recorded
-// traffic once.
+// speedup returns a level of a capacity search over replays of recorded traffic. It replays the
+// traffic once, at n times SpeedupStep.
 func (c *Capacity) speedup(n int) Level {
 	t, times := c.Load.Open.Trace, float64(n)*SpeedupStep
 	l := Level{Name: "probe " + TraceName(times), Speedup: times, Rate: t.Rate() * times, Requests: t.Due, Range: c.Range}
@@ -164,13 +163,13 @@ func PlainDuration(d time.Duration) string {
 	return s
 }
 
-// Hopeless is the number of failed requests after which a level is given up. The level has n
-// requests in flight. The number applies only while no request has completed.
+// Hopeless is the number of failed requests after which a level is given up. It is for n requests
+// in flight, and applies only while no request has completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
-// Hanging is the time until all levels are given up on a server that accepts requests but completes
-// none. At each level n requests run at a time, and each takes its time-out. Searches and
-// comparisons do not count.
+// Hanging is how long a run lasts on a server that completes no request. All levels are then given
+// up. At each level n requests run at a time, and each takes its time-out. Searches and comparisons
+// do not count.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {
@@ -183,7 +182,7 @@ func (p *Plan) Hanging() time.Duration {
 				if level.Duration == 0 {
 					requests = min(requests, level.Requests)
 				}
-				waves := 1 // at a rate, one wave without a token is enough to give the level up
+				waves := 1 // waves without a token after which a level at a rate is given up
 				if !l.Kind.Windowed() {
 					waves = (requests + level.N - 1) / level.N
 				}
@@ -205,8 +204,8 @@ func (w *Workload) Settling(l *Load) time.Duration {
 	return p.RampUp + time.Duration(max(w.Prompt.Turns.Mean, 1)*float64(l.Think.Mean))
 }
 
-// Part divides the window of a level into rounds. Until the number of requests is known, each round
-// counts as one request.
+// Part divides the window of a level into rounds. A round counts as one request until the real
+// number is known.
 func (p *People) Part(l *Level) {
 	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
 }
@@ -215,9 +214,8 @@ func (p *People) Part(l *Level) {
 // takes a few requests to the server's tokenizer before the load begins.
 const mostRows = 4096
 
-// Rows is the number of different rows that are sent, for a data set whose rows are cut to a
-// length. It is about twice the number of the plan's requests, because levels may be warmed up and
-// extended.
+// Rows is the number of different rows of a data set that are cut and sent. It is about twice the
+// number of the plan's requests, because levels may be warmed up and extended.
 func (w *Workload) Rows() int {
 	if w.Of != nil || w.Capacity != nil {
 		return mostRows

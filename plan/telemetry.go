@@ -16,7 +16,7 @@ type Telemetry struct {
 	// server. A server that tokgate did not start then has none.
 	GPUs    []string `plan:"gpus"`
 	Require Require
-	Range   hcl.Range // zero when the server has no telemetry block
+	Range   hcl.Range // place in the plan; zero without a telemetry block
 }
 
 // Require holds conditions on the server's GPUs. A measured round that does not meet a
@@ -26,8 +26,8 @@ type Require struct {
 	// Throttled is the limit on the share of readings under thermal or hardware slowdown. In each
 	// round the share must be below it. A value above 1 allows any share.
 	Throttled *float64
-	// ClockSpread is the limit on how much the mean clocks of the two legs of a round may differ,
-	// as a share. The difference must be below it.
+	// ClockSpread limits how much the GPUs' mean clock may differ within a round. It is a share,
+	// and the difference between the two legs must be below it.
 	ClockSpread *float64
 	// ForeignProcesses is the largest allowed number of processes on the GPUs that the run did not
 	// start.

@@ -17,7 +17,8 @@ func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {
 		at, calls := 0, 0
-		// A run with fewer disk calls than the number at has no fault. It ends the test.
+		// The fault comes at the disk call with the number at. The first run with fewer calls has
+		// no fault, and is the last.
 		for calls >= at {
 			dir := t.TempDir()
 			at++
@@ -43,8 +44,8 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// kept reads a run and describes what is missing or wrong; "" if nothing is. taken holds the
-// requests that the writer accepted, and err is the writer's error.
+// kept reads back a recorded run, and describes what is missing or wrong. It returns "" if nothing
+// is. The map taken holds the requests that the writer accepted, and err is the writer's error.
 func kept(dir string, run *metric.Run, taken map[place]bool, err error) string {
 	back, problems, unread := record.Read(dir)
 	if unread != nil {

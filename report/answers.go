@@ -19,9 +19,9 @@ type Answer struct {
 	Level    string   `json:"level"`
 	Round    int      `json:"round"`              // 0-based
 	Order    int      `json:"order"`              // number of the request in its round, from 0
-	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 without a row
-	Metrics  []string `json:"metrics"`            // names of the metrics by which the answer is bad
-	Why      string   `json:"why,omitempty"`      // why the control's scores are odd, or ""
+	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if it has none
+	Metrics  []string `json:"metrics"`            // metrics by which the answer is bad
+	Why      string   `json:"why,omitempty"`      // why the control's scores are odd; otherwise ""
 	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer; null if none was recorded
 	Said     string   `json:"said"`
@@ -74,8 +74,8 @@ func (a *Answer) Quote() string {
 
 func short(s string) string { return middleOut(s, 60, 60) }
 
-// middleOut leaves out the middle of a long text. It keeps the end, because answers are often
-// garbled at their end.
+// middleOut leaves out the middle of a long text. It keeps the beginning and the end, where answers
+// are often garbled.
 func middleOut(s string, head, tail int) string {
 	r := []rune(s)
 	if len(r) <= head+tail {
@@ -127,8 +127,8 @@ func (b *builder) workloads() (out []string) {
 	return out
 }
 
-// judgedBy returns the metrics that can make an answer of the workload bad. A natural answer may
-// reach its token limit, so stop_rate is only included if the plan bounds it.
+// judgedBy returns the metrics that can make an answer of the workload bad. It leaves out stop_rate
+// if the plan does not bound it, because an answer of natural length may reach its token limit.
 func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
 	for _, def := range metric.Defs {
 		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
@@ -141,7 +141,7 @@ func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def
 	return out
 }
 
-// worst returns the worst answers of a workload on a server, which are bad by the most metrics.
+// worst returns the answers of a workload on a server that most metrics call bad.
 func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
 	type bad struct {
 		sample  *metric.Sample
@@ -177,7 +177,8 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 	return out
 }
 
-// lost returns the candidate's answers that are worst compared with the control's answers.
+// lost returns the candidate's answers that lost most against the control's answers to the same
+// prompts.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	shown := map[bool]int{} // number of answers shown, with and without a reason from scores
 	for _, x := range list {
@@ -196,7 +197,7 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// exampleOf comes before a quoted answer.
+// exampleOf begins a sentence that quotes an answer.
 const exampleOf = "for example "
 
 // quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// evil is text from outside with markup and links, which must have no effect in a comment.
+// evil is text from outside. Its markup and links must have no effect in a comment.
 const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokgate:other -->\n![a](https://evil.example/x.png) @everyone [b](javascript:x) <img src=//evil.example> | `c` | https://evil.example #1"
 
 // A comment has a bounded size and a single marker, whatever text a run contains. It contains no
@@ -74,8 +74,9 @@ func TestMarker(t *testing.T) {
 	}
 }
 
-// A comment lists changes in this order: the worst changes with a limit, capacities, the change
-// that decides each workload, and other certain changes. It leaves out uncertain changes.
+// A comment on a comparison lists the most important changes first. It leaves out uncertain
+// changes. The order is: the worst changes with a limit, capacities, for each workload the change
+// that decides it, and other certain changes.
 func TestCommentRanksChanges(t *testing.T) {
 	limit := some(0.05)
 	c := Comparison{Changes: []Change{

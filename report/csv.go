@@ -16,9 +16,9 @@ import (
 // levelStats lists the statistics of LevelsCSV, in order.
 var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
 
-// statsOf returns the statistics that a table has for metrics of the given scope. Readings have no
-// percentiles. Buckets have no minimum and maximum. A metric of the whole level has a single value,
-// in a column with the name of the metric.
+// statsOf returns the statistics that a table shows for metrics of the given scope. Readings have
+// no percentiles, and buckets have no minimum and maximum. A metric of the whole level has one
+// value, in a column with only the name of the metric.
 func statsOf(scope metric.Scope) []string {
 	switch scope {
 	case metric.PerLevel:

@@ -28,7 +28,7 @@ func (m *markdown) definitions() string {
 	return b.String()
 }
 
-// windows explains the time over which the report's rates are taken.
+// windows explains over which part of a level the report's rates are taken.
 func (m *markdown) windows() string {
 	of := map[string][]string{}
 	for i := range m.doc.Cases {
@@ -50,7 +50,7 @@ func (m *markdown) windows() string {
 
 const overAll = "over the time from the start of the first measured request to the end of the last (`window = \"all\"`)"
 
-// used returns the metrics that the report names, in thresholds or in the tables of levels.
+// used returns the names of the metrics in the report's thresholds and tables of levels.
 func (m *markdown) used() map[string]bool {
 	used := map[string]bool{}
 	for i := range m.doc.Verdicts {

@@ -19,15 +19,15 @@ type Meta struct {
 	ExitCode    int
 	Host        string              // "": not recorded
 	Folder      string              // folder of the reports, as the user gave it; "" if none
-	Calibration *metric.Calibration // nil: the run's own calibration is used
+	Calibration *metric.Calibration // of the load generator; nil means the run's own
 	Strength    *Strength           // nil: not known
-	Each        metric.Each         // runs a function for all levels; nil: one by one
+	Each        metric.Each         // calls a function for all levels; nil: one by one
 	// Redacted is the text that replaces the plan's secrets; "" means "[redacted]".
 	Redacted string
 }
 
-// New makes the document of a run. run must not be nil. p may be nil, if a recorded run is shown
-// without its plan.
+// New makes the document of a run, which must not be nil. The plan p may be nil, if a recorded run
+// is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{

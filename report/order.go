@@ -29,15 +29,14 @@ func (d *Document) inOrder(written map[string][]string) {
 	}
 }
 
-// places returns a function that looks up the place of a key in the plan file, among the keys of a
-// block's for_each. The function returns -1 if the plan file does not write the key.
+// places returns a function that looks up the place of a key in the plan file. It counts, from 0,
+// the keys that a block's for_each writes there, and returns -1 for any other key.
 func places(written map[string][]string, kind string) func(name, key string) int {
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }
 
-// byKey sorts the elements of one for_each by their keys, within each group. They only change
-// places with each other. All other elements stay where they are, such as elements whose keys have
-// no order.
+// byKey sorts the elements that one for_each made by their keys, within each group. They only
+// change places with each other. All other elements stay where they are.
 func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {
 		places           []int

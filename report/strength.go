@@ -3,7 +3,8 @@ package report
 // Strength reports which regressions the gate would notice. tokgate planted regressions in the
 // recorded run, and judged the run again each time.
 type Strength struct {
-	// Says is the worst result in one sentence, or the reason why no regression was planted.
+	// Says describes the worst regression that passes unnoticed, in one sentence. It may say
+	// instead why no regression was planted.
 	Says    string    `json:"says"`
 	Basis   string    `json:"basis,omitempty"` // how the numbers were obtained; "" if there are no numbers
 	Planted []Planted `json:"planted"`

@@ -15,8 +15,8 @@ const (
 	mostBars      = 200
 )
 
-// timelines returns the timeline of one level for each workload and server; see telling. Levels
-// with a problem come first.
+// timelines returns a timeline of one level for each workload and server. The method telling
+// chooses the level. Levels with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
 	for _, g := range groups(d) {
@@ -37,9 +37,9 @@ func (b *builder) timelines(d *Document) []Timeline {
 	return all[:min(len(all), mostTimelines)]
 }
 
-// telling chooses the level whose timeline is shown. This is the smallest level at which a
-// requirement did not hold. If there is none, it is the smallest load that failed in the capacity
-// search. Otherwise it is the largest level.
+// telling chooses the level whose timeline is shown. It is the smallest level at which a
+// requirement did not hold. If all held, it is the smallest load that failed in the capacity
+// search, or else the largest level.
 func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
@@ -67,8 +67,8 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	return largest, "the largest level measured", false
 }
 
-// troubled returns two sets of levels of a group. wrong has the levels at which a requirement did
-// not hold. past has the levels that the capacity search found to fail.
+// troubled returns two sets of a group's levels. In the set wrong a requirement did not hold, and
+// the set past failed in the capacity search.
 func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {

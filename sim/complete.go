@@ -67,7 +67,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 }
 
-// known reports whether the server has received the prompt before, and remembers the prompt.
+// known reports whether the server has received the prompt before. From then on, the prompt is
+// known.
 func (s *Server) known(o *order) bool {
 	_, known := s.answered.LoadOrStore(o.text.seed, true)
 	return known
@@ -123,7 +124,7 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream as the request's fault demands.
+// breakOff ends a stream in the way that a planned fault demands.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {

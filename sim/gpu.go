@@ -9,8 +9,8 @@ import (
 // GPUs and to fill reports. They do not change the server's speed.
 type GPU struct {
 	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
-	// ThrottledShare is the share of time in which heat halves the clock. It is the last part of
-	// every ten seconds.
+	// ThrottledShare is the share of time in which heat halves the clock of the GPUs. It is the
+	// last part of every ten seconds.
 	ThrottledShare   float64 `json:"throttled_share,omitempty"`
 	ForeignProcesses int     `json:"foreign_processes,omitempty"`
 	Power            *Power  `json:"power,omitempty"` // nil: not reported

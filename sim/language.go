@@ -37,20 +37,20 @@ func spoken(text string) []string {
 	return out
 }
 
-// language yields the model's most likely answer to a prompt, token by token. It also yields how
-// likely any other answer is. Both depend only on the model's name, the prompt and the tokens so
-// far. So all servers of a model give an answer the same score.
+// language yields the model's most likely answer to a prompt, token by token. It also yields the
+// probability of any other answer. Both depend only on the model's name, the prompt and the tokens
+// so far. So all servers of a model give an answer the same score.
 type language struct {
 	state  rng
 	at     int
 	solved []string // tokens of the answer to a built-in task; nil if the answer is words
 }
 
-// newLanguage returns the language of a model before the first token of an answer. key stands for
-// the prompt.
+// newLanguage returns the language of a model before the first token of an answer. The parameter
+// key is a hash of the prompt.
 //
-// text is the prompt if it may be a question that the model can answer; otherwise "". The model
-// reads only the first part of text. share is the size of this part as a share of text.
+// The parameter text is the prompt if it may be a question that the model can answer; otherwise "".
+// The model reads only the first part of text, and share is that part's share of text.
 func newLanguage(model string, key uint64, text string, share float64) language {
 	h := fnv.New64a()
 	h.Write([]byte(model)) // never fails
@@ -117,9 +117,9 @@ func (l language) costs(tokens []string) []float64 {
 
 // say returns the model's most likely answer. An answer of words has n tokens.
 //
-// If parts is not 0, the answer departs once from the most likely one. It does so at the first
-// token, from number parts on, at which two words are equally likely, and takes the second word. In
-// a real server another batch or kernel may have this effect.
+// If parts is not 0, the answer differs from the most likely one at one token, as after another
+// batch or kernel in a real server. That is the first token, from number parts on, at which two
+// words are equally likely.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)
@@ -136,7 +136,7 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind returns the index at which the answer begins. ids are the tokens of a prompt and its
+// behind returns the index at which the answer begins. The ids are the tokens of a prompt and its
 // answer.
 //
 // The answer begins after the last header of the assistant. Without a header it begins at the last
@@ -189,7 +189,7 @@ func logprobs(model string, ids []int) []float64 {
 	prompt, _ := Detokenize(ids[:at])
 	tokens := make([]string, len(ids)-at)
 	for i, id := range ids[at:] {
-		tokens[i], _ = Detokenize([]int{id}) // no error: the ids were checked before
+		tokens[i], _ = Detokenize([]int{id}) // cannot fail: the ids were checked before
 	}
 	for i, cost := range newLanguage(model, keyOf(ids[:at]), asked(prompt), 1).costs(tokens) {
 		out[at+i] = -cost
@@ -198,8 +198,8 @@ func logprobs(model string, ids []int) []float64 {
 }
 
 // appendLogprobs appends the log-probabilities of a prompt's tokens, as vLLM writes them. The first
-// token has null. Every other token has an object with one member. If ids is nil, the request did
-// not ask for them.
+// token has null, and every other token has an object with one member. ids is nil if the request
+// did not ask for them.
 func appendLogprobs(b []byte, model string, ids []int) []byte {
 	if ids == nil {
 		return b

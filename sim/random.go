@@ -23,8 +23,8 @@ func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // noise draws random factors for durations. The factors are log-normal with a mean of 1.
 type noise struct {
-	start float64 // factor on all times of the server; drawn once at each start
-	sigma float64 // standard deviation of the logarithm of a step's factor; 0: no noise
+	start float64 // factor on all times of the server; drawn anew at each start
+	sigma float64 // standard deviation of the logarithm of the factor on a step's time; 0: no noise
 	rand  *rand.Rand
 }
 

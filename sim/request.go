@@ -41,8 +41,8 @@ type body struct {
 	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
-// openAI lists the fields of OpenAI's API that body does not have. A strict server accepts only
-// OpenAI's fields. MinTokens and IgnoreEOS are not among them.
+// openAI lists the fields of OpenAI's API that the type body does not have. A strict server accepts
+// only OpenAI's fields, so it refuses MinTokens and IgnoreEOS.
 var openAI = map[string]bool{
 	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
 	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
@@ -103,7 +103,7 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error with an HTTP status of its own, or with the name of the wrong parameter.
+// badRequest is an error with its own HTTP status, or with the wrong parameter's name.
 type badRequest struct {
 	status  int
 	param   string
@@ -152,13 +152,13 @@ type reply struct {
 	output int    // tokens
 	finish string // finish_reason
 	text   answer
-	length int // bytes of text before the stop string; -1 if there is none
+	length int // bytes of text before the stop string; -1 without a stop string
 
 	claimed int // output tokens that the server reports instead of the true number; 0: none
 }
 
-// told returns the number of output tokens that the usage reports after sent tokens. If claimed is
-// set, it is a false number in proportion to claimed.
+// told returns the number of output tokens that the usage reports after sent tokens. If the server
+// is to report a false total, claimed, the number is false in the same proportion.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -191,7 +191,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // without the prefix cache: it stores no log-probabilities of prompts
+		o.scored = ids // without the cache, which holds no log-probabilities of prompts
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
@@ -229,7 +229,7 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants returns what a request requires of its answer. ids are the tokens of its prompt.
+// wants returns what a request requires of its answer. The ids are the tokens of its prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
@@ -267,7 +267,7 @@ type wanted struct {
 	stop      []string
 	ask       *answers.Ask // required form of the answer
 	text      string       // text of the prompt; "" if the prompt is token ids
-	greedy    bool         // the answer at temperature 0, the same on every server
+	greedy    bool         // temperature is 0: the answer is the same on every server
 	model     string
 	key       uint64 // hash of the prompt, the same on every server
 	draw      rng    // of this request

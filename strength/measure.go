@@ -38,8 +38,8 @@ func (t Tally) Passes() float64 {
 type Finding struct {
 	Regression
 	Tally
-	// Absent is set if the regression changes nothing, because the server has nothing that it could
-	// slow down, such as a prefix cache.
+	// Absent is set if the regression changes nothing. For example, a server without a prefix cache
+	// cannot lose it.
 	Absent bool
 }
 
@@ -140,8 +140,8 @@ func (t *Tally) Add(o verdict.Outcome) {
 // Noticed reports whether at least the given share of the runs fail.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
-// Unnoticed returns the findings on the given regressions that are not noticed: fewer than 95% of
-// the runs fail with them.
+// Unnoticed returns the findings on the given regressions that the gate would miss. With each of
+// them, fewer than 95% of the runs fail.
 func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	var out []Finding
 	for _, f := range r.Findings {
@@ -152,5 +152,5 @@ func (r *Result) Unnoticed(demanded []Regression) []Finding {
 	return out
 }
 
-// Sure is the smallest share of failed runs with which a regression counts as noticed.
+// Sure is the share of runs that must fail for a regression to count as noticed.
 const Sure = 0.95

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The kinds of regressions. For the kinds in plan.Slower, the size is a factor. For Failures it is
-// a share. All other kinds have a fixed size.
+// The kinds of regressions. The size of a regression is a factor for the kinds in plan.Slower, and
+// a share for Failures. All other kinds have a fixed size.
 const (
 	Overhead   = "overhead"   // each request takes longer to reach the engine
 	Prefill    = "prefill"    // each prompt token takes longer
@@ -22,7 +22,7 @@ const (
 	NoCache    = "no-cache"   // the server has no prefix cache
 	Sequences  = "sequences"  // only half as many sequences run at a time
 	Stalls     = "stalls"     // the engine pauses for 1 s after every 100 tokens of an answer
-	Failures   = "failures"   // a share of the requests fails
+	Failures   = "failures"   // some of the requests fail
 	Drafts     = "drafts"     // half as many draft tokens are accepted
 	Cut        = "cut"        // answers end at half their length
 	Queue      = "queue"      // in every tenth round each request waits 1 s longer
@@ -31,7 +31,7 @@ const (
 // Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // slowdown factor, above 1; for failures their share, in (0, 1]; otherwise 0
+	Size float64 // factor of the slowdown, above 1; for Failures the share that fails; otherwise 0
 }
 
 // All lists the regressions that are planted, in the order of the report.
@@ -148,8 +148,7 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 		return scale(2, &to.Decode.PerSeqMS, &to.Decode.PerKtokenMS, &to.Decode.MoEMS)
 	case KV:
 		before := to.Limits.KVTokens
-		// The server would not start without room for one request of the full context. So keep at
-		// least that much.
+		// Keep room for one request of the full context. Without it the server would not start.
 		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
 		return to.Limits.KVTokens < before
 	case Cache, NoCache:
@@ -200,8 +199,8 @@ func scale(by float64, costs ...*float64) bool {
 	return any
 }
 
-// queueRounds is the number of rounds in which the regression Queue can slow down requests. It
-// slows every tenth round. 50 rounds are enough for plans with several levels.
+// queueRounds is the number of rounds in which the regression Queue can have an effect. It slows
+// every tenth round. 50 rounds are enough for plans with several levels.
 const queueRounds = 50
 
 // rules returns the faults of a simulated server with the regression. Regressions that change the

@@ -53,7 +53,7 @@ func TestPlant(t *testing.T) {
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
 	}
-	// Cache halves a prefix cache, and NoCache removes it.
+	// The regression Cache halves a prefix cache, and NoCache removes it.
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
 		to := sim.DefaultProfile()
@@ -65,14 +65,15 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// The regression hits the 6th round, the 16th and so on. A round has 30 requests, so the 16th
-	// begins after 450.
+	// The regression hits every tenth round, beginning with the 6th. The 16th round begins after 15
+	// rounds of 30 requests.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
 		t.Errorf("%+v", r)
 	}
-	// A KV cache with room for just one full context cannot become smaller.
+	// A KV cache with room for just one full context cannot shrink. So the regression is not
+	// planted.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
 	if (Regression{Kind: KV}).Plant(p, small) {
@@ -111,8 +112,8 @@ func TestMeasure(t *testing.T) {
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Error(diff)
 	}
-	// The regression slow made 2 of 4 runs fail, and 95 % are required. The regression none could
-	// not be planted, so no gate can notice it.
+	// Two regressions can pass unnoticed. The regression named slow made only 2 of 4 runs fail, and
+	// 95 % are required. The one named none could not be planted.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
 		t.Errorf("unnoticed: %v", got)
 	}
@@ -143,8 +144,9 @@ func TestHeadline(t *testing.T) {
 }
 
 // recorded returns a run with two slots of two requests each. A request has a TTFT of 20 ms and
-// then five gaps of 10 ms. Of the TTFT, 15 ms are decoding: one and a half steps of 10 ms, because
-// two requests are in flight.
+// then five gaps of 10 ms.
+//
+// Two requests are in flight, so decoding takes 15 ms of the TTFT: one and a half steps of 10 ms.
 func recorded() *metric.Run {
 	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
 	for slot := range 2 {
@@ -169,12 +171,13 @@ func TestStretch(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    *Regression
-		want []times // times in ms of the two requests of a slot
+		want []times // times in ms of a slot's two requests: begin, first token, end
 		end  time.Duration
 	}{
 		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},
 		{"decode", &Regression{Decode, 2}, []times{{0, 35, 135}, {135, 170, 270}}, 270},
-		// Of the TTFT, 20 − 15 = 5 ms are prefill. Three times as much takes 10 ms more.
+		// 20 − 15 = 5 ms of the TTFT are spent on reading the prompt. Three times as much takes 10
+		// ms more.
 		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160},
 		{"failures", &Regression{Failures, 1}, []times{{0, 0, 0}, {0, 0, 0}}, 0},
 		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},
@@ -213,7 +216,7 @@ func TestStretch(t *testing.T) {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
-	rate := recorded() // before a rate, tokgate saturates the server in a closed loop
+	rate := recorded() // a rate has a closed loop before it, to saturate the server
 	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
 	if Unstretchable(rate) == "" {
 		t.Error("a rate is stretched")
@@ -223,8 +226,9 @@ func TestStretch(t *testing.T) {
 	}
 }
 
-// Stretch also makes scored answers worse. Of four answers of the candidate, two can be cut where
-// they agree with the control's answer, one is too different, and one has already failed.
+// The function Stretch also makes scored answers worse. It can cut two of the candidate's four
+// answers where they agree with the control's. The third answer is too different, and the fourth
+// has already failed.
 func TestStretchAnswers(t *testing.T) {
 	a := func(agrees float64) *metric.PairedAnswer {
 		return &metric.PairedAnswer{Asked: 64, Tokens: 64, Scored: 64, Loss: 32, Agrees: agrees, Finish: "length"}
@@ -255,8 +259,8 @@ func TestStretchAnswers(t *testing.T) {
 	}
 }
 
-// In a closed loop, the requests of one part of a mix wait for those of the other parts. So Stretch
-// changes all parts of a mix together.
+// The function Stretch changes all parts of a mix together. In a closed loop, the requests of one
+// part wait for those of the other parts.
 func TestStretchAMix(t *testing.T) {
 	run := recorded()
 	mix := run.Levels[0]

@@ -56,7 +56,7 @@ func (r *Result) worst(kind string) *Finding {
 	return out
 }
 
-// Basis describes the runs behind the result.
+// Basis says how many runs the result is based on, and of which kind.
 func (r *Result) Basis() string {
 	per := r.Unchanged.Runs()
 	if r.Recorded {
@@ -82,7 +82,7 @@ func (t Tally) row(name string) []string {
 	return []string{name, fmt.Sprintf("%d of %d", t.Failed, t.Runs()), undecided}
 }
 
-// Rows lists all findings, but not that of the unchanged server.
+// Rows returns a row for the unchanged server, and then a row for each finding.
 func (r *Result) Rows() [][]string {
 	rows := [][]string{r.Unchanged.row("the server as it is")}
 	for i := range r.Findings {

@@ -13,17 +13,18 @@ import (
 // Columns names the columns of a trace that a replay reads. A name is "" if the trace lacks the
 // column.
 type Columns struct {
-	// Time is the column with the time of a request: a number in Unit, or a date and time. Input
-	// and Output are the columns with the tokens of its prompt and its answer.
+	// Time is the column with the time of a request. This is a number in Unit, or a date and time.
+	// Input and Output are the columns with the numbers of tokens of the request's prompt and
+	// answer.
 	Time, Input, Output string
-	Unit                time.Duration // unit of a number in Time; 0 means 1 s
-	Session             string        // session id; a row waits for earlier rows of its session
-	Hashes              string        // a list of ids of blocks
+	Unit                time.Duration // duration of 1 in the column Time; 0 means 1 s
+	Session             string        // session id; a row waits for the session's earlier rows
+	Hashes              string        // ids of the blocks of a prompt
 	Block               int           // tokens of a block
 	Type                string        // kind of request
-	// Delay is the time between the previous answer of the session and this row. After is the time
-	// between this row's answer and the next row. Both are numbers in the unit Pauses, or in
-	// milliseconds if Pauses is 0.
+	// Delay is the column with the time from the session's previous answer to this row. After is
+	// the column with the time between this row's answer and the next row. Both are numbers in the
+	// unit Pauses, or in milliseconds if Pauses is 0.
 	Delay, After string
 	Pauses       time.Duration
 	// Prefix is the number of first tokens of a prompt that repeat earlier text of the session.
@@ -32,7 +33,7 @@ type Columns struct {
 	Prefix, Append string
 
 	id, parent     string // ids of a row and of the row before it, if conversations form trees
-	text, messages string // text or messages to send
+	text, messages string // columns with the text or the messages to send
 }
 
 // Named returns the columns that a plan may set. The keys are the columns' names in a plan.
@@ -43,7 +44,7 @@ func (c *Columns) Named() map[string]*string {
 	}
 }
 
-// Indexes of a row's values in an array with a slot for each column.
+// Indexes into an array of a row's values, which has a slot for each column.
 const (
 	slotTime = iota
 	slotInput
@@ -76,7 +77,7 @@ type Format struct {
 	Source string
 	Columns
 	marks []string // names by which the format is recognised; a file must have all of them
-	table bool     // whether a file of this format may be CSV
+	table bool     // a file of this format may be CSV
 	read  func(*traceParser, []byte) (*entry, error)
 }
 
@@ -148,8 +149,8 @@ func formatNamed(name string) *Format {
 // ofAIPerf lists the names in rows of AIPerf that rows of Mooncake lack.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
-// found returns the first known format that fits a file; nil if none does. has reports whether the
-// rows have a given name.
+// found returns the first known format that fits a file; nil if none does. The callback has reports
+// whether the rows have a name.
 func found(table bool, has func(string) bool) *Format {
 	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
 	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {

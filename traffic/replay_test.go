@@ -67,9 +67,9 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// The four prompts consist of the blocks [1,2], [1,2,3], [1,9] and [5,2], with 4 tokens in a block.
-// They repeat 0, 8, 4 and 0 tokens from the beginning of an earlier prompt. If later prompts count
-// too, the first prompt has 8 tokens in common with the second.
+// Prompts are made of blocks of 4 tokens: [1,2], [1,2,3], [1,9] and [5,2]. They begin with 0, 8, 4
+// and 0 tokens of an earlier prompt. If later prompts count too, the first prompt shares 8 tokens
+// with the second.
 func TestRepeats(t *testing.T) {
 	r, err := fourRows(t).Replay(traffic.Stretch{})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestRepeats(t *testing.T) {
 		{0, 0, false, []int{0, 8, 4, 0}},
 		{0, 0, true, []int{8, 8, 4, 0}},
 		{1, 0, false, []int{0, 4, 0}},
-		{0, 8, false, []int{0, 6, 4, 0}}, // a context of 8 tokens leaves room for prompts of 6, 6, 6 and 4 tokens
+		{0, 8, false, []int{0, 6, 4, 0}}, // 8 tokens leave room for prompts of 6, 6, 6 and 4 tokens
 	} {
 		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
@@ -94,8 +94,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// A session has two rounds. The second prompt repeats 320 tokens of the first round: the 300 of its
-// prompt and 20 of its answer.
+// The second prompt repeats 320 tokens of its session. These are the 300 of the first prompt and 20
+// of its answer.
 func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
 	r, err := tr.Replay(traffic.Stretch{})
@@ -132,9 +132,10 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// The times of the rows were rounded to 3 s, so they are spread over 3 s. For 1,000 rows with the
-// same time the mean delay is 1.5 s. The tolerance is 5 standard errors, 5 × 3/√12/√1000 s. The
-// same seed gives the same times. A row still waits for the row that it follows.
+// Rows whose times were rounded to 3 s are spread over 3 s. The mean delay is then 1.5 s. A row
+// still waits for the row that it follows. The same seed gives the same times.
+//
+// The tolerance for the mean over 1,000 rows is 5 standard errors, 5 × 3/√12/√1000 s.
 func TestSpread(t *testing.T) {
 	tr := &traffic.Trace{}
 	for i := range 1000 {

@@ -22,7 +22,7 @@ func (d *Dataset) Shares() []float64 {
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
 	shares := make([]float64, len(d.Rows))
-	// In sorted order, a row and its neighbour have the longest common beginning.
+	// Among the sorted rows, a row shares its longest beginning with a neighbour.
 	for n := 1; n < len(order); n++ {
 		a, b := order[n-1], order[n]
 		same := 0

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Change describes one statistic of one metric on both sides of a comparison, and how it changed.
+// Change describes how one statistic of one metric changed from control to candidate.
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
@@ -21,8 +21,8 @@ type Change struct {
 	OfCapacity, OfAnswers bool
 	Metric                metric.Def
 	Stat                  metric.Stat
-	// Points means that the change is a difference in the metric's base unit. Otherwise the change
-	// is a share of the control's value.
+	// Points means that the change is a difference in the metric's base unit. Otherwise it is a
+	// share of the control's value.
 	Points bool
 	// Control and Candidate are the values over all rounds, as in the tables of the levels. Change
 	// is candidate / control − 1, as the geometric mean over the rounds. If Points is set, it is
@@ -34,10 +34,10 @@ type Change struct {
 	Confidence         float64
 	Limit              metric.Value // largest allowed change; not OK if the plan sets no limit
 	Improve            bool
-	// Certifiable is the smallest tolerance, with its sign, that these data could certify. It is 0
+	// Certifiable is the smallest tolerance that these data could certify, with its sign. It is 0
 	// if the candidate is better.
 	Certifiable metric.Value
-	Outcome     verdict.Outcome // Skipped without a limit, or if the change is not applicable
+	Outcome     verdict.Outcome // Skipped if there is no limit, or if the change does not apply
 	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
@@ -47,8 +47,8 @@ type Change struct {
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string // why the change is not applicable; "" if it is applicable
-	// instead is the text of the verdict if the change has no meaningful number; otherwise "".
+	lacks string // reason why the change is not applicable; otherwise ""
+	// instead is the text of the verdict if no number is meaningful; otherwise "".
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
@@ -71,13 +71,13 @@ type Pair struct {
 	Seed               int64
 	Control, Candidate metric.Value
 	Change             metric.Value
-	Note               string // why this pair is an outlier; "" if it is none
+	Note               string // why these two values are an outlier; "" if they are none
 }
 
 // decision is the result of the tests of one change. It does not yet consider the other changes.
 type decision struct {
-	limit float64 // limit of the change, on the scale of delta
-	pFail float64 // p-value of the claim that the change exceeds the limit
+	limit float64 // limit of the change, in the units of delta
+	pFail float64 // p-value of the claim that the change is larger than the limit
 }
 
 // inapplicable marks a change that cannot be judged. lacks says what is missing.
@@ -86,8 +86,8 @@ func (c *Change) inapplicable(lacks string) {
 	c.Message = c.Why
 }
 
-// turned returns the sign by which a change is multiplied, so that a positive change is worse. It
-// is +1 if lower is better, and −1 if higher is better.
+// turned returns the factor that makes a change for the worse positive. It is +1 if lower values
+// are better, and −1 if higher values are.
 func turned(def metric.Def) float64 {
 	if def.Better == metric.HigherIsBetter {
 		return -1
@@ -95,7 +95,7 @@ func turned(def metric.Def) float64 {
 	return 1
 }
 
-// scaled converts a change to the scale of delta. The change may be measured, or a limit in the
+// scaled converts a change to the units of delta. The change may be measured, or be a limit in the
 // plan.
 func (c *Change) scaled(change float64) float64 {
 	if c.Points {
@@ -121,7 +121,7 @@ func (c *Change) Name() string {
 	return c.Metric.Name
 }
 
-// OfUnits judges a change that belongs to no comparison of a plan. The units are the changes of
+// OfUnits judges a change outside of a plan's comparison. The parameter units holds the changes of
 // independent pairs, each as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
@@ -135,7 +135,7 @@ func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan
 }
 
 // estimate fills in the size, the bounds and the direction of the change. It also fills in the
-// tolerance that can be certified.
+// tolerance that the data can certify.
 func (c *Change) estimate(alpha float64) {
 	mid, low, high, ok := c.delta.bounds(alpha)
 	switch {
@@ -145,8 +145,8 @@ func (c *Change) estimate(alpha float64) {
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
 		if c.Metric.TwoSided {
-			// The metric may change in either direction, so take the larger of the two possible
-			// changes. On this scale a decrease by the share x is −log1p(−x).
+			// Neither direction of this metric is better, so take the larger change. A decrease by
+			// the share x is −log1p(−x) here, so that it compares with an increase.
 			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
 		}
 		if !c.Metric.TwoSided && high < 0 {
@@ -162,8 +162,8 @@ func (c *Change) estimate(alpha float64) {
 	}
 }
 
-// require judges a change against its bound. It ignores the other changes of the comparison. Holm's
-// rule later decides whether a failure stands.
+// require judges a change against its bound, as if it were the only one. Holm's rule later decides
+// whether a failure stands, with regard to the other changes.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
@@ -178,7 +178,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
 		within, below = within && -mid <= least, below && other.below(least, alpha)
 		if other.pAbove(least) < c.delta.pAbove(c.limit) {
-			c.delta, c.limit = other, least // the other direction is more likely to fail
+			c.delta, c.limit = other, least // the opposite change is more likely to fail
 		}
 	}
 	switch {
@@ -202,8 +202,8 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 }
 
-// needs says what would decide the verdict. If possible, it estimates how many more rounds that
-// takes.
+// needs says what would decide an inconclusive verdict. If possible, it estimates how many more
+// rounds are needed.
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
@@ -286,12 +286,13 @@ func FormatChange(of metric.Unit, x float64, points bool) string {
 	return fmt.Sprintf("%+.0f%s", 100*x, unit)
 }
 
-// A round is an outlier if its change is far from the median of all rounds: by at least standsOut
-// robust standard deviations, and by at least leastOut.
+// A round is an outlier if its change is far from the median change. The distance is at least
+// standsOut robust standard deviations, and at least leastOut.
 const (
 	standsOut = 4
 	leastOut  = 0.05
 )
 
-// A first request is cold if it takes at least coldTimes as long as the median request of its leg.
+// A leg's first request is cold if it takes at least coldTimes the median. A leg is one server's
+// turn in a round.
 const coldTimes = 3

@@ -74,8 +74,8 @@ func TestItemsPair(t *testing.T) {
 		}
 		return l
 	}
-	// Item a: the control is always right, the candidate half of the time. Item b: both are always
-	// right. Item c: both are always wrong.
+	// There are three items. Item a: the control is always right, the candidate half of the time.
+	// Item b: both are always right. Item c: both are always wrong.
 	control, candidate := items(said(".", ".", ".", "x"), "aabc"), items(said("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
@@ -83,9 +83,8 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// If the candidate is 2 percentage points worse and the tolerance is 1 point, hardly any of 2,000
-// comparisons passes. If the candidate is unchanged and the tolerance is 2 points, most pass. A
-// comparison has 601 items.
+// With a tolerance of 1 percentage point, hardly any candidate that is 2 points worse may pass.
+// With a tolerance of 2 points, most unchanged candidates must pass.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

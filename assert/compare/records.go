@@ -13,13 +13,13 @@ import (
 type Records struct {
 	Control, Candidate *metric.Run
 	// ControlServer and CandidateServer are the addresses of the two servers in their runs. If
-	// CandidateServer is "", the candidate is the only server of its run, or the candidate of the
-	// run's comparison. If ControlServer is "", the control has the candidate's address, or is the
-	// only server of its run.
+	// CandidateServer is "", the run must have only one server, or a comparison with a candidate.
+	// If ControlServer is "", the control has the candidate's address, or is the only server of its
+	// run.
 	ControlServer, CandidateServer string
-	ControlName                    string // folder of the control's run if it is another run
+	ControlName                    string // control's run folder, if not the candidate's run
 	Changed                        []string
-	Claims                         []*plan.Claim // for all levels; only Changes must be set
+	Claims                         []*plan.Claim // claims for all levels; only Changes is required
 	Confidence                     float64       // 0 means 0.95
 }
 
@@ -42,8 +42,8 @@ func Usual() []*plan.Claim {
 // compared with itself would always pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
-// Plan returns a plan that contains only this comparison. The error explains why there is nothing
-// to compare.
+// Plan returns a plan with only the comparison of these records. The error explains why there is
+// nothing to compare.
 func (r Records) Plan() (*plan.Plan, error) {
 	same := SameRun(r.Control, r.Candidate)
 	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
@@ -69,7 +69,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
 	if len(c.Paired()) > 0 {
-		c.Answers = &plan.Reading{} // without scored answers, the comparison reports an error
+		c.Answers = &plan.Reading{} // an error is reported if no answers were scored
 	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
@@ -88,7 +88,7 @@ func (r Records) Plan() (*plan.Plan, error) {
 	return p, nil
 }
 
-// asRun copies the settings of a comparison from the candidate's run, if that run already compared
+// asRun copies the settings of a comparison that the candidate's run already made, if it compared
 // the same two servers.
 func (r Records) asRun(c *plan.Compare, control string) {
 	c.Control = plan.Control{Server: &plan.Server{Name: control}}
@@ -99,15 +99,15 @@ func (r Records) asRun(c *plan.Compare, control string) {
 				c.Answers = &plan.Reading{}
 			}
 			if held.SideBySide {
-				// each server used both sets of GPUs in turn, so the GPUs differ too
+				// each server has used both sets of GPUs, so the GPUs may differ
 				c.Changed = append(slices.Clone(c.Changed), "gpus")
 			}
 		}
 	}
 }
 
-// server returns the address of the server for one side of the comparison. want is the address that
-// the caller asked for; "" if none.
+// server returns the address of the control or of the candidate; the parameter side says which. The
+// parameter want is the address that the caller asked for; "" if none.
 func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
 	var have []string
 	for _, s := range run.Servers {
@@ -136,7 +136,7 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 	return "", fmt.Errorf("say which server is the %s; the run has the servers %s", side, strings.Join(have, ", "))
 }
 
-// workloads adds to the plan p each workload of which the candidate's record has a measured level.
+// workloads adds to the plan p each workload that the candidate has measured.
 func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 	byName := map[string]*plan.Workload{}
 	for _, l := range r.Candidate.Levels {

@@ -57,9 +57,9 @@ func gpuOf(n metric.Night, server string) string {
 	return ""
 }
 
-// sameGPU removes the results of a server on nights on which it had another GPU than on the first
-// night. A server on another GPU counts as another machine. other says so in a sentence if this
-// happened tonight; otherwise "".
+// sameGPU removes the results of nights on which a server had another GPU than on the first night.
+// Another GPU counts as another machine. If it removes results of the last night, other is a
+// sentence about this.
 func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	first := map[string]string{}
 	for i, n := range nights {

@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// series is the values of one metric at one load, for the nights that have a value.
+// series holds the values of one metric at one load, by night. A night is one run of the history;
+// nights without a value are left out.
 type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
@@ -24,7 +25,7 @@ type series struct {
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
-	last := map[metric.Trend]*series{} // key: a trend with an empty Asked
+	last := map[metric.Trend]*series{} // latest series of each metric; the keys have an empty Asked
 	for i, n := range nights {
 		for _, f := range n.Figures {
 			s := known[f.Trend]
@@ -33,8 +34,8 @@ func gather(nights []metric.Night) []*series {
 				known[f.Trend] = s
 				list = append(list, s)
 			}
-			// Link each series to the next one of the same metric. The workload may also change
-			// back.
+			// Link each series to the next one of the same metric, with a changed workload. The
+			// workload may also change back.
 			any := f.Trend
 			any.Asked = ""
 			if old := last[any]; old != nil && old != s {
@@ -49,7 +50,7 @@ func gather(nights []metric.Night) []*series {
 	return list
 }
 
-// read converts the series to a column for the function watch. If the series cannot be judged, ok
+// read prepares the series for the function watch, as a column. If the series cannot be judged, ok
 // is false and t explains why.
 func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend, ok bool) {
 	t = Trend{Trend: s.key, Outcome: verdict.Error}
@@ -62,7 +63,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	s.scale = scaleOf(def)
 	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: ignore}
 	if over := metric.LoadKind(s.key.Stat); def.Name == limitMetric && over != metric.OpenLoop && over != metric.Speedup {
-		c.floor = max(c.floor, 0.5/s.values[0]) // a capacity is rounded by up to half a request or user
+		c.floor = max(c.floor, 0.5/s.values[0]) // a capacity is rounded by up to half a unit
 	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
@@ -91,8 +92,8 @@ func worseOf(better metric.Direction) int {
 	return 0
 }
 
-// judge writes the result of the series into t. The result is about tonight, or says on which night
-// the series was last measured.
+// judge writes the result of the series into t. If tonight has no value, the result only says on
+// which night the series was last measured.
 func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []night) {
 	cuts := located(c, watched)
 	tonight := &watched[len(watched)-1]
@@ -122,7 +123,7 @@ func (s *series) definition() (def metric.Def, ok bool) {
 	return def, ok
 }
 
-// points returns the nights of the series. The nights of a change are marked.
+// points returns the series as points, one for each night. It marks the nights of a change.
 func (s *series) points(nights []metric.Night, watched []night) []Point {
 	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
 	for i, w := range watched {
@@ -140,8 +141,8 @@ func (s *series) points(nights []metric.Night, watched []night) []Point {
 	return out
 }
 
-// changes returns all changes of a series: first the located changes, in order. A current change
-// that is too recent to be located comes last.
+// changes returns all changes of a series. First come the changes whose first night is known, in
+// order. A current change that is too recent to be located comes last.
 func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
 	add := func(c cut) {

@@ -6,11 +6,10 @@ import (
 )
 
 // slowScore computes the score statistic of a paired comparison by its definition. Of n items, b
-// are lost and c are won.
+// are lost and c are won, and d is the assumed true difference.
 //
-// If the true difference is d, an item is lost with probability q + d and won with probability q. A
-// search finds the most likely q. The result is the distance of the observed difference from d, in
-// standard errors at q.
+// An item is then lost with probability q + d and won with probability q, and a search finds the
+// most likely q. The result is how far the observed difference is from d, in standard errors at q.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {
@@ -22,7 +21,7 @@ func slowScore(b, c, n int, d float64) float64 {
 		return log(b, q+d) + log(c, q) + log(n-b-c, 1-2*q-d)
 	}
 	lo, hi := max(0, -d), (1-d)/2
-	for range 200 { // the likelihood has one maximum, so a search finds it
+	for range 200 { // the likelihood has only one maximum, so narrow its range
 		a, z := lo+(hi-lo)/3, hi-(hi-lo)/3
 		if likelihood(a) < likelihood(z) {
 			lo = a
@@ -47,9 +46,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 	}
 }
 
-// The test computes the bounds of PairedShare again, in a slow way. A bound is the point at which
-// the score test no longer rejects. If all changes go in one direction, an exact test may give the
-// bound instead.
+// The test compares the bounds of PairedShare with slow computations. A bound is the point at which
+// the score test no longer rejects, or comes from an exact test if all changes go in one direction.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -61,7 +59,7 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		// This is Clopper and Pearson's bound: at this share of losses, b or fewer losses have a
+		// Clopper and Pearson's bound is a share of losses. At this share, b or fewer losses have a
 		// probability of 5 %.
 		if c == 0 {
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))

@@ -55,7 +55,7 @@ func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin stri
 func tokgateOver(t *testing.T, ctx context.Context, network server.Network, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	// The files about running servers go to a new folder.
+	// Notes about running servers go to a new folder.
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
 	// Without a meter the load of the test machine does not change the results.
 	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
@@ -63,8 +63,7 @@ func tokgateOver(t *testing.T, ctx context.Context, network server.Network, envi
 	return result{code, out.String(), errs.String()}
 }
 
-// check fails the test unless the command ended with code and printed all of the
-// words on either stream.
+// check fails the test unless the command ended with the code and printed all words.
 func (r result) check(t *testing.T, code int, words ...string) {
 	t.Helper()
 	if r.code != code {

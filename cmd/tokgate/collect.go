@@ -7,16 +7,15 @@ import (
 	"sync"
 )
 
-// These are the settings of the garbage collector in virtual time, where a collection delays no
-// request. With little live memory, collections are rare, because they would mostly follow the
-// pointers of old requests. With much live memory, they are more frequent and cheap, because most
-// of this memory is gaps without pointers.
+// In virtual time, a garbage collection delays no request. With little live memory, collections are
+// rare, because they would mostly follow the pointers of old requests. With much live memory, which
+// is mostly large blocks without pointers, they are frequent and cheap.
 const (
 	seldom, often = 200, 25   // GOGC
 	much          = 128 << 20 // bytes that are live
 )
 
-// collectSeldom makes garbage collections rare, until undo is called.
+// collectSeldom makes garbage collections rare, until the returned function is called.
 func collectSeldom() (undo func()) {
 	var mu sync.Mutex
 	before, over := debug.SetGCPercent(seldom), false

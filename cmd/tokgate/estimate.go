@@ -20,7 +20,7 @@ import (
 // lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
 	path     string             // results.json of that run
-	by       string             // kind of that run: "run" or "simulation"
+	by       string             // kind of the last run: "run" or "simulation"
 	cases    map[string]float64 // seconds per measured request; the key is the case
 	requests map[string]float64 // mean seconds of a request; the key is the case of a rate
 	passes   map[string]bool    // requirements that passed; the key is the case and the requirement's name
@@ -99,8 +99,8 @@ func readRunAt(path string) *lastRun {
 	return last
 }
 
-// readRate reads how long requests took at a rate. The curve of e2e in the report has these times,
-// at evenly spaced shares of the requests. Requests that did not end do not count.
+// readRate reads from the last report how long requests took at one rate. The curve of e2e holds
+// these times. Requests that did not end do not count.
 func (l *lastRun) readRate(c *report.Case) {
 	e2e := c.Summary("e2e")
 	if c.Rate == 0 || e2e == nil || len(e2e.Curve) == 0 {
@@ -116,7 +116,7 @@ func (l *lastRun) readRate(c *report.Case) {
 	if c.Probe != nil {
 		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
 		if had, ok := l.requests[key]; ok {
-			one = min(one, had) // requests are fastest at the lowest rate of the search
+			one = min(one, had) // keep the shortest: that at the search's lowest rate
 		}
 	}
 	l.requests[key] = one
@@ -128,7 +128,7 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // the recorded stretch, divided by the speedup
+	case c.Load != nil && c.Level.Speedup > 0: // recorded duration divided by the speedup
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false
@@ -173,8 +173,8 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 	return f
 }
 
-// work estimates the work of a case, as the number of answer tokens of one slot. A prompt token
-// takes about a sixteenth of the time of an answer token, and counts as a sixteenth.
+// work estimates the work of a case, in answer tokens of one slot. A prompt token counts as a
+// sixteenth, because it takes about a sixteenth of the time.
 func work(c exec.Case) float64 {
 	waves := float64(c.Level.Rounds)
 	if c.Load.Kind == metric.ClosedLoop {
@@ -217,7 +217,7 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// bounding returns the thresholds of the sla blocks for which binds is true.
+// bounding returns the thresholds of those sla blocks for which the function binds returns true.
 func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Threshold) {
 	for _, sla := range w.SLAs {
 		if binds(sla) {
@@ -228,8 +228,8 @@ func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Thresho
 }
 
 // slowestRequest returns how long a request may take by the given thresholds. It uses a threshold
-// on e2e, or thresholds on both TTFT and speed. Of several thresholds on one metric, the first
-// counts.
+// on e2e, or else thresholds on both TTFT and speed. If a metric has several thresholds, the first
+// one counts.
 func slowestRequest(w *plan.Workload, thresholds []*plan.Threshold) (d time.Duration, ok bool) {
 	limits := map[string]float64{}
 	for _, t := range thresholds {

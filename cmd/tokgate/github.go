@@ -55,7 +55,7 @@ func resolved(path string) string {
 	return path
 }
 
-// gate marks a command that runs or judges plans, which has a summary and outputs.
+// gate marks commands that run or judge plans. They have a summary and outputs on GitHub Actions.
 var gate = map[string]string{"gate": "true"}
 
 // logTo sets the stream for workflow commands of GitHub Actions. It must be the stream of the
@@ -80,7 +80,7 @@ func (g *actions) diagnose(diags hcl.Diagnostics) {
 	}
 }
 
-// unformatted annotates a plan whose layout differs from `tokgate fmt`.
+// unformatted adds an annotation to a plan whose layout differs from `tokgate fmt`.
 func (g *actions) unformatted(path string, line int) {
 	if g == nil {
 		return
@@ -90,7 +90,7 @@ func (g *actions) unformatted(path string, line int) {
 	}))
 }
 
-// concluded adds the result of a run to the job's summary, annotations and outputs.
+// concluded adds the result of a run to the job's summary, annotations and outputs on GitHub.
 func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return
@@ -109,8 +109,8 @@ func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// foreign calls show, which writes text that may quote a server. The runner ignores commands in
-// that text.
+// foreign calls the function show, which writes text that may quote a server. The runner of GitHub
+// Actions ignores commands in that text.
 func (g *actions) foreign(w io.Writer, show func() error) error {
 	if g == nil {
 		return show()
@@ -121,8 +121,8 @@ func (g *actions) foreign(w io.Writer, show func() error) error {
 	return err
 }
 
-// finish writes the annotations of a command. For a gate, it also writes the summary and the
-// outputs. exit is the result of the command.
+// finish writes the annotations of a command that ended with the result exit. For a gate, it also
+// writes the summary and the outputs.
 func (g *actions) finish(exit *exitError, gate bool) error {
 	said := false
 	for _, a := range g.annotations {
@@ -182,10 +182,10 @@ func appendTo(path, what string, write func(io.Writer) error) error {
 	return nil
 }
 
-// endStep ends a command as a step of a workflow, and returns the exit code. If a gate passed but
-// could not write its outputs, the step is an error.
+// endStep ends a command as a step of a GitHub workflow. It returns the exit code. If a gate passed
+// but could not write its outputs, the step is an error.
 func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
-	if a.actions == nil { // after an error in the command line, actions is not set
+	if a.actions == nil { // the command line was wrong, so that actions was not set
 		a.actions, _ = a.newActions()
 	}
 	if a.actions == nil {

@@ -22,11 +22,11 @@ import (
 const (
 	// measureFor limits how long `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is how many requests each slot sends in a measured round. It is 1 for long
-	// requests or several use cases, to save time.
+	// measureWaves is how many requests each slot sends in a measured round. To save time, it is 1
+	// for long requests or several use cases.
 	measureWaves = 2
-	// leastMargin is the smallest margin of a threshold, as a share of the measured value. A server
-	// that becomes a quarter slower changes its values by more than twice this margin.
+	// leastMargin is the smallest margin of a proposed limit, as a share of the measured value. A
+	// server that becomes a quarter slower changes its values by more than twice this share.
 	leastMargin = 0.1
 )
 
@@ -83,7 +83,7 @@ func (a *app) sayMeasured(w starter.Answers) {
 	}
 }
 
-// measureEach runs one plan for each use case. All use cases get the same share of the total time.
+// measureEach measures each use case with its own plan, for an equal part of the time.
 func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
 	out := map[string][]starter.Measured{}
 	for _, name := range o.answers.UseCases {
@@ -103,8 +103,8 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 	return out, nil
 }
 
-// measuring returns a plan that measures a use case. It is the plan that init writes later, but
-// with few requests and without requirements.
+// measuring returns a plan that measures a use case for `init --measure`. It is like the plan that
+// init writes later, but has few requests and no requirements.
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	waves := measureWaves
 	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
@@ -129,7 +129,7 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 		l := *w.Loads[0]
 		level.Requests = level.Rounds * level.N * waves
 		if level.N == 1 {
-			l.Warmup = 0 // no warm-up request may run beside the single requests of this level
+			l.Warmup = 0 // warm-up requests would run beside this level's single requests
 		}
 		l.Levels = []plan.Level{level}
 		loads = append(loads, &l)
@@ -138,9 +138,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds returns a threshold for each result of a level, with a margin for a gate with the
-// planned number of requests. The first level is required. A later level is left out if the time
-// was too short for it. An invalid measurement is an error.
+// thresholds returns a threshold for each result of a level. Its margin suits a gate with the
+// planned number of requests. The run must have the first level, but may lack later levels if time
+// was too short. An invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {
@@ -183,9 +183,9 @@ func wholeRounds(l *metric.Level) int {
 	return n
 }
 
-// spared returns a threshold on a mean, at a margin from its measured value. The measurement had
-// measured requests, and the gate will have planned ones. The margin is the error of the
-// measurement plus twice the error of the gate, and at least leastMargin.
+// spared returns a threshold on a mean, at a margin from its measured value. The margin is the
+// error of the measurement plus twice the error of the gate, and at least leastMargin. measured is
+// the number of requests of the measurement, and planned is that of the gate.
 func spared(v *assert.Verdict, measured, planned int) starter.Bound {
 	value, half := v.Value.V, 0.0
 	for _, end := range []metric.Value{v.Low, v.High} {

@@ -12,11 +12,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A request takes about 20 s here, and a p95 needs a window of 32 times that. So a window of three
-// minutes is too short.
+// A window of three minutes is too short for requests of 20 s. A p95 needs 32 times the duration of
+// a request.
 //
-// validate first warns because of the plan's thresholds, and later because of the last run. The run
-// itself warns because of its warm-up.
+// The command validate first warns because of the plan's thresholds, and later because of the last
+// run. The run itself warns because of its warm-up.
 func TestLongWindowTooShort(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const src = `
@@ -39,8 +39,8 @@ workload "chat" {
 	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A request takes up to 2 s + 1,000 tokens / 50 tok/s = 22 s. The window must be 31.6 times as
-	// long: 694 s. A window of 180 s suits requests of at most 180 s / 31.6 = 5.7 s.
+	// The window must be 31.6 times as long as a request: 694 s for 22 s. A window of 180 s suits
+	// only requests of up to 180 s / 31.6 = 5.7 s.
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
 	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough up to 64%", "of the largest rate; the window is long enough", "than 5.7 s")
@@ -57,14 +57,15 @@ workload "chat" {
 	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, ", by the simulation in results/gate-simulated/results.json, so that is ") {
 		t.Errorf("%v", d)
 	}
-	// If the last run has no completed request, the plan's limits bound the duration of a request.
+	// If no request completed in the last run, the plan's limits give the duration of a request.
 	for key := range last.requests {
 		last.requests[key] = 0
 	}
 	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, "takes up to 22s") {
 		t.Errorf("nothing completed in the last run: %v", d)
 	}
-	// The test lets ttft p95 pass in the last run. The warning then names e2e p90 instead.
+	// The warning names the first threshold that did not pass in the last run. Here ttft p95
+	// passed, so the warning must name e2e p90.
 	key := caseKey(p.Servers[0].Address(), p.Workloads[0].Address(), "sla.ttft.p95 at 4 req/s")
 	last.passes = map[string]bool{key: true}
 	p.Workloads[0].SLAs[0].Thresholds = append(p.Workloads[0].SLAs[0].Thresholds, &plan.Threshold{Metric: metric.MustLookup("e2e"), Stat: metric.Stat{Kind: metric.Percentile, P: 90}, Op: plan.Less, Limit: 30})
@@ -77,10 +78,11 @@ workload "chat" {
 	}
 }
 
-// 100 req/s for 4 h are 1.44 million requests. That number times 4 h in nanoseconds exceeds 64
-// bits.
+// The window of a rate must be long enough for the thresholds. 4 h at 100 req/s must not overflow
+// 64 bits, as a product of requests and nanoseconds.
 //
-// Four requests of 22 s each take longer than one minute, and ten take longer than three minutes.
+// Requests take 22 s. So four of them are longer than one minute, and ten are longer than three
+// minutes.
 func TestRateWindows(t *testing.T) {
 	const counted = "server_ttft = \"p95 < 2s\"\n    e2e = \"mean < 22s\""
 	for _, tt := range []struct{ sla, duration, want string }{

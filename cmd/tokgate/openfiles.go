@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// filesBesides is the number of open files apart from the connections of the load. It includes the
-// recording, reports, logs, pipes, other requests, and 64 streams to calibrate the load generator.
-// Both ends of each stream are in this process.
+// filesBesides is the number of open files that are not connections of the load. These are the
+// recording, reports, logs, pipes, other requests, and both ends of the 64 streams that calibrate
+// the load generator.
 const filesBesides = 200
 
 // needOpenFiles is the number of files and connections that a run of the plan has open at

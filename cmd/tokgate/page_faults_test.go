@@ -57,8 +57,8 @@ func TestPageFaults(t *testing.T) { pageFaults(t, 6) }
 
 func TestLongPageFaults(t *testing.T) { pageFaults(t, 1) }
 
-// pageFaults tries the faults of the list, or every n-th if the parameter every is n. The tests of
-// exec/telemetry try them with the race detector.
+// pageFaults tries every n-th fault of the list, where n is the parameter every. The tests of
+// package exec/telemetry try all faults with the race detector.
 func pageFaults(t *testing.T, every int) {
 	// waiting returns a function that changes the metrics page: it sets the number of waiting
 	// requests.

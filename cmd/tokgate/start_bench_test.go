@@ -13,11 +13,9 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// BenchmarkStart runs a small gate on the built-in server in a new process. It reports two times
-// until the first measured request: from the start of the process, and from the ready server.
-//
-// The first run calibrates the load generator, and learns how the server counts tokens. Later runs
-// read both results from the state folder.
+// BenchmarkStart runs a small gate on the built-in server in a new process. It reports how long the
+// first measured request takes to begin: after the start of the process, and after the server is
+// ready.
 func BenchmarkStart(b *testing.B) {
 	plan := writePlan(b, `gate { decide = "estimate" }
 server "s" {
@@ -65,14 +63,14 @@ workload "w" {
 	}
 }
 
-// started runs a plan with a state folder. It returns the recording, and the time at which the
-// process began.
+// started runs a plan with a state folder in a new process. It returns the recording, and the time
+// at which the process began.
 func started(b *testing.B, plan, state string) (*metric.Run, time.Time) {
 	out := filepath.Join(b.TempDir(), "out")
 	cmd := exec.Command(os.Args[0], "run", "--out", out, plan)
 	cmd.Env = append(os.Environ(), asProgram+"=real", "TOKGATE_STATE_DIR="+state)
 	begin := time.Now()
-	said, failed := cmd.CombinedOutput() // an invalid run fails, but its start was measured
+	said, failed := cmd.CombinedOutput() // even if the run fails as invalid, its start was measured
 	run, _, err := record.Read(out)
 	if err != nil || len(run.Levels) == 0 || len(run.Levels[0].Rounds) == 0 {
 		b.Fatalf("%v, %v: %s", err, failed, said)

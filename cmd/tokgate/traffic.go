@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// trafficOptions are the flags of `tokgate traffic`.
+// trafficOptions holds the flags of `tokgate traffic`.
 type trafficOptions struct {
 	format, column, html string
 	columns              map[string]string
@@ -88,8 +88,8 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	return nil
 }
 
-// holdings describes what a file contains. The file is a trace, or a data set if it has no format
-// of a trace.
+// holdings describes what a file contains. A file without a known format of a trace is read as a
+// data set.
 func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	if o.column == "" {
 		columns, err := o.named()

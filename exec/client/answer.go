@@ -28,18 +28,19 @@ type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	told     int  // tokens that events reported, until the end of the first chunk
+	told     int  // number of tokens that events reported, until the end of the first chunk
 	reasoned int  // number of reasoning tokens, from the usage
 	aloud    bool // some reasoning was sent
-	keep     int  // number of bytes of text that may still be recorded
+	keep     int  // most bytes of text that may still be recorded
 	kept     kept
 	reply    reply
 	ended    bool // End was called
 	closed   bool // [DONE] was read
 }
 
-// NewAnswer returns an Answer that fills in the sample s. When the answer ends, it calls done,
-// which may be nil. The caller must have set the identity, InputAsked and OutputAsked of s.
+// NewAnswer returns an Answer that fills in the sample s. When the answer ends, it calls the
+// function done, which may be nil. The caller must have set the identity, InputAsked and
+// OutputAsked of s.
 func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 	a := new(Answer)
 	a.Reset(s, done)
@@ -137,8 +138,8 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	}
 	if s.Chunks == 1 {
 		s.First = at
-		// FirstTokens includes tokens whose text was held back, because the server made them before
-		// the first chunk. Counts in events and continuous usage both include them.
+		// FirstTokens includes tokens that the server made before the first chunk, but held back.
+		// The counts in events and in continuous usage include them too.
 		s.FirstTokens = a.told
 		if s.FirstTokens == 0 {
 			s.FirstTokens = e.Made
@@ -191,7 +192,7 @@ func (a *Answer) failure(err error) *metric.Failure {
 		}
 		message := err.Error()
 		if e, ok := errors.AsType[*Error](err); ok {
-			// The sample records the status itself.
+			// The sample already has the HTTP status of the answer.
 			kind, message, s.RetryAfter = e.Kind, e.Message, e.RetryAfter
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			kind = metric.FailTimeout
@@ -211,7 +212,7 @@ func (a *Answer) failure(err error) *metric.Failure {
 	return nil
 }
 
-// bounded cuts a foreign message to MaxMessage bytes.
+// bounded cuts a message of the server or the network to MaxMessage bytes.
 func bounded(s string) string {
 	if len(s) <= MaxMessage {
 		return s

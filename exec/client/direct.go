@@ -31,7 +31,7 @@ type direct struct {
 	// Content-Length. The key is the path, and whether the connection is closed after the request.
 	heads map[headOf][2]string
 	off   atomic.Bool // set after a redirect: net/http then sends all requests
-	// opening is the beginning of an earlier answer; nil if there is none.
+	// opening is how an earlier answer of this server began; nil if there is none.
 	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
@@ -44,8 +44,8 @@ type headOf struct {
 	fresh bool
 }
 
-// newDirect returns the direct path. If requests need the standard path of net/http, d is nil and
-// why is the reason.
+// newDirect returns the path that sends requests without net/http. If these requests need net/http,
+// d is nil and why is the reason.
 func newDirect(h *HTTP) (d *direct, why string) {
 	u, err := url.Parse(h.base)
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 	}
 	body, err := r.Body(h.config.Engine.Dialect)
 	if err != nil {
-		return p // this error is reported when the request is sent
+		return p // sending the request will report this error
 	}
 	wire := h.direct.wire(r.path(), false, body)
 	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural}

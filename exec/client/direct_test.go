@@ -29,7 +29,7 @@ type answer struct {
 	pieces []string
 	pause  time.Duration // before each piece
 	close  bool
-	torn   bool // a chunk arrives in several reads
+	torn   bool // true if a chunk arrives in several reads
 }
 
 // scripted answers on every connection: the nth request gets the nth answer of the script. The last
@@ -238,8 +238,8 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// by makes the client h use the given path. It turns off the direct path, or lets it work without
-// the poller.
+// by makes the client h use the given path. It turns off the path that bypasses net/http, or lets
+// it work without the poller.
 func by(path string, h *HTTP) *HTTP {
 	switch path {
 	case "net/http":
@@ -282,7 +282,7 @@ func TestLongPathsAgree(t *testing.T) {
 				got[path] = three(t, by(path, h))
 				h.Close()
 				l.Close()
-				// In virtual time, the server now notices that the client has gone.
+				// After a day of virtual time, the server has noticed that the client has gone.
 				time.Sleep(24 * time.Hour)
 			})
 		}
@@ -309,7 +309,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 {
 			continue
 		}
-		// For this case the result of net/http depends on timing, so it is not compared.
+		// In this case the result of net/http depends on timing, so do not compare it.
 		if name == "good, then says more" {
 			continue
 		}

@@ -55,20 +55,20 @@ type Config struct {
 // HTTP is the Transport to one server over HTTP.
 type HTTP struct {
 	config Config
-	root   string       // base without /v1, and without a slash at the end
+	root   string       // the base URL without /v1, and without a slash at the end
 	base   string       // the server's URL with /v1
 	host   string       // scheme and authority of the only server that gets the key
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // opens a new connection for each request
-	direct *direct      // sends streams without net/http; nil if it cannot do so
+	direct *direct      // sends streams without net/http; nil if that cannot be done here
 	detour string       // why direct is nil
 
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
-	looked     atomic.Int64                  // number of answers searched for a gateway's name
-	forms      sync.Map                      // form of request by API, for AnyTokenizer
-	scores     atomic.Pointer[engine.Scores] // form of request for scores that the server knows
+	looked     atomic.Int64                  // answers searched so far for a gateway's name
+	forms      sync.Map                      // by API, the form of request that suits AnyTokenizer
+	scores     atomic.Pointer[engine.Scores] // form of scoring request that works
 }
 
 // dialTimeout bounds the time to open a connection.
@@ -230,7 +230,7 @@ func (h *HTTP) Close() {
 	h.fresh.CloseIdleConnections()
 }
 
-// Limits in bytes: maxUnary on an answer that is not a stream, and maxWords on the body of a
+// maxUnary limits the bytes of an answer that is not a stream. maxWords limits the bytes of a
 // refusal.
 const (
 	maxUnary = 64 << 20
@@ -315,7 +315,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// limited reads from one source and closes another.
+// limited reads from its Reader and closes its Closer, a different source.
 type limited struct {
 	io.Reader
 	io.Closer

@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 type outcome struct {
 	Chunks      int             `json:"chunks"`
 	FirstTokens int             `json:"first_tokens,omitempty"`
-	Answer      bool            `json:"answer"` // a chunk of content or a tool call came
+	Answer      bool            `json:"answer"` // true if a chunk of content or a tool call came
 	Finish      string          `json:"finish,omitempty"`
 	Usage       *metric.Usage   `json:"usage"`
 	Failure     *metric.Failure `json:"failure,omitempty"`
@@ -151,8 +151,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// If this machine lacks ports, descriptors or memory, the message says that the server is not at
-// fault.
+// If this machine lacks ports, descriptors or memory, the error message blames the machine, not the
+// server.
 func TestOurOwnLimits(t *testing.T) {
 	for errno, words := range map[syscall.Errno]string{
 		syscall.EADDRNOTAVAIL: "this machine ran out of local ports, which is not the server's fault",
@@ -412,9 +412,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 }
 
-// liar starts a server that breaks its promise to keep connections alive. On each connection it
-// answers the given number of requests. Then it reads one more request, and closes the connection
-// without an answer.
+// liar starts a server that closes connections although it promises to keep them open. On each
+// connection it gives the stated number of answers. Then it reads one more request, and closes the
+// connection without an answer.
 func liar(t *testing.T, answers int) (url string, requests *tally) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -488,8 +488,8 @@ func TestReconnect(t *testing.T) {
 		}
 		reconnects = append(reconnects, s.Reconnects)
 	}
-	// The first connection brings two answers. It breaks at the third request, which is sent again.
-	// Every later request has its own new connection.
+	// The first connection brings two answers and breaks at the third request. That request is sent
+	// again, and every later one has its own new connection.
 	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
 		t.Errorf("reconnects (-want +got):\n%s", d)
 	}

@@ -13,13 +13,13 @@ const firstBuffer = 4 << 10
 
 var errLongEvent = errors.New("an event is longer than 8 MiB")
 
-// frameKind says what splitter.next found.
+// frameKind says what the splitter's method next found.
 type frameKind int
 
 const (
 	frameNone  frameKind = iota // more bytes are needed
 	frameData                   // an event's data
-	frameError                  // the value of an "error:" line, which older llama.cpp servers send
+	frameError                  // the value of a line "error:", which older llama.cpp servers send
 )
 
 // splitter splits a byte stream into events by the rules for server-sent events in the HTML
@@ -33,13 +33,13 @@ const (
 type splitter struct {
 	buf  []byte
 	w    int // bytes in buf
-	keep int // start of the bytes still needed: an open event's data line, or else the line
+	keep int // start of the bytes still needed: data line of the open event, or current line
 	line int // start of the current line
-	scan int // the bytes from line to scan hold no end of a line
+	scan int // the bytes from line to scan hold no line end
 
-	dataStart, dataEnd int    // where the open event's only data line is in buf
-	open               bool   // the open event has one data line, at dataStart to dataEnd
-	joined             []byte // joined data of an open event with several data lines
+	dataStart, dataEnd int    // range in buf of the open event's only data line
+	open               bool   // the open event has only one data line, dataStart to dataEnd
+	joined             []byte // data of an open event with several data lines, joined
 	joining            bool
 	afterCR            bool   // the last line ended in CR: a following LF belongs to it
 	notFirst           bool   // the first line of the stream was read
@@ -104,7 +104,7 @@ func (p *splitter) between() bool {
 	return p.keep == p.w && !p.open && !p.joining && !p.afterCR && len(p.junk) == 0
 }
 
-// next returns the next frame. The only error is an event that is too long.
+// next returns the next frame, such as an event. It fails only if an event is too long.
 func (p *splitter) next() (frameKind, []byte, error) {
 	for {
 		if p.afterCR && p.line < p.w {
@@ -225,8 +225,8 @@ func (p *splitter) close() ([]byte, bool) {
 	return nil, false
 }
 
-// finish returns the frame that the end of the stream cut off. The caller calls it twice: a line
-// without an end may be an error line after an open event, and these are two frames.
+// finish returns the frame that the end of the stream cut off. Call it twice, because there may be
+// two frames: an open event, and then an error line without an end.
 func (p *splitter) finish() (frameKind, []byte, error) {
 	if p.line < p.w {
 		line, start := p.buf[p.line:p.w], p.line

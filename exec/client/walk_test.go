@@ -59,7 +59,7 @@ var events = []struct {
 	{"not an object", `[1,2]`, Event{}},
 }
 
-// seen compares events without their text, which TestWalkCountsText checks.
+// seen compares events, but not their text, which TestWalkCountsText checks.
 var seen = cmpopts.IgnoreFields(Event{}, "Text", "Raw", "Visible", "Calls")
 
 func TestWalkCountsText(t *testing.T) {

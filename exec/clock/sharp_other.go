@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// alarm does nothing here. The runtime's timers are finer than a millisecond on this system, so
-// no alarm is needed.
+// alarm does nothing on this system, because the runtime's timers are finer than a millisecond.
 type alarm struct{}
 
 func newAlarm(func()) (*alarm, error) { return nil, errors.ErrUnsupported }

@@ -14,11 +14,11 @@ const Backoff = 100 * time.Millisecond
 // Closed describes one round of a closed loop with Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
-	Due     int           // number of measured requests; the minimum if For is set
+	Due     int           // number of measured requests; if For is set, the smallest number
 	For     time.Duration // time in which measured requests start; 0 if Due ends the round
 	Warmup  int           // warm-up requests, divided among the slots
-	Probes  int           // warm-up requests sent before the round; the round continues their Order
-	Fill    bool          // warm up until every slot has started: the ramp has no measured request
+	Probes  int           // warm-up requests sent before; the round continues their Order
+	Fill    bool          // warm up until every slot has started; no measured request in the ramp
 	Proven  bool          // the level is known to work, so a failed warm-up does not end the round
 	Stagger time.Duration // time between the first starts of consecutive slots
 	Pause   time.Duration // time between a slot's answer and its next request
@@ -40,7 +40,7 @@ func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.S
 type Turn struct {
 	Slot  int
 	Phase metric.Phase
-	Order int // number of the request within its phase, in order of start
+	Order int // number of the request in its phase, in order of start
 }
 
 // Decision tells a slot what to do next.
@@ -49,19 +49,19 @@ type Decision int
 const (
 	// Send the turn.
 	Send Decision = iota
-	// Hold means that the slot sends nothing yet. Ask again after the next Ended or Send of any
-	// slot.
+	// Hold means that the slot sends nothing yet. Ask again after any slot has sent a request or
+	// got its answer.
 	Hold
 	// Rest means that the slot sends no more requests in this round.
 	Rest
 )
 
-// Loop is the state of a round of a closed loop.
+// Loop is the state of one round of a closed loop.
 type Loop struct {
 	closed Closed
 	slots  []slotState
 
-	closing                                      bool // no more measured requests start
+	closing                                      bool // no further measured request may start
 	startedSlots                                 int
 	warmFine                                     int // warm-up requests that completed
 	warmFailed                                   int
@@ -104,7 +104,7 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case !l.closed.Proven && l.warmFailed > 0 && l.warmFine == 0:
 		if !s.failed {
-			return Turn{}, Hold // another slot sent this slot's first warm-up request
+			return Turn{}, Hold // another slot, which failed, repeats the warm-up
 		}
 		// Warm up until one request completes, or until Doomed gives the level up.
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
@@ -140,15 +140,15 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	return l.closed.Pause
 }
 
-// Doomed reports whether to give up the level: ColdFailures warm-up requests have failed, and none
-// has completed. Measuring would only add failures. A server that fails only sometimes is measured.
+// Doomed reports whether to give up the level. This is so if ColdFailures warm-up requests have
+// failed, and none has completed. A server that fails only sometimes is measured.
 func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }
 
-// ColdFailures is the number of warm-up requests that may fail before a level is given up. The
-// level has n requests in flight, and no warm-up request has completed. The number is 10 or 2·n,
-// whichever is larger.
+// ColdFailures is the number of warm-up requests that may fail before a level is given up. It is 10
+// or 2·n, whichever is larger, for n requests in flight. It applies only while no warm-up request
+// has completed.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
 // Close ends the sending of measured requests. Call it when the time For has passed since the first
@@ -158,8 +158,8 @@ func (l *Loop) Close() {
 	l.closed.Due = max(l.closed.Due, l.measuredOrder)
 }
 
-// Due is the number of measured requests of the round. If For is set, it is known only after the
-// round is closed.
+// Due is the number of measured requests of the round. If the round ends by time, the number is
+// known only after Close.
 func (l *Loop) Due() int { return l.closed.Due }
 
 // Over reports whether every measured request has ended.

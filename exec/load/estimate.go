@@ -23,9 +23,9 @@ func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration,
 	return sum / time.Duration(n), true
 }
 
-// Stagger returns the time between the first starts of two consecutive slots. The first starts are
-// spread evenly over the duration of one request and its pause. A duration of 0 means unknown;
-// Stagger then returns 0.
+// Stagger returns the time between the first starts of two consecutive slots. It spreads the slots
+// evenly over the duration of one request and its pause. A duration of 0 means unknown; Stagger
+// then returns 0.
 func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	if duration <= 0 || slots < 2 {
 		return 0

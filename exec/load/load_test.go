@@ -52,7 +52,7 @@ func TestLengthsRange(t *testing.T) {
 	}{
 		{1024, 0.05, 973, 1075}, // 972.8 up, 1075.2 down
 		{1024, 0, 1024, 1024},
-		{10, 0.1, 9, 11},   // in binary the bounds are 9.000…02 and 11.000…02
+		{10, 0.1, 9, 11},   // binary rounding gives the bounds 9.000…02 and 11.000…02
 		{10, 0.04, 10, 10}, // 9.6 up, 10.4 down
 		{1, 0.9, 1, 1},
 		{3, 0.99, 1, 5}, // 0.03 up, 5.97 down
@@ -199,7 +199,7 @@ func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
 			t.Errorf("measured request at %v, before slot 1 started at 3s", starts[i])
 		}
 	}
-	// At 3 s slot 1 is asked first, because it was due first, and it starts. Then slot 0 sends the
+	// At 3 s both slots are due. Slot 1 was due first, so it starts before slot 0 sends the
 	// measured request.
 	want := []load.Turn{{0, metric.Warmup, 0}, {0, metric.Warmup, 1}, {0, metric.Warmup, 2}, {1, metric.Warmup, 3}, {0, metric.Measured, 0}}
 	if diff := cmp.Diff(want, turns[:5]); diff != "" {
@@ -231,7 +231,7 @@ func TestDoomed(t *testing.T) {
 		{8, 8, 16},  // two failed requests for each slot
 		{2, 2, 10},  // at least ten
 		{8, 20, 16}, // a larger Warmup changes nothing
-		{4, 1, 10},  // slot 0 sends all warm-up requests
+		{4, 1, 10},  // slot 0 sends all warm-up requests, at least ten
 	} {
 		turns, _, _, l := play(t, load.Closed{Slots: tt.slots, Due: 300, Warmup: tt.warmup, Fill: tt.warmup == tt.slots, Stagger: s / 10}, all)
 		if !l.Doomed() {
@@ -273,8 +273,8 @@ func TestDoomed(t *testing.T) {
 }
 
 // TestClosedInvariants runs random rounds. Each due request is sent once, in order, and at most
-// Slots are in flight. Sometimes Fill is set, and there are no pauses and failures. Then exactly
-// Slots are in flight from the first measured start to the last measured end.
+// Slots are in flight. If Fill is set, without pauses and failures, exactly Slots are in flight
+// from the first measured start to the last measured end.
 func TestClosedInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 300 {
@@ -331,26 +331,24 @@ func TestClosedWindow(t *testing.T) {
 		pause   time.Duration
 		want    load.Window
 	}{
-		// The phases are w (warm-up), m (measured) and f (filler), with times in s. Slot 0 has w
-		// 1–3, m 3–5, m 5–7. Slot 1 has w 2–4, m 4–6 and f 6–7, which is cancelled at 7. Both slots
-		// are busy from 3 to 7: 2·4 s of 2·4 s.
+		// Both slots are busy from 3 s to 7 s. Their requests are measured (m), and the last is a
+		// filler (f), which is cancelled at 7 s. The warm-up (w) does not count.
 		{"full", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// As above, but without the filler. Slot 1 stops at 6 s, so the rest of slot 0's time is
-		// the drain.
+		// Slot 1 ends first, without a filler request. So the window ends at 6 s, and the rest of
+		// slot 0's time is the drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 6 * s, Busy: 1}},
-		// There is no warm-up. Slot 0 begins at 1 s and slot 1 at 2 s. The ramp is the time
-		// between.
+		// Without a warm-up, the ramp is the time between the first requests of the slots. They
+		// begin at 1 s and at 2 s.
 		{"ramp", []*metric.Sample{
 			req(0, m, 1*s, 4*s), req(1, m, 2*s, 4*s),
 		}, 2, 0, load.Window{Start: 2 * s, End: 4 * s, Busy: 1}},
-		// The slot has a request in flight from 1 to 3 s and from 4 to 6 s. No pause is declared,
-		// so the slot is busy for 4 of 5 s.
+		// No pause is declared, so the second between the two requests counts as idle.
 		{"gap", []*metric.Sample{
 			req(0, m, 1*s, 3*s), req(0, m, 4*s, 6*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 6 * s, Busy: 0.8}},
@@ -405,8 +403,8 @@ func TestBurstWindow(t *testing.T) {
 	}
 }
 
-// TestByTime: a round of three slots goes on after Due requests, until Close is called. It ends
-// when all requests have ended.
+// TestByTime checks that a round with a duration goes on after Due requests. It goes on until Close
+// is called, and ends when all requests have ended.
 func TestByTime(t *testing.T) {
 	l := load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	next := func(slot int) load.Turn {
@@ -432,7 +430,7 @@ func TestByTime(t *testing.T) {
 	if !l.Over() {
 		t.Error("not over")
 	}
-	// The round is closed when only one slot has had a request. It still sends Due requests.
+	// A round that is closed after its first request still sends Due requests.
 	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	first := next(0)
 	l.Close()

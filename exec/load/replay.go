@@ -8,17 +8,16 @@ import (
 
 // Replay is one window of recorded traffic: requests are due at their recorded times.
 type Replay struct {
-	// At holds the time at which each request is due, from the beginning of the window, in order.
-	// The first Warm requests are a warm-up before the window. The next Due requests are measured.
-	// The remaining requests only keep up the load.
+	// At holds the time at which each request is due, in order. Times count from the beginning of
+	// the window. The first Warm requests are a warm-up before the window. The next Due requests
+	// are measured. The remaining requests only keep up the load.
 	At        []time.Duration
 	Warm, Due int
 	began     time.Duration // time of the beginning of the window
 	next      int
 }
 
-// Begin returns the replay with the first request due at the time at. Without a warm-up the window
-// also begins at that time.
+// Begin returns a copy of the replay. Its first request is due at the time at.
 func (r Replay) Begin(at time.Duration) *Replay {
 	r.began = at
 	if r.Warm > 0 {
@@ -27,7 +26,7 @@ func (r Replay) Begin(at time.Duration) *Replay {
 	return &r
 }
 
-// Window returns the time of the beginning of the window.
+// Window returns the time at which the measured window begins.
 func (r *Replay) Window() time.Duration { return r.began }
 
 // Next returns the next request and the time at which it is due. ok is false after the last
@@ -52,8 +51,8 @@ func (r *Replay) Turn(i int) Turn {
 	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
 }
 
-// Index returns the index in At of the request with the given phase and order. It returns -1 if
-// there is no such request.
+// Index returns a request's index in the list At; -1 if there is none. The request is given by its
+// phase and its order in that phase.
 func (r *Replay) Index(phase metric.Phase, order int) int {
 	first, n := 0, r.Warm
 	switch phase {

@@ -10,21 +10,21 @@ import (
 // longer.
 type Saturation struct {
 	N    int // number of requests in flight
-	Most int // the largest value of N; at least N
-	// Enough is the speed at which N is not raised further, in tokens per second; 0 means no such
-	// limit.
+	Most int // largest value of N, at least N
+	// Enough is a speed, in tokens per second, at which N is not raised further. 0 means that there
+	// is no such speed.
 	Enough float64
-	// Anew reports that N was raised for the first time. The caller then restarts all requests,
-	// because they began together.
+	// Anew reports that N was raised for the first time. The caller must then restart all requests,
+	// because the first N requests began at the same moment.
 	Anew bool
 
-	raised time.Duration // when N was last raised; 0 if never
+	raised time.Duration // time at which N, the number of slots, was last raised; 0 if never
 	filled time.Duration // time from raised until N requests had a first token; 0 if some lack it
-	before float64       // output tokens per second before N was last raised
-	marks  []mark        // states in the last settling time and since N was raised
+	before float64       // output tokens per second before N, the number of slots, was raised
+	marks  []mark        // recent calls of Look, since N was raised
 }
 
-// mark holds the arguments of one call of Look.
+// mark holds the time and the arguments of one call of the method Look.
 type mark struct {
 	at      time.Duration
 	waiting int
@@ -32,23 +32,22 @@ type mark struct {
 }
 
 const (
-	// settling is how long the number of waiting requests must not shrink after N was raised.
-	// Requests that wait longer are a queue. A speed over ten seconds is exact to about 1 %,
-	// because a step of a thousand requests takes about 0.1 s.
+	// settling is how long the number of waiting requests must not shrink. It counts from when N,
+	// the number of slots, was raised. Requests that still wait after this time are a queue.
 	settling = 10 * time.Second
 	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
-	// mostFilling limits how long the server may take to read the prompts after N is doubled. This
-	// time is estimated as twice the time for the current N requests.
+	// mostFilling limits the time in which the server reads the prompts after N is doubled. N is
+	// the number of slots. The time is estimated as twice that for the current N requests.
 	mostFilling = 30 * time.Second
-	// more is the factor by which N is raised. N is raised again only if the last raise made the
-	// server faster by at least the factor faster.
+	// more is the factor by which N, the number of slots, is raised. N is raised again only if the
+	// last raise made the server at least 1.05 times as fast.
 	more, faster = 2, 1.05
 )
 
-// Look decides whether to start the measurement. It is called about once a second. waiting is the
-// number of requests without a first token, and tokens is the number of tokens streamed so far.
-// warm means that the first N requests have warmed up. Look may raise N while it returns false.
+// Look decides whether to start the measurement, and may raise N if not. Call it about once a
+// second. waiting is the number of requests without a first token, and tokens is the number of
+// tokens streamed so far. warm means that the first N requests have warmed up.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
@@ -86,7 +85,7 @@ func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 // few reports whether at most 5 % of the n requests in flight wait.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether the number of waiting requests no longer shrinks after N was raised.
+// settled reports whether the number of waiting requests has stopped shrinking after N was raised.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {

@@ -12,16 +12,15 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// fit describes how a row gets the requested length.
+// fit describes the cut or the padding that gives a row the requested length.
 type fit struct {
 	bytes int    // length of the row's question and of the texts after it, in bytes
 	pad   string // text that is added after these bytes; "" if none
 }
 
-// Fit cuts or extends rows to the requested number of tokens, as the server counts them with its
-// chat template. It fits at most the first most rows of the order; only these rows are sent. A
-// row's question is cut at its end, or continues with the texts of the next rows. Fit asks the
-// server's tokenizer a few times for each row, and the model for two tokens in total.
+// Fit cuts or extends rows to the requested number of tokens. The server counts the tokens, with
+// its chat template. Only the rows that are sent are fitted: the first ones in the order, up to the
+// number most. A row's question is cut at its end, or continues with the texts of the next rows.
 func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	if o.Tokenizer == nil {
@@ -44,14 +43,15 @@ func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
 	return nil
 }
 
-// Short checks that prompts of the first rows can be as short as tokens. It returns an error that
-// names the row that is too long. count counts the tokens of a prompt without a server.
+// Short checks that the prompts of the first rows can be as short as requested. It returns an error
+// that names the row that is too long. The callback count counts the tokens of a prompt without a
+// server.
 func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error {
 	r.order = r.order[:min(most, len(r.order))]
 	for _, i := range r.order {
 		row := &r.set.Rows[i]
 		if row.Messages == nil && i != r.order[0] {
-			continue // as long as the first
+			continue // it has the same length as the first row
 		}
 		least := row.Asking("a")
 		n, err := count(ctx, Of(&least))
@@ -70,8 +70,8 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 }
 
 // joined returns text of about the given number of bytes. It begins with the question of the row at
-// index place of the order, and goes on with the texts of the following rows. It cuts no character,
-// and has no white space at its ends.
+// index place of the order, and goes on with the rows after it. It cuts no character, and has no
+// white space at its ends.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
 	// cannot fail: a row without a question was refused before
@@ -90,7 +90,8 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted returns the prompt of a row that is fitted by f. place is the row's index in the order.
+// fitted returns the prompt of a row with the cut or padding f. The row has the index place in the
+// order.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)
@@ -102,7 +103,7 @@ type fitter struct {
 	ctx      context.Context
 	tokens   int
 	count    Counter
-	off      int     // tokens in the server's usage that its tokenizer does not count
+	off      int     // tokens that the server's usage counts and its tokenizer does not
 	perToken float64 // estimated bytes per token
 }
 
@@ -113,8 +114,8 @@ func (f *fitter) failed(err error) error {
 	return err
 }
 
-// learn compares the token counts of the tokenizer and of the server's usage, for two prompts in
-// the form of the first row.
+// learn finds how many tokens the server's usage counts more than the tokenizer. It compares the
+// counts for two prompts in the form of the first row.
 func (f *fitter) learn(usage Counter) error {
 	var off [2]int
 	for i, n := range []int{16, 200} {
@@ -137,8 +138,8 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted returns how many tokens the prompt of a row has if it is fitted by x. place is the row's
-// index in the order.
+// counted returns how many tokens a prompt has after the cut or padding x. The prompt's row has the
+// index place in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.off, err
@@ -148,9 +149,9 @@ func (f *fitter) counted(place int, x fit) (int, error) {
 // between a cut with too few tokens and one with too many. This mostly succeeds, because one more
 // character rarely adds more than one token.
 func (f *fitter) fit(place int) (fit, error) {
-	const most = 64 // most questions to the tokenizer
+	const most = 64 // most requests to the tokenizer for one row
 	perToken := f.perToken
-	low, high := 0, 0 // nearest cuts with too few and too many tokens, in bytes; 0: not known
+	low, high := 0, 0 // nearest cuts with too few and too many tokens, in bytes; 0: none yet
 	fewer, more := 0, 0
 	n := max(int(float64(f.tokens)*perToken), 1)
 	for asked := range most {
@@ -185,7 +186,8 @@ func (f *fitter) fit(place int) (fit, error) {
 // pads are texts that mostly are one token, whatever stands before them.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds tokens to a text that has too few, but would have too many with one more character.
+// pad adds tokens to a text that has too few. It is needed if one more character would add too many
+// tokens.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

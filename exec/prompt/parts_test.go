@@ -6,9 +6,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A prompt of parts is as long as its parts together. Two prompts share the tokens of the parts
-// that they share. In addition they share at most the tokens that a server puts around a prompt. In
-// another round the same parts have other text.
+// A prompt of parts is as long as its parts together. Two prompts share the tokens of their common
+// parts, and at most the tokens that a server puts around a prompt. The same parts have other text
+// in each round.
 func TestParts(t *testing.T) {
 	block := func(key uint64, tokens int) traffic.Part {
 		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
@@ -50,8 +50,9 @@ func TestParts(t *testing.T) {
 					for same < min(len(texts[i]), len(texts[j])) && texts[i][same] == texts[j][same] {
 						same++
 					}
-					// Two prompts may share words by chance. If a word has several tokens, the last
-					// words of a cut part are chosen so that its length fits.
+					// Two prompts may share words by chance. A cut part may also share its last
+					// words, because if words have several tokens, these are chosen to fit the
+					// length.
 					if low := want[i][j] - f.around - m.costs; same < low || same > want[i][j]+mostBehind+12 {
 						t.Errorf("prompts %d and %d share %d tokens, want about %d", i, j, same, want[i][j])
 					}

@@ -53,8 +53,8 @@ func TestSharedPrefixes(t *testing.T) {
 					case a.Shared.More == 64 && b.Shared.More == 64:
 						low, high = low+64, high+64
 					}
-					// Two words of a prompt encode its number. Two prompts may have one of these
-					// words in common. Their other words may begin with the same tokens.
+					// Two prompts may share one of the two words that encode a prompt's number.
+					// Their other words may begin with the same tokens.
 					if same < low-f.around || same > high+8 {
 						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 					}
@@ -64,8 +64,7 @@ func TestSharedPrefixes(t *testing.T) {
 	}
 }
 
-// The tokens of this server are estimated from bytes. Prompts then share the bytes that the shared
-// tokens take by the estimate.
+// If tokens can only be estimated, prompts share the estimated number of bytes.
 func TestSharedEstimates(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	f := &fake{t: estimate, around: 12}
@@ -95,15 +94,14 @@ func TestSharedEstimates(t *testing.T) {
 		p, err := m.MakeParts(Key{}, list)
 		return near(p, err, 300*len(keys))
 	}
-	// Prompts of a group share 500 tokens, which are 1,850 bytes. About 44 of these bytes are the
-	// template.
+	// Prompts of a group share 500 tokens: about 1,850 bytes, with the template.
 	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
 		t.Errorf("two of a group share %d bytes", n)
 	}
 	if n := same(of(1, 0), of(2, 1)); n > 40 {
 		t.Errorf("two of two groups share %d bytes", n)
 	}
-	if n := same(parts(1, 2), parts(1, 3)); n < 1000 || n > 1200 { // 300 tokens are 1,110 bytes
+	if n := same(parts(1, 2), parts(1, 3)); n < 1000 || n > 1200 { // 300 tokens: 1,110 bytes
 		t.Errorf("two that begin with the same part share %d bytes", n)
 	}
 }

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// If latency hardly depends on the load, many neighbouring levels stay undecided, because all of
-// them are about equally near to the limit. Probes of more levels would not help. A deep probe
-// measures one level with far more new samples, at looks that are planned in advance. If it decides
-// that level, it also decides all levels below or above.
+// If latency hardly depends on the load, many neighbouring levels stay undecided. All are about
+// equally near to the limit, so probes of more levels would not help. A deep probe measures one
+// level with far more new samples, and judges them at looks planned in advance. If it decides that
+// level, it also decides all levels below or above.
 
 const (
-	// apart is a ratio between levels. A deep probe is made only if the undecided levels, or the
-	// rest of the bracket, span at least this ratio. At a knee of the latency curve they span less.
+	// apart is a ratio of levels. A deep probe needs undecided levels over at least this range, or
+	// a bracket of at least this range. At a knee of the latency curve the ranges are smaller.
 	apart = 1.25
-	// beside is a ratio between levels. A deep probe needs other levels within this ratio, which
-	// must be measured first. It also keeps this distance from the load where the margin seems to
+	// beside is the largest ratio of two levels that count as neighbours. A deep probe needs
+	// measured neighbours. It also keeps this distance from the load where the margin seems to
 	// change its sign.
 	beside = 1.05
-	// worth is a ratio between levels. A deep probe is worth its requests only if its level is that
-	// far above the highest pass, or below the lowest fail.
+	// worth is the smallest ratio of levels for which a deep probe is worth making. The probe's
+	// level must be that far above the highest passed level, or below the lowest failed one.
 	worth = 1.1
-	// deepest is the largest number of deep probes in a search. A deep probe of a required level
-	// does not count.
+	// deepest is the largest number of deep probes in a search. Deep probes of a required level do
+	// not count.
 	deepest = 2
 )
 
@@ -38,8 +38,8 @@ func (s *Search) wide() bool {
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
 }
 
-// alike continues a deep probe that has begun. If no deep probe has begun, and undecided levels are
-// far apart, it begins one.
+// alike continues a probe of one level with many requests. If none has begun, and undecided levels
+// are far apart, it begins one.
 func (s *Search) alike() (Probe, bool) {
 	if s.opts.Deep == nil {
 		return Probe{}, false
@@ -59,8 +59,9 @@ func (s *Search) alike() (Probe, bool) {
 	return s.deepen(ts, hope)
 }
 
-// remaining returns a deep probe if undecided levels are far apart after bisection, and the probe
-// is expected to decide. Near a knee of the latency curve a deep probe gains little.
+// remaining returns a deep probe if undecided levels are far apart after bisection. A deep probe
+// has many requests, and is made only if it is expected to decide. Near a knee of the latency curve
+// it gains little.
 func (s *Search) remaining() (Probe, bool) {
 	if !s.open() {
 		return Probe{}, false
@@ -68,16 +69,16 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether several undecided levels remain, in a bracket that spans at least the ratio
-// apart.
+// open reports whether several undecided levels remain in a range that is wide enough. The range in
+// which the limit may lie must span at least the ratio apart.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
 }
 
-// deepen spends many requests on one level. It takes the highest level that may pass with that many
-// requests. If no level may pass, it takes the lowest level that may fail. Neighbouring levels are
-// measured first, because the margin may change its sign between two distant levels.
+// deepen returns a probe of one level with many requests. It chooses the highest level that may
+// pass with that many, or else the lowest level that may fail. Neighbouring levels are measured
+// first, because a level between two distant ones may unexpectedly pass or fail.
 func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
@@ -94,13 +95,13 @@ func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	return s.lowest(ts, hope)
 }
 
-// highest returns a deep probe of the highest level that may pass.
+// highest returns a deep probe of the highest level that may pass by it.
 func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		// The lowest level that fails had a deep probe. A level closer to it than the ratio apart
-		// would show no more with the same number of requests.
+		// The lowest level that fails had a deep probe. With as many requests, a slightly lower
+		// level would show no more.
 		n = int(float64(fail) / apart)
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
@@ -119,7 +120,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// lowest returns a deep probe of the lowest level that may fail.
+// lowest returns a deep probe of the lowest level that may fail by it.
 func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -140,8 +141,8 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// step is the distance between levels when the search looks for the load where the margin changes
-// its sign. It is a tenth of the distance that the ratio beside allows.
+// step is how far apart the levels are at which the search estimates the margin. It is a tenth of
+// the distance that the ratio beside allows.
 func step(n int) int { return max(1, n/200) }
 
 // decide returns a deep probe of the required level, if that level is still undecided.
@@ -154,8 +155,8 @@ func (s *Search) decide() (Probe, bool) {
 	return s.deeper(trends(s.visits), r)
 }
 
-// deeper begins the deep probe of level n, or continues it with the next look. It does so only
-// while the last look that the budget allows may still decide the level.
+// deeper begins or continues a probe of level n with many requests. It returns false if even the
+// most requests that the budget allows cannot decide the level.
 func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	pass, _ := s.bounds()
 	l := s.find(n)
@@ -185,9 +186,8 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	return Probe{}, false
 }
 
-// most returns the largest number of requests that a deep probe of level n can have. The budget
-// must last for twice the time of these requests, because a pass is confirmed. The result is 0 if
-// there is no time.
+// most returns the largest number of requests for a deep probe of level n. The budget must last for
+// twice as many, because a pass is confirmed. The result is 0 if there is no time.
 func (s *Search) most(n int) int {
 	most := 0
 	for _, k := range s.opts.Deep(n) {
@@ -202,8 +202,8 @@ func (s *Search) most(n int) int {
 	return most
 }
 
-// around returns the two measured levels next to n, within the bracket: lo is at or below n, and hi
-// is above n.
+// around returns the two measured levels next to n. Both are in the range in which the limit may
+// lie: lo is at or below n, and hi is above n.
 func (s *Search) around(n int) (lo, hi int) {
 	pass, _ := s.bounds()
 	lo, hi = max(pass, s.opts.From-1), s.top()
@@ -218,16 +218,16 @@ func (s *Search) around(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// nextTo returns the highest level that counts as next to level n: within the ratio beside, or
-// within the resolution.
+// nextTo returns the highest level that counts as next to level n. It is at most n times the factor
+// beside, or one step of the resolution above n.
 func (s *Search) nextTo(n int) int {
 	pass, _ := s.bounds()
 	return max(n+s.resolution(pass), int(beside*float64(n)))
 }
 
-// lacking describes a search that ended with undecided levels far apart. It says how near to its
-// limit the server stays at those levels, and how many requests would decide, if that is known. It
-// also names the setting that allows that many requests. It returns "" if no such levels remain.
+// lacking describes a search that ended while levels far apart were still undecided. It says how
+// near to its limit the server stays at those levels, how many requests would decide, if that is
+// known, and which setting allows that many. It returns "" if no such levels remain.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
@@ -242,8 +242,7 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// Some margins cannot predict how many requests are needed. Then ask for one request more
-		// than level n has had.
+		// If the margins predict no more requests, ask for one more than level n has had.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -254,7 +253,7 @@ func (s *Search) lacking() string {
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
-		said += " (require)" // the setting require makes the search measure this level
+		said += " (require)" // the plan's setting require made the search measure this level
 	}
 	return said
 }
@@ -270,13 +269,13 @@ func (s *Search) judged(n int) float64 {
 	return float64(most)
 }
 
-// unaffordable is a number of requests that is too large for one level.
+// unaffordable is a number of requests that is too large for any level.
 const unaffordable = 1e6
 
-// cheapest returns the undecided level that the fewest requests would decide, and their number. The
-// required level comes first if it is undecided. Otherwise it is the highest level that seems to
-// pass, or the lowest that seems to fail. Levels very close to the crossing need far more requests
-// and are left out.
+// cheapest returns the undecided level that the fewest requests would decide. It also returns their
+// number. The required level comes first if it is undecided. Then comes the highest level that
+// seems to pass, or else the lowest that seems to fail. Levels very near the limit need far more
+// requests and are left out.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {

@@ -14,10 +14,10 @@ type Kind int
 const (
 	Unknown      Kind = iota // no level has a certified verdict; Reason explains why
 	Exact                    // L passes, U fails, and their distance is at most the resolution of the search
-	Interpolated             // L passes, U fails, and no level between them has a verdict
-	AtLeast                  // L passes, no level failed
-	Below                    // U fails, and no level passed
-	ServerCap                // L passes, and the server accepts at most L requests at a time
+	Interpolated             // level L passes, U fails, and no level between them has a verdict
+	AtLeast                  // level L passes, and no level fails
+	Below                    // level U fails, and no level passed
+	ServerCap                // level L passes, and the server accepts at most L requests at a time
 )
 
 var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
@@ -34,25 +34,25 @@ type Limit struct {
 	Over Over
 	Step float64 // size of one level, in the unit of Over
 	Kind Kind
-	// L is the largest level that is certified to pass, and lies below all levels that are
-	// certified to fail. U is the smallest level that is certified to fail. Either is 0 if there is
-	// no such level.
+	// L is the largest passed level that has no failed level below it. U is the smallest failed
+	// level. Passes and failures are certified. Each is 0 if there is no such level.
 	L int
 	U int
-	// Crossing estimates the load at which the first threshold reaches its limit.
+	// Crossing estimates the load at which a threshold first reaches its limit.
 	Crossing Crossing
 	// Binding is the name of the threshold that fails at U. If there is no U, it is the threshold
-	// that is nearest to its limit at L. AtL and AtU are its estimates at L and U; "" if unknown.
+	// that is nearest to its limit at L. AtL and AtU are estimates of that threshold's statistic at
+	// L and U; "" if unknown.
 	Binding string
 	AtL     string
 	AtU     string
-	// NonMonotone lists levels that are certified to pass above a level that is certified to fail,
-	// each with the nearest such level. L is then below the level that fails.
+	// NonMonotone lists levels that pass although a lower level fails, both certified. Each comes
+	// with its nearest failed level, and L is below that level.
 	NonMonotone []Contradiction
-	// Confirmed means that level L passed a second time, with new requests only.
+	// Confirmed means that a second probe of level L, with only new requests, passed too.
 	Confirmed bool
-	// Probes holds all measurements in order. Levels that were measured before the search come
-	// first.
+	// Probes holds all measurements in order. First come levels that were measured before the
+	// search.
 	Probes []Visit
 	// Spent is the total time of all probes. Levels measured before the search do not count.
 	Spent time.Duration
@@ -67,7 +67,7 @@ type Limit struct {
 type Contradiction struct {
 	Fails   int
 	Passes  int
-	Retried bool // both levels were measured again, and their verdicts stayed the same
+	Retried bool // true if measuring both levels again gave the same verdicts
 }
 
 // Limit returns the answer that the results so far allow.
@@ -118,9 +118,9 @@ func (s *Search) Limit() Limit {
 
 // binding returns the name of the threshold that limits the capacity.
 //
-// That is the threshold that failed at level U. If none failed, it is the threshold that reaches
-// its limit first as the load grows. If that is unknown too, it is the threshold that is nearest to
-// its limit at level L.
+// That is the threshold that failed at the lowest failed level, l.U. If none failed there, it is
+// the threshold that reaches its limit first as the load grows. If that is unknown too, it is the
+// threshold that is nearest to its limit at the highest passed level, l.L.
 func (s *Search) binding(l Limit) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
@@ -164,7 +164,7 @@ func (s *Search) shown(n int, threshold string) string {
 	return ""
 }
 
-// closed returns the reason why a search has nothing left to measure; "" if it still has.
+// closed returns the reason why a search is complete; "" if something is left to measure.
 func (s *Search) closed() string {
 	pass, fail := s.bounds()
 	us := s.undecided()
@@ -188,8 +188,8 @@ func (s *Search) closed() string {
 // label returns level n as text, in the unit of the search.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-// Fill writes the result of a search into c: the limit, the reason for the end, and the line for
-// reports.
+// Fill writes the result of a search into c. This includes the reason why it ended, and the line
+// for reports.
 func (l Limit) Fill(c *metric.Capacity) {
 	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
 	if l.Crossing.OK {
@@ -203,7 +203,7 @@ func (l Limit) Fill(c *metric.Capacity) {
 	c.Line = c.Words()
 }
 
-// stand sets the outcome of a level after a probe.
+// stand updates the verdict on a level after a probe of that level.
 func (s *Search) stand(l *level, p Probe, r Result) {
 	switch p.Purpose {
 	case Retry:
@@ -218,7 +218,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // later probes do not extend the first samples of this level
+			l.have = math.MaxInt // later probes do not add to the first requests of this level
 			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:
@@ -229,7 +229,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
 		if len(p.Looks) > 0 {
-			// A planned look counts as used, even if the level had fewer requests then.
+			// A planned look counts as used up, even if the level had fewer requests then.
 			l.have = max(l.have, p.Looks[len(p.Looks)-1])
 		}
 		l.spent += r.Spent

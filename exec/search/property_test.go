@@ -12,10 +12,10 @@ import (
 type world struct {
 	opts  Options
 	deep  bool    // deep probes are made
-	truth int     // largest level at which the server holds
-	doubt float64 // probability that a level close to the true limit is inconclusive
+	truth int     // largest level that the server sustains
+	doubt float64 // probability that the verdict on a level close to the true limit is inconclusive
 	share float64 // duration of a request at level 1, in seconds
-	power float64 // a request takes share seconds, divided by N to this power
+	power float64 // at level N a request takes share / N^power seconds
 }
 
 func draw(r *rand.Rand) world {
@@ -144,14 +144,14 @@ func TestLongHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			// A required level at or below L must be within the true limit. A required level at or
-			// above U must be above the true limit.
+			// The verdict on a required level must agree with the true limit. A passed level is at
+			// most the limit, and a failed one is above it.
 			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
 		// A binary search needs log2(UpTo) probes. This search may need twice as many, because it
-		// closes in from both sides, and several looks for each.
+		// closes in from both sides, and several looks at the results of each.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}
@@ -188,9 +188,9 @@ func TestLongCertainOracle(t *testing.T) {
 	}
 }
 
-// The time of a request falls as a power of N. Between two measured levels its prediction is then
-// exact, and everywhere else it is too long. So a search keeps within its budget, except for the
-// first probe, whose time is unknown.
+// A search keeps within its budget if it never underestimates the time of a request. Here the time
+// falls as a power of N. So a prediction between measured levels is exact, and elsewhere too long.
+// The first probe may exceed the budget, because its time is unknown.
 func TestLongBudgetHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	cut := 0
@@ -261,7 +261,7 @@ func TestLongAnyAnswers(t *testing.T) {
 			w.opts.Known = append(w.opts.Known, r)
 		}
 		s := New(w.opts)
-		// watch does not count known samples.
+		// The function watch counts only new samples, so let the search not extend known ones.
 		for _, l := range s.levels {
 			l.have = math.MaxInt
 		}

@@ -26,48 +26,48 @@ type Rates struct {
 	opts    RateOptions
 	visits  []Visit
 	pending *Probe
-	short   int // number of estimating probes so far
-	long    int // number of certifying probes so far
+	short   int // number of probes so far that only estimate
+	long    int // number of probes so far that try to certify a rate
 	sets    map[int]int
 	spent   time.Duration
 	ended   string
 	notes   []string
 }
 
-// RateOptions describes a search over rates. A rate is a whole number of steps of Step requests per
+// RateOptions describes a search over rates. Rates are counted in steps of Step requests per
 // second.
 type RateOptions struct {
-	Step       float64 // requests per second; above 0
-	From, UpTo int     // smallest and largest rate, at least 1
+	Step       float64 // one step, in requests per second; above 0
+	From, UpTo int     // smallest and largest rate, in steps; at least 1
 	Require    int     // the rate that the gate requires; 0 if none
 	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
 	Budget     time.Duration
 	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
-	// are in steps, and above 0.
+	// are above 0, and count steps.
 	Largest, Least float64
-	Scatter        float64 // squared coefficient of variation of the gaps between requests
-	Effective      int     // effective number of requests that can certify the thresholds
-	Short          int     // requests of an estimating probe
-	Most           int     // largest number of requests of a certifying probe
+	Scatter        float64 // variance of the gaps between requests / square of their mean
+	Effective      int     // number of independent requests that can certify the thresholds
+	Short          int     // number of requests of a probe that estimates the limit
+	Most           int     // largest number of requests of a probe that certifies
 	Known          []Result
 }
 
 const (
-	// Estimate is the purpose of a probe that only estimates the limit. Certify is the purpose of a
-	// probe that may certify a rate.
+	// A probe with the purpose Estimate only estimates the limit. A probe with the purpose Certify
+	// may certify a rate.
 	Estimate Purpose = "estimate"
 	Certify  Purpose = "certify"
 
 	shortProbes = 2
 	longProbes  = 5
-	// Estimating probes run at a share of the largest rate. This share is firstShort in the first
+	// Probes that estimate run at a share of the largest rate. The share is firstShort in the first
 	// probe, and at most mostShort in later ones. Nearer to the largest rate, a short window shows
 	// too little.
 	firstShort, mostShort = 0.8, 0.93
-	// below is the first rate to certify, divided by the estimate.
+	// below is the first rate to certify, as a share of the estimated limit.
 	below = 0.82
-	// reserve is the number of requests that a probe sends, divided by the fewest that can certify.
-	// A probe needs more than the fewest, because some requests may exceed the limit.
+	// reserve is the number of requests of a probe, divided by the fewest that can certify. It is
+	// above 1 because some requests may exceed the limit.
 	reserve = 1.5
 	growing = "backlog_growth"
 )
@@ -108,7 +108,7 @@ func (s *Rates) Next() (Probe, bool) {
 	return p, true
 }
 
-// Report takes the result of the last probe that Next returned.
+// Report takes the result of the probe that Next returned last.
 func (s *Rates) Report(p Probe, r Result) {
 	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
@@ -163,14 +163,14 @@ func (s *Rates) want() (p Probe, why string) {
 	return s.climb(pass, estimate)
 }
 
-// climb returns a probe that certifies a higher rate than pass. It chooses the highest rate that
-// earlier probes, the budget and max_requests leave open.
+// climb returns a probe that may certify a higher rate than pass. It chooses the highest rate that
+// still seems possible after the earlier probes, within the budget and max_requests.
 func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	n := s.clamp(below * estimate)
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Stay below a rate that could not be certified.
+	// Stay at least a tenth below each rate that could not be certified.
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
@@ -185,13 +185,13 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 		if cannot == "" {
 			return p, ""
 		}
-		why = cmp.Or(why, cannot) // of the rate that would be next
+		why = cmp.Or(why, cannot) // keep the reason for the highest rate
 	}
 	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
 }
 
-// undecided returns the beginning of a message if the required rate was probed but not decided;
-// otherwise "".
+// undecided returns the beginning of a message if the required rate was not decided. Otherwise, or
+// if that rate was not probed, it returns "".
 func (s *Rates) undecided() string {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Certify || v.Probe.N != s.opts.Require || v.Result.Outcome != Inconclusive {
@@ -205,8 +205,8 @@ func (s *Rates) undecided() string {
 	return ""
 }
 
-// estimating returns a short probe at the rate n. The second result explains why the budget does
-// not allow the probe; "" if it does.
+// estimating returns a short probe at the rate n, which only estimates the limit. The second result
+// is the reason if the budget does not allow the probe; otherwise "".
 func (s *Rates) estimating(n int) (Probe, string) {
 	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
 	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > left {
@@ -215,8 +215,8 @@ func (s *Rates) estimating(n int) (Probe, string) {
 	return p, ""
 }
 
-// certifying returns a probe with enough requests to certify the thresholds, if no request exceeds
-// its limit. why is the reason if so many requests cannot be sent.
+// certifying returns a probe of rate n with enough requests to certify the thresholds. They are
+// enough if no request exceeds its limit. If so many requests cannot be sent, why is the reason.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
@@ -244,7 +244,7 @@ func (s *Rates) takes(n, requests int) time.Duration {
 	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
 }
 
-// beside returns the time of a probe outside its window: warm-up and drain.
+// beside returns how long a probe takes outside its window, for warm-up and drain.
 func (s *Rates) beside() time.Duration {
 	most := time.Duration(0)
 	for _, v := range s.visits {
@@ -268,9 +268,8 @@ func neat(n float64) int {
 	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
 }
 
-// bounds returns the smallest rate that failed, and the largest rate below it that passed. Each is
-// 0 if there is none. An estimating probe does not count, because it runs at a rate that may pass
-// or fail by chance.
+// bounds returns the smallest rate that failed, and the largest passed rate below it. Each is 0 if
+// there is none. Probes that only estimate do not count, because they may pass or fail by chance.
 func (s *Rates) bounds() (pass, fail int) {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {

@@ -9,13 +9,13 @@ func (s *Rates) estimate() (n float64, ok bool) {
 	return n, ok
 }
 
-// crossing returns the rate at which the first threshold reaches its limit, and the threshold's
-// name. ok is false if no threshold does.
+// crossing returns the rate at which a threshold first reaches its limit. It also returns that
+// threshold's name. If no threshold does, ok is false.
 func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // a backlog grows only above the largest rate, which is a limit already
+			continue // a backlog cannot grow below the largest rate, which bounds the search anyway
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th
@@ -27,14 +27,13 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 	return s.opts.Largest / (1 + math.Exp(-least)), name, true
 }
 
-// meets returns the utilization ρ at which a threshold reaches its limit, as ln(ρ/(1 − ρ)).
+// meets estimates the load at which a threshold reaches its limit. It returns ln(ρ/(1 − ρ)), where
+// ρ is that load divided by the largest rate.
 //
 // Near the largest rate of a queue the wait is proportional to ρ/(1 − ρ) (Kingman, Proc. Camb.
 // Phil. Soc. 57, 1961). So ln(latency/limit) rises by 1 when ln(ρ/(1 − ρ)) rises by 1. Latency that
-// is not waiting time rises more slowly.
-//
-// Therefore meets estimates the slope from the probes, with a slope of 1 as the prior. A probe has
-// more weight if its value is nearer to the limit, and if it has more independent requests.
+// is not waiting time rises more slowly, so the slope is estimated from the probes, with 1 as the
+// prior. A probe has more weight near the limit and with more independent requests.
 func (s *Rates) meets(threshold string) (x float64, ok bool) {
 	var xs, ys, ws []float64
 	for _, v := range s.visits {
@@ -56,7 +55,7 @@ func (s *Rates) meets(threshold string) (x float64, ok bool) {
 		w, mx, my = w+ws[i], mx+ws[i]*xs[i], my+ws[i]*ys[i]
 	}
 	mx, my = mx/w, my/w
-	sxx, sxy := prior*w, prior*w // start with a slope of 1, with the weight prior
+	sxx, sxy := prior*w, prior*w // as if a slope of 1 had been measured, with the weight prior
 	for i := range xs {
 		sxx, sxy = sxx+ws[i]*(xs[i]-mx)*(xs[i]-mx), sxy+ws[i]*(xs[i]-mx)*(ys[i]-my)
 	}

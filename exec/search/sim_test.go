@@ -39,8 +39,8 @@ var simLooks = []int{100, 200, 400, 800, 1600}
 // and 4 times the last of simLooks.
 const simMost = 6400
 
-// server is a simulated server. margin returns ln(p95 / limit) at level n, with the p95 over all
-// rounds.
+// server is a simulated server. The function margin returns ln(p95 / limit) at level n, with the
+// p95 over all rounds.
 type server struct {
 	margin func(n int) float64
 	sigma  float64 // standard deviation of the log latency within a round
@@ -66,9 +66,9 @@ func (s *server) spent(n, requests int) time.Duration {
 
 const rounds = 10
 
-// test returns two bounds on the number of requests over the limit, by the binomial distribution.
-// At most most of them certify a pass, and at least fewest of them certify a fail. n requests are
-// judged at one of several looks.
+// test returns how many requests over the limit certify a pass or a fail, of n requests. Up to most
+// such requests certify a pass, and fewest or more certify a fail, by the binomial distribution.
+// The parameter looks is the number of times that the requests may be judged.
 func test(n, looks int) (most, fewest int) {
 	key := [2]int{n, looks}
 	if t, ok := tests.Load(key); ok {
@@ -84,7 +84,7 @@ func test(n, looks int) (most, fewest int) {
 
 var tests sync.Map // caches results of the function test, by number of requests and looks
 
-// samples holds the log latencies of one sample set at one level, relative to the limit.
+// samples holds the latencies of one level's requests, as logarithms relative to the limit.
 type samples struct {
 	x      []float64
 	shifts [rounds]float64
@@ -116,7 +116,8 @@ func (o *oracle) measure(p Probe) Result {
 		}
 		o.sets[key] = d
 	}
-	// mu is the mean log latency at which the p95 over all rounds has the server's margin.
+	// mu is the mean of the log latency, relative to the limit. With it, the p95 over all rounds
+	// has the server's margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
 	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
@@ -146,8 +147,8 @@ func (o *oracle) measure(p Probe) Result {
 	return r
 }
 
-// order returns a function for the value of x at a given rank. To save time, it sorts the values
-// below floor only if such a rank is requested.
+// order returns a function that returns the value of x at a given rank. To save time, values up to
+// floor are sorted only when such a rank is requested.
 func order(x []float64, floor float64) func(rank float64) float64 {
 	var upper []float64
 	for _, v := range x {
@@ -165,9 +166,9 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 	}
 }
 
-// judge tests a level with the exact binomial test, one-sided in both directions. If the requests
-// of a round share an offset, they are not independent. judge then uses the effective number of
-// requests (Korn and Graubard, Survey Methodology 24, 1998).
+// judge tests a level with the exact binomial test, one-sided in both directions. If all requests
+// of a round are slow or fast together, they are not independent. judge then uses the effective
+// number of requests (Korn and Graubard, Survey Methodology 24, 1998).
 func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	k := 0
 	for _, over := range d.over {
@@ -189,7 +190,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 		}
 		v /= rounds * (rounds - 1)
 		if v > 0 {
-			// 0.680 is (z/t)² at 99 %, for 9 degrees of freedom: (2.326/2.821)².
+			// A mean of 10 blocks needs t = 2.821 at 99 %, instead of z = 2.326. So requests count
+			// as 0.680 = (z/t)² times as many.
 			eff = min(1, p*(1-p)/v*0.680/float64(n))
 		}
 		m, a := float64(n)*eff, alpha/float64(looks)
@@ -200,8 +202,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 			return Fail, 0
 		}
 	}
-	// Return how many more requests would be needed. Then the share is 2.33 standard errors away
-	// from the limit.
+	// Return how many more requests are needed. With them, the measured share would be 2.33
+	// standard errors away from the limit.
 	if p == e {
 		return Inconclusive, -1
 	}
@@ -209,8 +211,8 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	return Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
-// atMost returns the binomial probability P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1). k and n may be
-// fractions.
+// atMost returns the probability that at most k of n requests are over the limit. Each is over it
+// with probability e. k and n may be fractions: P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1).
 func atMost(k, n, e float64) float64 {
 	switch {
 	case k < 0:
@@ -253,10 +255,9 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// These values follow from binomial distributions. At a share of 5%, none of 59 requests
-	// exceeds the limit with probability 0.95^59 = 0.0485. At most one of 100 does with probability
-	// 0.95^100 + 100·0.05·0.95^99 = 0.0371. At a share of 50%, at most 5 of 10 do with probability
-	// (1024 + 252)/2048 = 0.6230.
+	// With a share of 5%, none of 59 requests is over the limit with probability 0.0485. This is
+	// 0.95^59. At most one of 100 is over it with probability 0.95^100 + 100·0.05·0.95^99 = 0.0371.
+	// With a share of 50%, at most 5 of 10 are over it with probability (1024 + 252)/2048 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {
@@ -274,7 +275,7 @@ func logBetween(r *rand.Rand, lo, hi float64) float64 {
 }
 
 // knee returns a function that gives ln(latency / limit) at level n. The latency grows with n, and
-// reaches the limit at level top.
+// is equal to the limit at level top.
 func knee(r *rand.Rand, top float64) func(int) float64 {
 	a, k := between(r, .2, .5), between(r, 1.5, 4)
 	return func(n int) float64 { return math.Log(a + (1-a)*math.Pow(float64(n)/top, k)) }
@@ -284,15 +285,15 @@ type scenario struct {
 	name string
 	// draw returns the k-th server of the scenario, from 0 on.
 	draw func(r *rand.Rand, k uint64) *server
-	// near is the smallest allowed share of searches whose limit is within 10% or one level of the
-	// true limit. It is 0 if a wave in the latency hides the true limit.
+	// near is the smallest allowed share of searches that find about the true limit. They must be
+	// within 10% or one level of it. It is 0 if a wave in the latency hides the true limit.
 	near float64
-	// covers is the smallest allowed share of searches whose interval contains the true crossing.
-	// It is 0 if servers have several crossings.
+	// covers is the smallest allowed share of searches whose interval contains the true limit. It
+	// is 0 if the latency of the servers crosses the limit several times.
 	covers float64
-	// peers is the smallest expected share of over-claims if point estimates decide.
+	// peers is the smallest share of searches that must claim too much by point estimates.
 	peers float64
-	most  int // max_requests; 0 means the default
+	most  int // setting max_requests; 0 means the default
 }
 
 var scenarios = []scenario{
@@ -301,9 +302,9 @@ var scenarios = []scenario{
 		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
 	}, .9, .95, .3, 0},
 	{"admission cap", func(r *rand.Rand, _ uint64) *server {
-		// Each server admits a limited number of requests, its cap. In half of the servers, the
-		// latency of further requests includes their wait. In the other half it does not, and the
-		// server reports its cap.
+		// Each server admits only as many requests as its cap. In half of the servers, the latency
+		// of further requests includes their wait. In the other half it does not, and the server
+		// reports its cap.
 		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
 		s := &server{sigma: between(r, .2, .5), sat: c / 2}
 		wait := 4.0
@@ -331,7 +332,7 @@ var scenarios = []scenario{
 	}, .9, .95, .3, 0},
 	{"flat at the limit", flatAtLimit, .75, .95, .15, 0},
 	{"not monotone", func(r *rand.Rand, _ uint64) *server {
-		// Latency grows with N, and also rises and falls by ±20%, about once each time N doubles.
+		// Latency grows with N, but also swings by ±20%, about once each time N doubles.
 		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
 		up := knee(r, top)
 		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
@@ -350,9 +351,9 @@ func (sc scenario) share(runs int) int {
 	return runs
 }
 
-// flatAtLimit returns a server whose p95 stays within 5% of the limit from level 8 to level 60. No
-// search can decide a server that is too near the limit. Multiples of the golden ratio spread the
-// distances from the limit evenly, however few servers are simulated.
+// flatAtLimit returns a server whose p95 is near the limit from level 8 to level 60. It differs
+// from the limit by up to 5%. No search can decide a server that is too near the limit. Multiples
+// of the golden ratio spread the distances from the limit evenly, for any number of servers.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
 	at := -.05 + .1*part
@@ -368,13 +369,12 @@ type tally struct {
 
 	probes, sent int
 	spent        time.Duration
-	widths       []float64 // widths of the brackets from L to U, as U/L − 1
+	widths       []float64 // for each search, the relative width of its bracket: U/L − 1
 
-	// Searches are compared with sweeps over all levels. The levels of a sweep are as far apart as
-	// the final bracket of the search. In a sweep of equal size, every level has as many requests
-	// as the search needed at the limit, because a sweep does not know where the limit is. In a
-	// sweep of equal rule, a level ends when its outcome is certain, and the result is confirmed.
-	// Such a sweep is still less certain than the search, whose levels close in on the limit.
+	// Searches are compared with sweeps, which measure levels at equal steps. The steps are as wide
+	// as the search's final bracket. In a sweep of equal size, every level has as many requests as
+	// the search needed at the limit. In a sweep of equal rule, a level ends when its outcome is
+	// certain, and the result is confirmed.
 	sweeps, sweepNear               int
 	searched, sized, ruled          int
 	searchTime, sizedTime, ruleTime time.Duration
@@ -386,8 +386,8 @@ func within(l, truth int) bool {
 	return math.Abs(float64(l-truth)) <= max(1, .1*float64(truth))
 }
 
-// run makes one search. To compare, it also makes the searches of other tools, and a sweep in every
-// fifth run.
+// run makes one search. For comparison, it also makes the searches of other tools, and in every
+// fifth run a sweep over all levels.
 func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	o := newOracle(srv, seed)
 	deep := func(int) []int { return Halving(2*simLooks[len(simLooks)-1], most) }
@@ -404,8 +404,8 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	c.peers(srv, seed, srv.true())
 }
 
-// true returns the true limit: the largest level that the server admits and that meets the
-// threshold, as all lower levels do.
+// true returns the true limit. Up to this level the server meets the threshold at every level, and
+// admits as many requests.
 func (s *server) true() int {
 	if s.cap > 0 {
 		return min(s.truth, s.cap)
@@ -426,8 +426,7 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	l := s.Limit()
 	truth := srv.true()
 	c.runs++
-	// A search over-claims if it certifies a level that misses the threshold, or that the server
-	// does not admit.
+	// It is wrong to claim a level that misses the threshold or that the server does not admit.
 	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
 		c.over++
 	}
@@ -445,8 +444,8 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	}
 	if l.L > 0 && l.U > 0 {
 		c.bracketed++
-		// The true limit lies between the levels truth and truth + 1. Count how often the interval
-		// of the estimate overlaps this range.
+		// The true limit lies between truth and truth + 1. Count how often the estimate's interval
+		// overlaps this range.
 		if l.Crossing.Low <= float64(truth+1) && l.Crossing.High >= float64(truth) {
 			c.covered++
 		}
@@ -492,8 +491,8 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	c.ruleTime += sweep.spent
 }
 
-// peers searches as other tools do. It doubles the level until it fails, and then halves the
-// distance. The point estimate of 200 requests decides each level.
+// peers makes the same search as other tools. It doubles the level until it fails, and then halves
+// the distance. The point estimate of 200 requests decides each level.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
 	passes := func(n int) bool { return o.measure(Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0 }
@@ -517,8 +516,8 @@ func (c *tally) peers(srv *server, seed uint64, truth int) {
 	c.peerSent += o.sent
 }
 
-// slack returns how far a measured share may differ from p by chance: three standard errors. From
-// 1,000 runs on, slack is 0.
+// slack returns how far a measured share may differ from p by chance. It is three standard errors,
+// but 0 from 1,000 runs on.
 func (c *tally) slack(p float64) float64 {
 	if c.runs >= 1000 {
 		return 0
@@ -572,7 +571,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	b.WriteString("**Capacity search, up to 128 in flight**\n\n" + foundHead + " time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n" +
 		strings.Repeat("|---", 15) + "|\n")
 	for i, sc := range scenarios {
-		if tallies[i].runs > 0 { // 0 if -run left out this scenario
+		if tallies[i].runs > 0 { // 0 if the flag -run left this scenario out
 			b.WriteString(tallies[i].row(sc.name))
 		}
 	}
@@ -587,9 +586,9 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the limits of the same servers with tokgate's own judge. Looks and
-// rounds are those of the plan, and requests count less if rounds differ. It makes runs/10 − 30
-// searches, but at least eight, or two in a scenario with max_requests.
+// judgedCharacteristics searches the limits of the simulated servers with tokgate's own judge.
+// Looks and rounds are those of the plan, and requests count less if rounds differ. It makes fewer
+// searches than runs, because they take longer.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {

@@ -46,8 +46,8 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 // generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures the delay that the generator itself adds to a chunk. It compares when the
-// built-in server writes each chunk with when the client reads it.
+// calibrate measures the delay that the load generator adds to a chunk. This is the time from when
+// the built-in server writes the chunk until the client reads it.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")
@@ -71,7 +71,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	read := make([]*arrivals, calibrationStreams)
 	left := 0
 	for i := range read {
-		// Each stream has its own client, because a header of the client has the stream's number.
+		// Each stream has its own client, because the client's header carries the stream's number.
 		h, err := client.New(client.Config{
 			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},

@@ -19,7 +19,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// container is a server in a container that tokgate started.
+// container is a server that tokgate started in a container.
 type container struct {
 	runtime  *cli
 	Clock    clock.Clock
@@ -27,12 +27,12 @@ type container struct {
 	log      *tail
 	died     []string      // words in the container's log that report its end; see engine.Engine
 	follower *osexec.Cmd   // passes the log on; nil if it could not be started
-	followed chan struct{} // closed when the log has been read to its end
+	followed chan struct{} // closed when the whole log has been read
 	exited   chan struct{} // closed when the container has ended or can no longer be watched
 	state    containerState
 	err      error // why the container can no longer be watched; valid after exited is closed
 	grace    func() time.Duration
-	closing  bool // tokgate has asked the container to end
+	closing  bool // tokgate has asked the container to stop
 	stop     context.CancelFunc
 }
 
@@ -57,7 +57,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	if err != nil {
 		return nil, err
 	}
-	// The note must exist before the container does.
+	// Write the note before the container exists, so that a later run can remove the container.
 	h.server.Container, h.server.Runtime = c.name, r.name
 	if err := h.update(); err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)
@@ -128,7 +128,7 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 		words = append(words, "--network", c.Network)
 	}
 	if driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]; !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
-		// Both drivers drop the oldest lines before the disk is full.
+		// Both log drivers, local and k8s-file, drop the oldest lines before the disk is full.
 		words = append(words, "--log-driver", driver, "--log-opt", "max-size=16m")
 	}
 	if c.SharedMem != "" {
@@ -167,9 +167,8 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers reports whether an environment variable affects the container runtime's own command line,
-// or the program that runs it. The runtime's environment cannot pass such a variable to the
-// container.
+// steers reports whether an environment variable affects the command of the container runtime
+// itself. Such a variable cannot be passed on to the container through the command's environment.
 func steers(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "SSH_AUTH_SOCK", "GODEBUG":
@@ -192,8 +191,8 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
-		// The container gets the kernel's devices, which all GPUs share. Environment variables
-		// choose its GPUs.
+		// All GPUs share the kernel's devices, so environment variables choose the container's
+		// GPUs.
 		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
 		for _, id := range gpu.IDs(gpus) {
@@ -249,7 +248,7 @@ func (c *container) gone() error {
 	if c.closing || !c.over() {
 		return nil
 	}
-	// Wait a moment until the rest of the log has come.
+	// The rest of the log may come a moment later.
 	within(c.Clock, always(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {
@@ -275,7 +274,7 @@ func (c *container) read() bool {
 	}
 }
 
-// instance implements running. It returns the start time that the container runtime reports.
+// instance identifies the server by the start time that the container runtime reports.
 func (c *container) instance(ctx context.Context) string {
 	state, err := c.runtime.inspect(ctx, c.name)
 	if err != nil {
@@ -284,7 +283,7 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
-// settled implements running. It does nothing: a container that restarts counts as ended.
+// settled does nothing, because a container that restarts counts as ended.
 func (c *container) settled() {}
 
 // end implements running. It stops the container, kills it if it does not stop, and removes it.
@@ -294,8 +293,8 @@ func (c *container) end() error {
 	}
 	c.closing = true
 	if c.follower != nil && !c.over() {
-		// "stop" sends the signal that the image names, and kills the container after a fixed time.
-		// But the grace period may change during the wait. So the code below ends the wait itself.
+		// The command stop kills the container after a fixed time. But the grace period may change
+		// during the wait, so the code below ends the wait itself.
 		ctx, cancel := context.WithCancel(context.Background())
 		stopped := make(chan struct{})
 		seconds := strconv.Itoa(int(c.grace().Round(time.Second).Seconds()))

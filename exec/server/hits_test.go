@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// hitPlan returns a plan with two workloads. In "rag", a prefix cache should hit 80 % of the prompt
-// tokens. The second workload has conversations.
+// hitPlan returns a plan with two workloads. In the workload "rag", a prefix cache should hit 80 %
+// of the prompt tokens. The other workload has conversations.
 func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	t.Helper()
 	shared, err := traffic.ForHitRate(1024, 0.8)
@@ -48,10 +48,9 @@ func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	}}
 }
 
-// A server must find the planned share of prompt tokens in its cache, to within two percentage
-// points by its own counters. In a second turn it must find the whole first turn, to within a
-// block. The test runs over HTTP and in virtual time, with blocks of 16 tokens (vLLM) and 128
-// tokens (SGLang).
+// A server must find the planned share of prompt tokens in its cache. By its own counters, it may
+// be two percentage points off. In a second turn it must find the whole first turn, to within a
+// block of its cache. Blocks have 16 tokens, as in vLLM, or 128 tokens, as in SGLang.
 func TestHits(t *testing.T) {
 	for like, block := range map[string]int{"vllm": 16, "sglang": 128} {
 		path := filepath.Join(t.TempDir(), "cache.json")

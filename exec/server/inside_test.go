@@ -22,8 +22,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// watched reads a server's metrics until enough returns true, and returns the session and the time.
-// It must be called in a synctest bubble.
+// watched reads a server's metrics until the function enough returns true. It returns the telemetry
+// session and the time. Call it in a synctest bubble.
 func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
 	c := l.Clock
@@ -67,8 +67,7 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 	})
 }
 
-// The metrics page of a server may be missing, broken or incomplete. Each case must end with the
-// right reason or result.
+// If a server's metrics page is missing, broken or incomplete, the result says why.
 func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
@@ -113,8 +112,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	}
 }
 
-// If some scrapes of the metrics page fail, the other scrapes are used, and the failures are
-// counted.
+// If some reads of the metrics page fail, the other readings are used. The failures are counted.
 func TestInsideBridgesFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
@@ -213,7 +211,7 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 		scripts map[string]string
 		server  *plan.Server
 		power   float64
-		args    string // how the command line of the monitoring program must end
+		args    string // expected end of the monitoring program's command line
 		why     string
 	}{
 		{"nvidia-smi", map[string]string{"nvidia-smi": nvidia, "amd-smi": amd}, process(nil), 300.5, "-lms 100", ""},

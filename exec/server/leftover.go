@@ -45,8 +45,8 @@ func (l *Launcher) EndLeftovers(ctx context.Context, state func(string)) error {
 	return err
 }
 
-// leftovers finds servers that killed runs left behind. It removes a server if the run is certainly
-// dead, or if the user asked for it. It returns the servers that it did not remove.
+// leftovers finds servers that killed runs left behind. It removes a server if its run is certainly
+// dead, or if the user asked for the removal. It returns the servers that still run.
 func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
 	if l.State == "" {
 		return nil, nil
@@ -91,9 +91,8 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	return append(found, labelled...), nil
 }
 
-// labelled finds containers of killed runs by their labels. It is needed because the note on a
-// container may be lost, or may be in a different folder. known holds the containers that have a
-// note.
+// labelled finds containers that killed runs left behind, by their labels. A note on a container
+// may be lost, or be in a different folder. known holds the containers that have a note.
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {

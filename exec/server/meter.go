@@ -26,8 +26,8 @@ func Meter() exec.Meter {
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
 			if after, ok := CPUTime(); known && ok {
-				// A container may have only some of the machine's cores. So divide by the number of
-				// cores that this process may use.
+				// Divide by the number of cores that this process may use. A container may have
+				// only some of the machine's cores.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
 				}
@@ -55,9 +55,8 @@ func histograms() map[string]*metrics.Float64Histogram {
 	return out
 }
 
-// quantile returns the quantile q, in (0, 1], of the observations between two readings of a
-// histogram. It is the upper edge of a bucket, or the lower edge if the upper one is infinite. It
-// is 0 without observations.
+// quantile returns the quantile q, in (0, 1], of a histogram between two readings. It is the upper
+// edge of a bucket, or the lower edge if the upper one is infinite. It is 0 without observations.
 func quantile(before, after *metrics.Float64Histogram, q float64) time.Duration {
 	if before == nil || after == nil || len(before.Counts) != len(after.Counts) {
 		return 0

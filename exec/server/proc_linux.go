@@ -104,9 +104,9 @@ func marked(mark string) []int {
 	return out
 }
 
-// listener returns the inode of the socket that listens on a port of this machine. A socket that is
-// opened later has a different inode. If no socket listens, or if the inode cannot be read,
-// listener returns "".
+// listener identifies the socket that listens on a port of this machine. It returns the socket's
+// inode, which differs for a socket that is opened later. It returns "" if no socket listens, or if
+// the inode cannot be read.
 func listener(port int) string {
 	suffix := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -28,13 +28,13 @@ type child struct {
 	died    []string // words of the server's log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
-	err     error         // the error of Wait; read it after exited
+	err     error         // error of Wait; read it when exited is closed
 	grace   func() time.Duration
 	closing bool          // set when tokgate has asked the server to end
 	first   string        // socket that listened when the server became ready; "" if not known
 	since   time.Duration // when the server became ready, on the run's clock
 	spent   time.Duration // time spent on finding out which process listens on the port
-	before  int           // length of the log in bytes when the server became ready
+	before  int           // length of the log when the server became ready, in bytes
 }
 
 // process starts a server as a child process.
@@ -74,7 +74,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 	}()
 	h.server.Group, h.server.Start = c.cmd.Process.Pid, startOf(c.cmd.Process.Pid)
 	if err := h.update(); err != nil {
-		// Give up, because a later run could find the server only by this note.
+		// Give up, because without the note a later run could not find the server.
 		return c, fmt.Errorf("could not note the server: %w", err)
 	}
 	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
@@ -122,7 +122,7 @@ const (
 )
 
 // replaced reports whether the server no longer listens on its port. A different process may listen
-// there instead.
+// there now.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
@@ -133,8 +133,8 @@ func (c *child) replaced() bool {
 	if who == c.first {
 		return false
 	}
-	// Nothing listens, so the server is about to end. vLLM takes seconds to end after its engine
-	// died.
+	// Nothing listens on the port, so the server is about to end. vLLM takes seconds for this after
+	// its engine died.
 	if who == "" {
 		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
 	}

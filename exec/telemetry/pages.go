@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Pages reads the pages of one server, one after another, with the result of ParsePage. If a page
-// differs from the previous page only in its values, only the values are parsed. Pages is safe for
-// concurrent use.
+// Pages reads the metrics pages of one server as ParsePage does, but faster. If a page differs from
+// the previous page only in its values, only the values are parsed. Pages is safe for concurrent
+// use.
 type Pages struct {
-	Model string // the model whose series are read
+	Model string // name of the model whose metrics are read
 
 	mu   sync.Mutex
 	last layout // layout of the last page that was read without an error
@@ -41,7 +41,7 @@ type layout struct {
 // slot is the place of a value on a page.
 type slot struct {
 	from, to int  // range of the text between the previous value and the value of this slot
-	wanted   bool // the value is read as a number; otherwise the line is skipped
+	wanted   bool // true if the value is read as a number; otherwise the line is skipped
 	targets  []target
 }
 
@@ -52,8 +52,8 @@ func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.end = end - 1
 }
 
-// read reads a page that may have this layout. ok is false if the page has another layout or an
-// error.
+// read reads a page that may have the layout l. If the page has another layout or an error, ok is
+// false.
 func (l *layout) read(page []byte) (r *Reading, ok bool) {
 	text := string(page)
 	p := parsed{}
@@ -62,7 +62,7 @@ func (l *layout) read(page []byte) (r *Reading, ok bool) {
 		rest, same := strings.CutPrefix(text, l.text[s.from:s.to])
 		end := strings.IndexByte(rest, '\n')
 		if !same || end < 0 || !s.wanted && strings.Contains(rest[:end], `"`) {
-			return nil, false // a quoted text in the line may name another model
+			return nil, false // a label of the line, such as the model's name, may have changed
 		}
 		text = rest[end:]
 		if !s.wanted {

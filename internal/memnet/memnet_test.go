@@ -16,7 +16,7 @@ import (
 
 func TestPipeKeepsBytesAndOrder(t *testing.T) {
 	a, b := Pipe()
-	want := bytes.Repeat([]byte("0123456789"), window/4) // 2.5 windows: writes must wait
+	want := bytes.Repeat([]byte("0123456789"), window/4) // more than fits: writes must wait
 	go func() {
 		for rest := want; len(rest) > 0; {
 			n := min(len(rest), 7919)
@@ -59,7 +59,7 @@ func TestDeadlines(t *testing.T) {
 		if n, err := a.Write(make([]byte, 2*window)); n != window || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("write to nobody: %d, %v; want %d and a deadline error", n, err, window)
 		}
-		b.SetReadDeadline(time.Now().Add(-1)) // net/http stops a read in this way
+		b.SetReadDeadline(time.Now().Add(-1)) // as net/http does to stop a read
 		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read past its deadline: %v", err)
 		}

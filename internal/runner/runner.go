@@ -24,8 +24,8 @@ var registered = map[string]bool{
 	"notice": true, "group": true, "endgroup": true, "echo": true, "stop-commands": true,
 }
 
-// Commands returns the commands in a log, in order. text is the lines that the runner shows as
-// text. This includes the lines between the command stop-commands and its token
+// Commands returns the runner's commands in a log, in order. The result text holds the lines that
+// the runner shows as text. These include the lines between the command stop-commands and its token
 // (src/Runner.Worker/ActionCommandManager.cs, TryProcessCommand).
 func Commands(log string) (list []Command, text []string) {
 	token := ""

@@ -18,8 +18,8 @@ const (
 	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
-	maxExponent   = 4       // digits of a number's exponent
-	maxValueBytes = 4 << 20 // size of one evaluated value, in bytes
+	maxExponent   = 4       // most digits of a number's exponent
+	maxValueBytes = 4 << 20 // largest size of an evaluated value, in bytes
 	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
 )
@@ -28,14 +28,15 @@ const (
 // without limits could use up the stack.
 type bounds struct {
 	depth     int // nested brackets and templates
-	operators int // operators in an expression, at one depth of nesting
+	operators int // most operators in an expression, at one depth of nesting
 	digits    int // digits of a number
 }
 
 var limits = bounds{maxDepth, 1000, 400}
 
-// checkComplexity refuses a source in native syntax that would use up the stack of the parser or
-// the evaluator. Both are recursive. checkComplexity itself reads tokens without recursion.
+// checkComplexity refuses a source in native HCL syntax that nests too deeply. The parser and the
+// evaluator are recursive, so they would use up their stack. checkComplexity itself reads tokens
+// without recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	return limits.check(tokens)
@@ -52,7 +53,7 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 		switch t.Type {
 		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
 			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			// The parser calls itself at each directive of a template, such as %{if}. So a
+			// At each directive of a template, such as %{if}, the parser calls itself. So a
 			// directive counts as an operator.
 			top.operators++
 			if len(stack) > b.depth {
@@ -100,7 +101,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
 }
 
-// checkJSON applies the limits of checkComplexity to a plan in JSON. A string in JSON is a
+// checkJSON limits a plan in JSON as checkComplexity limits one in HCL. Each string is checked as a
 // template.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
@@ -180,9 +181,9 @@ func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") 
 // Bounds on values in a plan.
 const (
 	maxCount   = 100_000_000 // largest number of requests
-	maxTokens  = 100_000_000 // tokens of one prompt or answer
+	maxTokens  = 100_000_000 // largest number of tokens of a prompt or answer
 	maxInteger = 1 << 53     // the largest integer that every JSON reader keeps exact
-	maxLevel   = 1_000_000   // requests in flight, or requests in one burst
+	maxLevel   = 1_000_000   // largest number of requests in flight, or in one burst
 	maxGPUs    = 64          // no machine has more GPUs
 	maxPrice   = 1e9
 	maxPort    = 65535
@@ -191,8 +192,8 @@ const (
 	second      = int64(time.Second)
 	hour        = int64(time.Hour)
 	day         = 24 * hour
-	// maxDuration is longer than any run, and far from an overflow. minInterval is the shortest
-	// interval between readings, so that reading adds no load of its own.
+	// maxDuration is longer than any run, and far from an overflow. The constant minInterval is the
+	// shortest interval between readings, long enough that reading adds no load.
 	maxDuration = 30 * day
 	minInterval = 100 * millisecond
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// element is one item of a list. If the place of the item is not known, rng is the place of the
-// list.
+// element is one item of a list. Its place rng is that of the whole list if its own place is not
+// known.
 type element struct {
 	value cty.Value
 	rng   hcl.Range
@@ -118,7 +118,7 @@ func (b *body) textMap(name string) map[string]string {
 	return out
 }
 
-// settings returns the settings in an object. It skips those that are null.
+// settings returns the settings in the object v. It skips those that are null.
 func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
 	set := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {

@@ -22,8 +22,8 @@ type local struct {
 	visiting bool
 }
 
-// decodeLocals evaluates the local values, each after the values that it depends on. It adds them
-// to the base context.
+// decodeLocals evaluates the local values, each after the values that it depends on. It then makes
+// them known to all other expressions.
 func (d *decoder) decodeLocals() {
 	var order []*local
 	all := map[string]*local{}
@@ -65,7 +65,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 		return
 	}
 	l.visiting = true
-	// The context holds only the local values that this value needs. With all of them, a plan with
+	// Evaluate with only the local values that this value needs. With all of them, a plan with
 	// 10,000 local values would take 10,000² steps.
 	needs := map[string]cty.Value{}
 	for _, t := range l.attr.Expr.Variables() {

@@ -59,13 +59,13 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	return part, ok
 }
 
-// isType reports whether a text names a type of rows. Percentages and numbers do not.
+// isType reports whether a text may be a type of a trace's rows. Percentages and numbers are not.
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
-// refuseOwn refuses settings of a mix that only the workloads in the mix may have.
+// refuseOwn reports settings of a mix that only the workloads in it may have.
 func (m *mixture) refuseOwn(b *body) {
 	part := "each part"
 	if len(m.parts) > 0 {
@@ -85,8 +85,8 @@ func (m *mixture) refuseOwn(b *body) {
 	}
 }
 
-// decodeMixes creates the workloads that each mix contains, after all workloads have been read. A
-// workload without a load runs only as part of a mix.
+// decodeMixes creates the workloads that each mix contains. Call it after all workloads have been
+// read. A workload without a load runs only as part of a mix.
 func (d *decoder) decodeMixes() {
 	mixesOf := map[*plan.Workload][]*plan.Workload{}
 	for _, m := range d.mixes {
@@ -173,9 +173,9 @@ func (d *decoder) isMix(w *plan.Workload) bool {
 	return slices.ContainsFunc(d.mixes, func(m *mixture) bool { return m.Workload == w })
 }
 
-// inMix copies an sla block of a workload into the mix that has the workload. If the block names
+// inMix copies an sla block of a workload into a mix that contains the workload. If the block names
 // levels, the copy applies to these levels of the mix. Otherwise it applies to all levels of the
-// mix that run alone.
+// mix except stages.
 func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	own, levels := *sla, levelIndex(m.Workload)
 	names, given := d.at[sla]
@@ -219,8 +219,8 @@ func (d *decoder) checkLoads(m *mixture) {
 	}
 }
 
-// shareOut divides the requests of a mix among its workloads. It reports each level at which a
-// workload gets no requests.
+// shareOut divides the requests of a mix among its workloads. It reports an error for each level at
+// which a workload gets no requests.
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
 	for _, part := range m.Mix {

@@ -20,12 +20,12 @@ type scope struct {
 	server bool     // server.name exists
 	work   bool     // workload.name exists
 	result cty.Type // the type of result in an assert; otherwise cty.NilType
-	root   string   // the only first name that a reference may have; "" allows every name
-	own    string   // variable that a validation checks; checking is no use of the variable
+	root   string   // the only name with which a reference may begin; "" allows every name
+	own    string   // variable that a validation checks, which does not count as a use of it
 }
 
-// noReference is the value of the field root that forbids all references. Only constants are
-// allowed then.
+// noReference is the value of the field root that allows only constants. An expression then may not
+// refer to anything.
 const noReference = "nothing"
 
 // roots lists the names with which a reference may begin. Each place in a plan allows some of them.
@@ -56,8 +56,8 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression and returns the context for its evaluation. This
-// is the context of the scope, plus the environment variables in the expression.
+// context checks the references of an expression, and returns the context for its evaluation. This
+// has the names and values of the scope, and the environment variables in the expression.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value
@@ -164,7 +164,7 @@ func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	if n == nil {
 		return d.undeclared(rng, kind, name, maps.Keys(d.names[root]))
 	}
-	// A variable counts as used only if something other than its own validation refers to it.
+	// A variable is unused if only its own validation refers to it.
 	n.used = n.used || root != "var" || sc.own != name
 	if key := plan.StepName(t, 2); n.each && key != "" && !slices.Contains(n.keys, key) {
 		return d.undeclared(rng, "instance of "+kind+" "+name, key, slices.Values(n.keys))

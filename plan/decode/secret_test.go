@@ -56,8 +56,8 @@ workload "w" {
 	}
 }
 
-// The secrets of a plan that cannot be parsed are not known. Diagnostics still quote its lines. So
-// a line is masked if it names a secret.
+// The secrets of a plan that cannot be parsed are not known. Diagnostics quote its lines, so a line
+// that names a secret is masked.
 func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	for _, line := range []string{
 		`api_key = "sp1ll-0123456789" }`,

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Schema is the version of a line's format. A new field does not need a new version. Lines of the
-// version unchecked have no checksum.
+// Schema is the version of the format of a history's lines. A new field does not need a new
+// version. Lines of the version unchecked have no checksum.
 const (
 	Schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"
@@ -43,7 +43,7 @@ func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	return add(dir, n.Started, line{Schema: Schema, Night: &n})
 }
 
-// AddPin adds a pin to the history in dir. The run of the pin must be in the history.
+// AddPin adds a pin, which marks a run, to the history in dir. The history must have that run.
 func AddPin(dir string, p metric.Pin) (repaired string, err error) {
 	h, _, err := Read(dir)
 	if err != nil {
@@ -112,8 +112,8 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare creates the folder and a .gitattributes file in it. With this file, git keeps the lines
-// of both branches in a merge.
+// prepare creates the folder and a .gitattributes file in it. The file makes git keep the lines of
+// both branches in a merge.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -177,8 +177,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether tokgate may change a history file. The file must be empty or contain a line
-// of a history, at least its beginning.
+// ours reports whether a file is a history, so that tokgate may change it. It must be empty, or
+// have a line of a history, or the beginning of one.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

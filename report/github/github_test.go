@@ -25,12 +25,11 @@ func commands(t *testing.T, log string) []runner.Command {
 	return list
 }
 
-// GitHub shows at most ten errors and ten warnings of a step. So nine annotations are written for
-// each, and a tenth says how many are left out.
+// GitHub shows at most ten errors and ten warnings of a step. So of both kinds only nine
+// annotations are written, and a tenth says how many are left out.
 func TestAnnotationsAreBounded(t *testing.T) {
 	d := document()
-	// The document has 14 errors: 1 error, 12 failed verdicts and 1 inconclusive verdict. Nine of
-	// them are written, and an annotation counts the other five.
+	// Nine of the document's 14 errors are written, and an annotation counts the other five.
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	var got []string
 	for _, c := range list {
@@ -70,7 +69,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 	root := t.TempDir()
 	tests := []struct {
 		name             string
-		dir, file        string // dir: the working directory of the command, relative to root
+		dir, file        string // dir is the command's working directory, relative to root
 		want             string
 		line             int
 		message          string
@@ -125,8 +124,8 @@ func TestOutputs(t *testing.T) {
 	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
 		t.Errorf("results = %q", got)
 	}
-	// A path in an output is relative to the workspace, because later steps resolve it from there.
-	// The folder in which tokgate ran does not matter.
+	// A path in an output is relative to the workspace, where later steps resolve it. The folder in
+	// which tokgate ran does not matter.
 	root := t.TempDir()
 	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
 		t.Errorf("junit = %q", got)
@@ -182,7 +181,7 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// The runner takes no line between Stop and Resume for a command.
+// The runner of GitHub Actions ignores commands between the outputs of Stop and Resume.
 func TestStopAndResume(t *testing.T) {
 	list, text := runner.Commands(Stop("tok") + hostile + "\n::other::\n" + Resume("tok") + "::error::ours\n")
 	if len(list) != 1 || list[0].Data != "ours" || len(text) == 0 {

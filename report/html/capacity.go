@@ -34,7 +34,7 @@ func capacities(runs []run) (section, bool) {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
 			if len(runs) == 1 && r.Workload(c.Workload) != nil {
-				continue // the section of the use case shows this capacity
+				continue // the use case's section shows the capacity
 			}
 			if n > 1 {
 				name := r.title(c.Workload) + " on " + r.title(c.Server)
@@ -67,7 +67,8 @@ func capacities(runs []run) (section, bool) {
 // signs has the mark for each outcome of a probe.
 var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
 
-// searched draws a chart of the metric by load for each threshold of the capacity.
+// searched draws a chart for each threshold of the capacity. The chart shows the threshold's metric
+// at each measured load.
 func searched(r run, c *report.Capacity) []figure {
 	var out []figure
 	for _, b := range searchedBounds(r, c) {
@@ -154,8 +155,8 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	return f, true
 }
 
-// searchPoint returns a probe of a capacity search as a point of the chart and a row of the table.
-// The row is nil if the probe has no value for the threshold.
+// searchPoint returns a probe of a search as a point of a chart. It also returns the row of the
+// chart's table; nil if the probe has no value for the threshold.
 func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
@@ -180,7 +181,7 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
-// toSpare formats a margin; "–" if the margin is unknown.
+// toSpare formats the margin of a threshold; "–" if the margin is unknown.
 func toSpare(margin float64) string {
 	if math.IsNaN(margin) || math.IsInf(margin, 0) {
 		return "–"
@@ -188,7 +189,7 @@ func toSpare(margin float64) string {
 	return metric.Format(metric.Ratio, margin)
 }
 
-// explain describes what the points and bars of a search show.
+// explain adds to a chart what the points and bars of a search show.
 func explain(f *figure, r run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
 		f.Words += " The bar of a point is its interval; each end holds at the plan's confidence."
@@ -208,8 +209,8 @@ func explain(f *figure, r run, points []chart.Point) {
 	}
 }
 
-// probed returns the value of the threshold's metric at a probe. If the probe recorded the value,
-// probed also returns its interval. Otherwise the value is that of the probe's level.
+// probed returns the value of the threshold's metric at a probe, and its interval. If the probe did
+// not record the value, probed returns that of the probe's level, without an interval.
 func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
 	outcome = p.Outcome
 	for _, x := range p.Readings {
@@ -282,7 +283,7 @@ func probes(r run, c *report.Capacity) *table {
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		// The last probe that passed at the capacity confirmed it.
+		// If several probes passed at the capacity, the last one confirmed it.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// recorded reads a document from the tests of package report. "pass" is small and has no problems.
-// "rich" has everything that a run may contain, including hostile text.
+// recorded reads a document from the tests of package report. The document "pass" is small and has
+// no problems. "rich" has everything that a run may contain, including hostile text.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -94,7 +94,7 @@ func TestSelfContained(t *testing.T) {
 // hostile is a dangerous text. The tests put it wherever a document may have text from outside.
 const hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{.}}</style>--><!--</title>&lt;\x00\u202e`${x}`\r\n::error::x"
 
-// poison replaces every string in v by the string with.
+// poison replaces every string in v by the text of the parameter with.
 func poison(v reflect.Value, with string) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -117,7 +117,7 @@ func poison(v reflect.Value, with string) {
 	}
 }
 
-// These are the only tags and attributes that the page uses: no script, no style attribute, no
+// tags and attributes are all that a page may use. There is no script, no style attribute and no
 // handler.
 var (
 	tags = wordSet(`!DOCTYPE html head meta title style body a header footer div nav ul li main section strong span b p h1 h2 h3 dl dt dd
@@ -203,8 +203,8 @@ func TestHostileText(t *testing.T) {
 		if err := harmless(render(t, d)); err != nil {
 			t.Errorf("%s, every string hostile: %v", name, err)
 		}
-		// Only names are hostile in this page. Levels keep their kinds, and metrics their names, so
-		// that the charts are drawn too.
+		// This page has hostile text only in names. Levels keep their kinds, and metrics their
+		// names, so that the charts are drawn too.
 		d = recorded(t, name)
 		for i := range d.Cases {
 			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
@@ -283,7 +283,7 @@ func FuzzNumbers(f *testing.F) {
 	})
 }
 
-// The pages of the recorded documents must not repeat mistakes of published benchmark reports.
+// The pages of recorded documents must avoid mistakes of published benchmark reports.
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)
@@ -292,7 +292,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
-		// The peak on the page must be the highest measured value. The range of loads must cover
+		// The page must show the highest measured value as the peak. Its range of loads must cover
 		// all cases.
 		peak, low, high := 0.0, math.MaxInt, 0
 		for i := range d.Cases {
@@ -338,7 +338,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 }
 
 func TestNearness(t *testing.T) {
-	// 9.4 s is 6 % below the limit of 10 s. The report says "within", not "well within".
+	// 9.4 s is only 6 % below a limit of 10 s. So it is "within" the limit, not "well within".
 	for _, tt := range []struct {
 		op       string
 		v, limit float64
@@ -497,8 +497,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// If a plan has no thresholds, its use cases get no sections. They would only say that nothing is
-// required.
+// Without thresholds, use cases get no sections. These would only say that nothing is required.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {

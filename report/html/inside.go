@@ -24,7 +24,7 @@ func inside(runs []run) (section, bool) {
 		curve{kind: "closed", name: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
 }
 
-// telemetry shows what the server reported during the level that t shows.
+// telemetry draws what the server reported about itself during the level of the timeline t.
 func telemetry(r run, t *report.Timeline) []figure {
 	var of *report.Case
 	for i := range r.Cases {
@@ -57,7 +57,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		}
 		series := chart.Series{Index: 0, Plain: true}
 		for j, at := range times {
-			// A gap separates the readings of two rounds.
+			// A break in the line separates the readings of two rounds.
 			if j > 0 && at-times[j-1] > 5*typical(times) {
 				series.Points = append(series.Points, chart.Point{X: math.NaN(), Y: math.NaN()})
 			}
@@ -80,8 +80,8 @@ func telemetry(r run, t *report.Timeline) []figure {
 	return out
 }
 
-// within returns the range of indices i to j-1 whose times are from the parameter from up to, but
-// not including, the parameter to. The slice at is ascending.
+// within returns the range of indices i to j-1 of the ascending times at. Their times are at or
+// after the parameter from, and before the parameter to.
 func within(at []float64, from, to float64) (i, j int) {
 	i, _ = slices.BinarySearch(at, from)
 	j, _ = slices.BinarySearch(at, to)

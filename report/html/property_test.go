@@ -17,8 +17,8 @@ import (
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
 
-// generated returns a copy of a recorded document with a random comparison and a random capacity.
-// Both are possible results of a judgement. The same seed gives the same document.
+// generated returns a copy of a document with a random comparison and a random capacity. Both are
+// possible results of a run. The same seed gives the same document.
 func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base
@@ -104,7 +104,7 @@ var (
 	pathStep  = regexp.MustCompile(`([MlVHhvz])((?:-?[\d.]+[ ,]?)*)`)
 )
 
-// leaves returns the lines of a chart that go beyond its picture.
+// leaves describes the lines of a chart that go beyond the edges of its picture.
 func leaves(svg string) (found []string) {
 	size := chartSVG.FindStringSubmatch(svg)
 	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
@@ -233,7 +233,7 @@ func others(t *testing.T, d *report.Document) (found []string) {
 	return found
 }
 
-// judged renders the parts of the page that show verdicts.
+// judged returns, as HTML, the parts of the page that show verdicts.
 func judged(t *testing.T, d *report.Document) string {
 	runs := named([]*report.Document{d})
 	v := view{Brief: brief(runs[0]), Sections: useCases(runs)}

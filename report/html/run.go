@@ -14,7 +14,7 @@ import (
 // run is one document with its name on the page.
 type run struct {
 	*report.Document
-	Name string // "" if there is only one run
+	Name string // name on the page; "" if there is only one run
 	ID   string // prefix of the run's anchors; "" if there is only one run
 	// sources holds the lines of the plan's files, without control characters. It is empty on a
 	// page with several runs, because each run has its own report with its plan.
@@ -142,7 +142,7 @@ func where(runs []run, r run, c *report.Case) string {
 	return strings.Join(parts, " · ")
 }
 
-// several reports whether the function of returns different values for the cases of the runs.
+// several reports whether the cases of the runs differ in what the function of returns.
 func several(runs []run, of func(*report.Case) string) bool {
 	first, found := "", false
 	for _, r := range runs {

@@ -7,8 +7,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// cells measures the width of characters with fixed settings. By default the library takes the
-// width of some characters from the environment.
+// cells measures the width of characters with fixed settings. By default the library takes some of
+// them from the environment.
 var cells = &runewidth.Condition{StrictEmojiNeutral: true}
 
 // Width returns the number of terminal cells that s takes. s must not contain escape
@@ -51,7 +51,7 @@ func Wrap(s string, width int) []string {
 		}
 		for w > width {
 			part := cells.Truncate(word, width, "")
-			if part == "" { // at least one character in each line
+			if part == "" { // each line has at least one character
 				_, n := utf8.DecodeRuneInString(word)
 				part = word[:n]
 			}
