@@ -43,13 +43,14 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened returns a copy of a round that ends with the last request in kept. all holds every
-// request of the round. A measured request outside of kept becomes a filler.
+// shortened returns a copy of a round that ends with the last request in the list kept. The list
+// all holds every request of the round. A measured request that is not in kept becomes a filler,
+// which only keeps up the load.
 func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
-		out.Busy = 1 // the round is not over, so its busy share is not known yet
+		out.Busy = 1 // busy share of a round that is not over; it is not known yet
 	}
 	keep := make(map[*metric.Sample]bool, len(kept))
 	out.End = r.Start

@@ -37,9 +37,9 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// A policy of estimates passes a change if its estimate is within the limit. Each of 8 rounds has a
-// standard deviation of √2 · 1 %, from two starts; the requests add almost nothing. An unchanged
-// candidate passes a limit of 1 % with probability Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
+// If the policy judges by estimates, a change passes if its estimate is within the limit. Each of 8
+// rounds has a standard deviation of √2 · 1 %, from the starts of the two servers. So an unchanged
+// candidate passes a limit of 1 % with probability Φ(1 % · √8 / 1.414 %) = 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})
@@ -69,8 +69,8 @@ func TestChanceDiagnostics(t *testing.T) {
 	}{
 		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
 		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},
-		// Each side has 8·4 = 32 requests. Even without a failure the score interval is 8
-		// percentage points wide, more than the tolerated 1.
+		// With 32 requests per side, no result can exclude a loss of one percentage point, not even
+		// one without failures.
 		{4, []*plan.Claim{tolerate("success rate -1pp")}, "Change can never be certified"},
 		{20, []*plan.Claim{improve("ttft p95 -10%")}, ""},
 	} {

@@ -94,8 +94,8 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy returns TTFTs of about factor seconds. Requests vary by 20 %, and rounds by the share that
-// is given.
+// noisy returns TTFTs of about factor seconds. They vary by 20 % from request to request, and by
+// the share rounds from round to round.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	shift, last := 0.0, -1
@@ -125,8 +125,8 @@ func TestCompare(t *testing.T) {
 		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
 		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
 		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
-		// The changes alternate between ln 1.3 and ln 0.9. Their mean is 0.0785, and their standard
-		// deviation is 0.1966. With t(7, 95%) = 1.895 the interval is 0.0785 ± 0.1317.
+		// The changes alternate between ln 1.3 and ln 0.9, with the mean 0.0785 and the standard
+		// deviation 0.1966. The interval is 0.0785 ± 1.895·0.1966/√8.
 		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -5.2% to +23%)"},
 		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
 		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
@@ -135,8 +135,8 @@ func TestCompare(t *testing.T) {
 		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Pass, Pass, ""},
 		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Inconclusive, Inconclusive, ""},
 		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, Fail, Pass, ""},
-		// Both sides have 8·40 = 320 requests and no failure. The score interval is then 0.8
-		// percentage points wide, less than the tolerated 1.
+		// No request fails on either side. 320 requests per side are enough to exclude a loss of
+		// one percentage point; 64 are not.
 		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Pass, Pass, "+0.00pp"},
 		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Inconclusive, Inconclusive, "certify is -4.1pp"},
 		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, Fail, Fail, "-10pp"},
@@ -147,8 +147,8 @@ func TestCompare(t *testing.T) {
 		// A failed request decides the candidate's p95 in all 8 rounds, so all 8 rounds are worse.
 		// By chance that happens with probability 1/256.
 		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
-		// A failed request decides the p95 in half of the rounds. So four of eight signs are
-		// negative, which decides nothing.
+		// In half of the rounds, a failed request makes the candidate's p95 worse. Four of eight
+		// rounds decide nothing.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
 		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
@@ -245,8 +245,8 @@ func TestCompareShowsTheLevels(t *testing.T) {
 	}
 }
 
-// If the generator was late in a round, the round is measured again, and its first pair is left
-// out. A disturbed round that remains must not decide the verdict.
+// A round in which the generator was late is measured again, and the disturbed pair is left out. A
+// disturbed round that remains must not decide the verdict.
 func TestCompareDisturbed(t *testing.T) {
 	const ms = time.Millisecond
 	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
@@ -346,8 +346,8 @@ func TestCompareNothingChanged(t *testing.T) {
 	}
 }
 
-// The looks share the allowed error. With two looks the interval is ±t(7, 97.5%)·s/√8, with one
-// look ±t(7, 95%)·s/√8.
+// The looks share the allowed error, so two looks give a wider interval than one. Its factor is
+// t(7, 97.5%) instead of t(7, 95%).
 func TestCompareLooks(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
 	width := func() float64 {
@@ -391,7 +391,7 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
-// If a failed request decides a percentile in a round, the rounds of the stored control have no
+// If a failed request decides a percentile in a round of the stored control, its rounds have no
 // mean. Then each round is compared with one of the candidate, and a sign test decides.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
@@ -445,14 +445,15 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 	}{
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control passed at no load that was tried (<1); the candidate is certified to hold 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
-		// The control's capacity is below 4, so it may be 3. The candidate must then hold ⌈3 · 1.1⌉
-		// = 4. It fails at 4, but the control may also hold less than 3.
+		// The control fails at 4, so it holds at most 3 requests in flight. If it holds 3, the
+		// candidate must hold 10 % more, which is 4, and it fails at 4. But the control may hold
+		// fewer.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to hold 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to hold 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to hold 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to hold 2"},
-		// The control's capacity is below 11, so it may be 10. The candidate must then hold ⌈10 ·
-		// 0.9⌉ = 9 requests in flight.
+		// The control holds at most 10 requests in flight. The candidate may lose 10 %, so it must
+		// hold 9.
 		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to hold 9, fails at 12"},
 		// If the control's capacity is 0, the candidate cannot lose capacity. So the claim is an
 		// error.
@@ -510,8 +511,9 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// If a plan tests many facts at once, a change that would fail alone may be undecided. A change
-// that repeats a fact, holds by far or only warns does not count as a further fact.
+// If a plan tests many facts at once, each needs stronger evidence. So a change that would fail
+// alone may be undecided. A change that repeats a fact, holds by far or only warns does not count
+// as a further fact.
 func TestCompareCorrects(t *testing.T) {
 	// The change is slightly above its limit, with a p-value of about 0.03.
 	claims := func(more ...string) []*plan.Claim {
@@ -567,8 +569,8 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
-	// A change that only warns is not required. e2e, the time of a whole request, decides whether
-	// the candidate is better.
+	// A change that only warns is not required. So the metric e2e, the time of a whole request,
+	// decides whether the candidate is better.
 	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
@@ -668,8 +670,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside simulates a comparison with both servers at the same time. Every time on the second set of
-// GPUs is multiplied by cards, for either server.
+// beside simulates a comparison with both servers at the same time, on two sets of GPUs. On the
+// second set, every time is multiplied by the factor cards.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -714,8 +716,8 @@ func TestCardsCancel(t *testing.T) {
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
 			}
-			// The servers swap GPUs, so the difference between the GPUs cancels over two rounds in
-			// the mean of ln(candidate/control). The candidate's own change remains.
+			// Each server uses each set of GPUs in turn. So over two rounds the difference between
+			// the GPUs cancels, and the candidate's own change remains.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
 					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
@@ -723,8 +725,8 @@ func TestCardsCancel(t *testing.T) {
 			}
 		})
 	}
-	// If servers swap GPUs between rounds, rounds are not independent units. This still holds when
-	// the plan no longer asks for the swap.
+	// Servers that swap GPUs between rounds are compared in pairs of rounds. So ten rounds give
+	// five units, even when the plan no longer asks for the swap.
 	p, run := beside(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {

@@ -13,7 +13,7 @@ import (
 // gpus checks the server's GPUs during the level. Heat and hardware must not have reduced their
 // clocks. The GPUs must not have reported errors, and no foreign process may have used them.
 //
-// If the plan sets a condition that no reading shows, the measurement is invalid. A default
+// A condition of the plan for which there is no reading makes the measurement invalid. A default
 // condition without a reading is ignored.
 func (s *subject) gpus(v *Verdict, invalid objection) {
 	require := s.require()

@@ -76,7 +76,7 @@ func (j *judge) cases(each metric.Each) {
 	}
 }
 
-// server judges a server on which the plan runs a workload.
+// server judges whether a server that the plan uses could be measured.
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true

@@ -15,12 +15,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The window takes 100 s, and a p95 needs 59 independent moments, or 31.6 lifetimes. If requests
-// take 1 s, the window has 187 moments, which is enough. If they take 4 s, it has 25 lifetimes and
-// 46.8 moments, so moments limit the evidence.
+// In a window of 100 s, a p95 needs 59 independent moments, or 31.6 request durations (lifetimes).
+// If requests take 1 s, the window has enough. If they take 4 s, it has only 25 lifetimes and 46.8
+// moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
-		takes, apart time.Duration // duration of a request; difference between neighbouring rounds' TTFTs
+		takes, apart time.Duration // duration of a request; TTFT difference of neighbouring rounds
 		e, want      float64
 		capped       bool
 	}{
@@ -87,8 +87,7 @@ func crowd(random *rand.Rand, inFlight, lifetimes, noise float64) *metric.Level 
 }
 
 // A threshold exactly at its limit passes at most 5 % of windows and fails at most 5 %. This holds
-// for short windows and for any spread of single requests. All windows of a column are tested
-// together.
+// for short windows and for any spread of single requests.
 func TestLongMovingTogether(t *testing.T) {
 	names := []string{"p95", "p50", "mean", "share"}
 	var out strings.Builder
@@ -106,7 +105,8 @@ func TestLongMovingTogether(t *testing.T) {
 			fmt.Fprintf(&out, "| %v | %v |", noise, lifetimes)
 			counts := make([][Error + 1]int, len(names))
 			for i := range *crowds {
-				// At least 300 requests, so that a lack of requests is never the reason.
+				// Use at least 300 requests, so that a lack of requests never explains an undecided
+				// verdict.
 				s, _ := judgedRate(crowd(rand.New(rand.NewPCG(row, uint64(i))), max(300, 300/lifetimes), lifetimes, noise), plan.Open{Arrivals: plan.Poisson})
 				s.workload.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: p95.Limit}}
 				s.policy.Clusters = plan.ClustersNone
@@ -133,14 +133,14 @@ func TestLongMovingTogether(t *testing.T) {
 	t.Log("\n" + out.String())
 }
 
-// If a window is too short, the verdict says how long it must be. Here it must be 31.6 times the 4
-// s of a request.
+// If a window is too short, the verdict says how long it must be: here 31.6 times the 4 s of a
+// request.
 func TestTooShort(t *testing.T) {
 	l := backlog(0)
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {
 			x.First, x.End = x.Scheduled+time.Second+time.Duration(i+10*(r.Index%2))*5*time.Millisecond, x.Scheduled+4*time.Second
-			// One slow request, so that the threshold cannot pass by its margin.
+			// Add one slow request, so that the threshold cannot pass by its margin.
 			if r.Index == 3 && i == 50 {
 				x.First = x.Scheduled + 2500*time.Millisecond
 			}
@@ -148,15 +148,15 @@ func TestTooShort(t *testing.T) {
 	}
 	s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 	v := s.judge(threshold("ttft", "p95 < 2s"))
-	// The window has 1,000 requests in 25 request lifetimes, and needs 31.54 lifetimes. These are
-	// 262 more requests, which take 26 s.
+	// The window of 100 s has 1,000 requests, each 4 s long: 25 request lifetimes. It needs 31.54
+	// lifetimes, which are 26 s and 262 requests more.
 	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
 }
 
-// slowRate is backlog(0) with requests of the given duration. The TTFTs of neighbouring rounds
-// differ by 1 ms.
+// slowRate returns a level at a rate whose requests have the given duration. The TTFTs of
+// neighbouring rounds differ by 1 ms.
 func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
 	l := backlog(0, saturation...)
 	for _, r := range l.Rounds {
@@ -167,9 +167,9 @@ func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
 	return l
 }
 
-// None of the 1,000 requests in the server's histogram is over the limit. At ρ = 0.8 they count as
-// 1000·0.04/1.5 = 26.7 independent requests, but a pass needs 59. If requests take 40 s, the window
-// of 100 s has 2.5 lifetimes, and the requests count as 2.5·1.870 = 4.7.
+// The server's histogram has 1,000 requests, none over the limit. At 80 % of the largest rate they
+// count as 1000·0.04/1.5 = 26.7 independent requests, but a pass needs 59. If requests take 40 s of
+// the window of 100 s, they count as even fewer.
 func TestCountedAtARate(t *testing.T) {
 	for _, tt := range []struct {
 		takes      time.Duration
@@ -196,10 +196,8 @@ func TestCountedAtARate(t *testing.T) {
 	}
 }
 
-// The interval of every mean of a rate is widened: of requests, level-wide metrics, the server's
-// means and gauges. A request takes 40 s. The ten rounds take 2.5 lifetimes together and 0.25 each.
-// The variance of their means is V(2.5) = (2.5 − 1/3)/2.5² = 0.347 and V(0.25) = 1 − 0.25/3 =
-// 0.917. So independent rounds would be √(9·0.347/(0.917 − 0.347)) = 2.34 times as far apart.
+// At a rate the rounds depend on each other, so the interval of every mean is widened. A request
+// takes 40 s, and ten rounds together 100 s. Independent rounds would be 2.34 times as far apart.
 func TestMeansOfARate(t *testing.T) {
 	l := slowRate(40 * time.Second)
 	for i, r := range l.Rounds {
@@ -226,8 +224,8 @@ func TestMeansOfARate(t *testing.T) {
 	}
 }
 
-// The bound rises with k. Nine rounds of 1 and one of 20 have the mean 2.9. With k = 1.6 the nine
-// rounds would move to 2.9 − 1.9·1.6 < 0, which has no logarithm.
+// The bound on the mean rises with the widening factor k. If the values themselves were widened by
+// 1.6, some would be negative and have no logarithm.
 func TestWidenedBound(t *testing.T) {
 	units := append(slices.Repeat([]float64{1}, 9), 20)
 	last := 0.0
@@ -238,17 +236,16 @@ func TestWidenedBound(t *testing.T) {
 		}
 		last = got
 	}
-	// Values k times as far apart have logarithms k times as far apart. 2 and 8 are 4/2 and 4·2;
-	// with k = 2 they become 4/4 and 4·4.
+	// A factor of 2 doubles the distance between logarithms. So 2 and 8, which are 4/2 and 4·2,
+	// count as 4/4 and 4·4.
 	if a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05); math.Abs(a/b-1) > 1e-9 {
 		t.Errorf("%v, want %v", a, b)
 	}
 }
 
-// The window has 1,000 requests of 40 s in 100 s, and none is bad. A share of 95 % needs 59
-// moments, which are 59/1.870 = 31.55 lifetimes or 12,620 requests. These are 11,620 more, or 117
-// more rounds of 100. By waves it needs 59 waves of 320 requests, the mean number in flight, or
-// 17,880 more. A share of 50 % needs only 10 lifetimes, or 4,000 requests.
+// The window has 1,000 requests of 40 s in 100 s, and none is bad. A share of 95 % needs a window
+// of 31.55 request durations, which has 12,620 requests. A share of 50 % needs 10 durations, or
+// 4,000 requests. With clusters by wave, 95 % needs 59 waves of 320 requests.
 func TestShareNeedsLifetimes(t *testing.T) {
 	for _, tt := range []struct {
 		clusters plan.Clusters
@@ -274,7 +271,7 @@ func TestShareNeedsLifetimes(t *testing.T) {
 }
 
 // Above the largest rate, no share and no percentile is decided, and the verdict says so. At 96 %
-// of the largest rate, 1,000 requests count as 1000·0.04²/1.5 = 1.1.
+// of the largest rate, 1,000 requests count as only one independent request.
 func TestAboveTheLargestRate(t *testing.T) {
 	const above = "needs a rate below 9 req/s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
@@ -294,9 +291,9 @@ func TestAboveTheLargestRate(t *testing.T) {
 	}
 }
 
-// A share of 50 % needs 5 independent moments. A window of 3.8 lifetimes has 3.8·1.376 = 5.2
-// moments, but is too short to pass. A window of 10 lifetimes passes. The window is 100 s, so
-// requests take 26.3 s or 9.9 s.
+// A share of 50 % needs 5 independent moments, and a window of 10 request durations. A window of
+// 3.8 durations has 5.2 moments, but is too short to pass. The window is 100 s, so requests take
+// 26.3 s or 9.9 s.
 func TestGoodputOfAShortWindow(t *testing.T) {
 	for takes, want := range map[time.Duration]Outcome{26300 * time.Millisecond: Inconclusive, 9900 * time.Millisecond: Pass} {
 		s, _ := judgedRate(slowRate(takes), plan.Open{Arrivals: plan.Poisson})
@@ -311,9 +308,8 @@ func TestGoodputOfAShortWindow(t *testing.T) {
 	}
 }
 
-// If all requests are over the limit, a p95 fails in a window of any length. A p50 needs more,
-// because by chance all requests may be over the limit for a lifetime. It needs ln 0.05/ln 0.5 =
-// 4.3 moments, which 3.1 lifetimes have.
+// In a short window, a percentile fails only if chance cannot explain the slow requests. If all are
+// too slow, a p95 always fails. A p50 needs a window of 3.1 times the duration of a request.
 func TestFailInAShortWindow(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
@@ -332,9 +328,9 @@ func TestFailInAShortWindow(t *testing.T) {
 	}
 }
 
-// In a mix, nine of ten requests take 1 s and one takes 120 s. A request in flight then takes
-// (0.9·1 + 0.1·120²)/(0.9·1 + 0.1·120) = 111.7 s on average. So the 100 s are 0.9 lifetimes, also
-// for the part with short requests. Alone, this part would have 100 lifetimes.
+// In a mix, one of ten requests takes 120 s and the others take 1 s. Most requests in flight at a
+// moment are long ones, so the window of 100 s is shorter than a request lifetime. This also holds
+// for the part with short requests, which alone would have 100 lifetimes.
 func TestPartBesideLongRequests(t *testing.T) {
 	l := slowRate(time.Second)
 	l.Workload = "production"
@@ -392,11 +388,12 @@ func TestLifetimes(t *testing.T) {
 	if got := Lifetimes(threshold("ttft", "p95 < 2s"), w, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)
 	}
-	// A percentile may pass by its margin from 4 lifetimes on, a share if rounds are alike from 10 on,
-	// and the server's histogram not at all.
+	// A lifetime is the duration of a request. In windows of fewer than 4 lifetimes a percentile
+	// never passes. For a share the least is 10, and a percentile of the server's histogram never
+	// passes.
 	for _, tt := range []struct {
 		t    *plan.Threshold
-		want [3]bool // in 3, 5 and 11 lifetimes
+		want [3]bool // whether the threshold never passes in windows of 3, 5 and 11 lifetimes
 	}{
 		{threshold("ttft", "p95 < 2s"), [3]bool{true, false, false}}, {threshold("goodput", "share >= 95%"), [3]bool{true, true, false}},
 		{bound("server_ttft", "p95", plan.Less, 1), [3]bool{true, true, true}},

@@ -45,7 +45,8 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 }
 
 // All requests in flight may fail together. At 10 req/s and 1 s per request, ten requests are in
-// flight. So 1,000 requests count as 100. That is too few to certify a success rate of 98 %.
+// flight, so 1,000 requests count as 100 independent ones. That is too few to certify a success
+// rate of 98 %.
 func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
@@ -60,9 +61,8 @@ func TestShareOfARate(t *testing.T) {
 }
 
 func TestGrowth(t *testing.T) {
-	// The window begins with an empty server. Ten requests are in flight from the first second on.
-	// Of every 100 requests, 8 are not answered: 80 of 1,000. So the growth is (80 + 10)/1000 =
-	// 0.09.
+	// Of every 100 requests, 8 are not answered. At any time, ten other requests are in flight. So
+	// at the end 80 + 10 of 1,000 requests are in flight, a growth of 9 %.
 	g, ok := backlog(8).Growth()
 	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
 		t.Errorf("growth %+v, want 9%% of 1000", g)
@@ -107,7 +107,8 @@ func TestSustained(t *testing.T) {
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},
-		// 990 of 1,000 requests ended in 100 s: 9.9 req/s.
+		// The server answers 990 requests in 100 s: 9.9 req/s, about as many as when it was
+		// saturated.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
 		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, because the backlog grew less than allowed"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
@@ -115,15 +116,14 @@ func TestSustained(t *testing.T) {
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
 		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
-		// At the end 90 requests are in flight, and 9.1 are answered per second. In this row the
-		// saturated server answered 12 req/s with 200 requests at the same time, so 12·90/200 = 5.4
-		// req/s with 90. In the next row it answered 12 req/s with 90.
+		// At the end 90 requests are in flight, and 9.1 are answered per second. The saturated
+		// server answered 12 req/s with 200 requests in flight, so 12·90/200 = 5.4 req/s with 90.
+		// In the next row it answered 12 req/s with 90, so now it is slower.
 		{"it fills up", 8, twelve, "", fillsTo(200), Pass, "below the largest rate"},
 		{"it fills up, but slower than when saturated", 8, twelve, "", fillsTo(90), Inconclusive, ""},
-		// At the end 440 requests are in flight, and 5.6 are answered per second. The saturated
-		// server answered 400 requests at the same time. The 40 requests beyond that are 4 % of the
-		// arrivals, which chance explains. But the backlog grew by 44 %, which chance does not
-		// explain.
+		// At the end 440 requests are in flight. The saturated server answered 400 at the same
+		// time, and chance explains the other 40, which are 4 % of the arrivals. But the backlog
+		// grew by 44 %, which chance does not explain.
 		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), Inconclusive, ""},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, because the backlog grew more than allowed"},
@@ -182,12 +182,12 @@ func spreadOut(l *metric.Level) {
 	}
 }
 
-// Near the largest rate, n requests count as at most n·(1 − ρ)²/(c² + 0.5) independent requests. ρ
-// is the rate divided by the largest rate: 10 req/s of 12.5 req/s is 0.8. c is the coefficient of
+// Near the largest rate, requests depend on each other. Then n requests count as at most n·(1 −
+// ρ)²/(c² + 0.5) independent ones. ρ is the share of the largest rate, and c is the coefficient of
 // variation of the gaps between arrivals.
 //
-// Then 1,000 requests count as 1000·0.04/1.5 = 26 with Poisson arrivals, as 80 with constant gaps,
-// and as 16 with gamma shape 0.5.
+// At ρ = 0.8, 1,000 requests count as 1000·0.04/1.5 = 26 with Poisson arrivals, as 80 with constant
+// gaps, and as 16 with gamma shape 0.5.
 func TestCrowding(t *testing.T) {
 	same := make([]float64, 10)
 	for i := range same {
@@ -218,15 +218,16 @@ func TestCrowding(t *testing.T) {
 		t.Error("without a saturation there is no cap")
 	}
 	level := plan.Level{Requests: 3000}
-	// A p95 needs 59 effective requests. At a utilization of ρ that is 59·1.5/(1 − ρ)² requests. So
-	// 3,000 requests suffice up to ρ = 1 − √(59·1.5/3000) = 0.828.
+	// A p95 needs 59 effective requests. At a utilization of ρ, these are 59·1.5/(1 − ρ)² requests,
+	// which is 3,000 at ρ = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
 	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough up to 82% of the largest rate"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }
 
-// If a level at a rate was given up, it is valid only if its backlog certainly grew.
+// A level at a fixed rate may end early, when too many requests are in flight. It is then valid
+// only if its backlog certainly grew.
 func TestGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		kept  int
@@ -243,8 +244,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// timedOut makes every request of l time out after 5 s. Of every ten requests, the first begun
-// requests get their first token after 4 s.
+// timedOut makes every request of l time out after 5 s. The number begun says how many of every ten
+// requests get a first token, after 4 s.
 func timedOut(l *metric.Level, begun int) *metric.Level {
 	for _, r := range l.Rounds {
 		for i, x := range r.Samples {

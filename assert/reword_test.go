@@ -23,7 +23,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// judgements holds the decisions and messages of this build, by the name of a run of the corpus.
+// judgements holds the decisions and messages of this build. The key is the name of a run in the
+// corpus of recorded runs.
 type judgements struct{ Decisions, Messages map[string]string }
 
 const judgementsFile = "TOKGATE_JUDGEMENTS"

@@ -67,10 +67,10 @@ func TestWaits(t *testing.T) {
 	st := standstill{spans: []span{{2 * time.Second, 3 * time.Second}}, longest: time.Second, share: 0.1, seconds: 10}
 	measured := []float64{0.1, 0.1, 0.1, 0.1}
 	for _, c := range []struct{ x, share float64 }{
-		{0.05, 1},  // every request, whenever it arrives
-		{0.1, 0.1}, // only requests during the silence
+		{0.05, 1},  // every request waits longer than 0.05 s
+		{0.1, 0.1}, // only requests that arrive during the silence
 		{0.2, 0.09},
-		{0.6, 0.05}, // only requests in the first half of the silence
+		{0.6, 0.05}, // only requests that arrive in the first half of the silence
 		{1.1, 0}, {2, 0},
 	} {
 		if got := st.waits(measured, c.x); math.Abs(got-c.share) > 1e-9 {
@@ -83,8 +83,8 @@ func TestWaits(t *testing.T) {
 }
 
 // TestFreezeIsSeen: a server sends nothing for one second in every ten. The samples of a closed
-// loop hardly show that, because its requests wait too. So the verdict says how long requests would
-// wait that arrive at any time.
+// loop hardly show that, because its requests wait too. So the verdict says how long requests that
+// arrive at any time would wait.
 func TestFreezeIsSeen(t *testing.T) {
 	// Four requests are in flight. An answer has a TTFT of 0.1 s and 40 gaps of 10 ms. The server
 	// stands still for the last second of every ten.

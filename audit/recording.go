@@ -30,7 +30,7 @@ type level struct {
 	Skipped string
 	pause   int64 // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
-	void    int // number of rounds that were void and measured again
+	void    int // number of void rounds, which were disturbed and measured again
 	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
 	// level of that mix.
 	Of  string
@@ -48,7 +48,7 @@ type round struct {
 	Complete    bool   `json:"complete"`
 	Void        string `json:"void"`
 	samples     []sample
-	ended       bool // the recording contains the last line of the round
+	ended       bool // whether the recording contains the last line of the round
 }
 
 // sample is one request. Times are nanoseconds from the start of the run; 0 means
@@ -84,7 +84,8 @@ type sample struct {
 	} `json:"failure"`
 }
 
-// begin returns when the clock of the request starts: when it was due, or when it was sent.
+// begin returns the time from which the request's latencies count: when it was due, or else when it
+// was sent.
 func (s *sample) begin() int64 {
 	if s.FromDue {
 		return s.Scheduled
@@ -221,8 +222,8 @@ func (rec *recording) line(raw []byte) error {
 	return rec.chain(raw, l.Check)
 }
 
-// chain adds a line to the hash of the recording. The new hash is taken over the old hash and the
-// line without its check. The check is the beginning of the new hash. If the check in the line is
+// chain adds a line to the hash of the recording: the new hash covers the old hash and the line
+// without its check. A check is the beginning of the new hash. If the check in the line is
 // different, chain returns an error.
 func (rec *recording) chain(raw []byte, check string) error {
 	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // the check is the line's last member

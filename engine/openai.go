@@ -6,7 +6,7 @@ var openai = Engine{
 	Sources: "OpenAI's API reference; pages that servers of the other engines have",
 	Launch:  Launch{Port: 8000},
 	Flags:   Flags{Equals: true},
-	// On an unknown engine, try the paths of vLLM's pages.
+	// The engine is unknown, so try the paths that vLLM uses.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
 	// OpenAI's completions API returns the prompt with log-probabilities.

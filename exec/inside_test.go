@@ -38,8 +38,8 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 // measured window. Gauges are reported from readings within the window.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 s. The 4 slots start half a second apart. In each of the two rounds,
-		// they send 40 requests, 10 per slot.
+		// A request takes 2 s, and the 4 slots start half a second apart. So four requests begin
+		// every 2 s.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = told(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)

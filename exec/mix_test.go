@@ -50,8 +50,8 @@ func shared(l *metric.Level) map[string][]int {
 	return out
 }
 
-// Of 30 requests a round has 21, 7.5 and 1.5 on average. So four rounds have exactly 84, 30 and 6
-// requests of the three parts. The rounds of a rate share one window, and each round of a stage is
+// Of 30 requests in a round, the three parts get 21, 7.5 and 1.5 on average. So four rounds have
+// exactly 84, 30 and 6 of them. The rounds of a rate share one window, and each round of a stage is
 // a window.
 func TestMix(t *testing.T) {
 	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
@@ -87,10 +87,9 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// A request has the length of its row and the model of its part. This also holds for requests
-// before and after the replayed stretch. If rows have types, two thirds of the 120 rows belong to
-// the part chat, and the others to the part long. Without types, the parts get exactly 70, 25 and 5
-// %.
+// In a mix over a trace, a request has the length of its row and the model of its part. If rows
+// have types, the type of a row decides the part. Without types, the parts get exactly their
+// shares: 70, 25 and 5 %.
 func TestMixOverATrace(t *testing.T) {
 	for _, typed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "by type", false: "drawn"}[typed], func(t *testing.T) {
@@ -113,7 +112,7 @@ func TestMixOverATrace(t *testing.T) {
 			}
 			// The mean number per round is 8.4 requests for chat, 3 for rag and 0.6 for long.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
-			if typed { // no row has the type of rag; package decode refuses such a plan
+			if typed { // no row has the type of the part rag, so leave the part out
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
 				want = map[string][]int{"chat": {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, "rag": make([]int, 10), "long": {4, 4, 4, 4, 4, 4, 4, 4, 4, 4}}
 			}
@@ -272,9 +271,9 @@ func TestMixCapacity(t *testing.T) {
 	}
 }
 
-// The parts of the mix are the types of the trace's rows. The capacity is the largest speed of the
-// replay at which every part passes. Chat requests always take 20 ms. Long requests take 0.2 s
-// times the speed, and so reach the limit of 0.75 s at 3.75 times the recorded speed.
+// The capacity of a mix over a trace is the largest speed of the replay at which every part passes.
+// Here the long requests decide. They take 0.2 s times the speed, and so reach their limit of 0.75
+// s at 3.75 times the recorded speed.
 func TestMixCapacityOverATrace(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 600 {

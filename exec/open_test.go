@@ -42,9 +42,8 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 	return b, run.Levels[0]
 }
 
-// Two requests arrive per second, 0.5 s apart. A request takes 1.2 s, which is 0.4 s for each of
-// three tokens. So two or three requests are in flight. Their number does not change when a request
-// is due.
+// Two requests arrive per second, and each takes 1.2 s. So two or three requests are always in
+// flight.
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
@@ -65,7 +64,7 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// With 20 requests in flight, a request of three tokens takes 3.6 s. So the server
+		// In the saturation, 20 requests are in flight and each takes 3.6 s. So the server
 		// completes 20/3.6 = 5.6 requests per second.
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
@@ -74,11 +73,10 @@ func TestOpenLoop(t *testing.T) {
 			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
 			t.Error(diff)
 		}
-		// The warm-up takes at least three times the mean request time, 3.6 s in total. So it ends
-		// with the arrival at 4 s or later.
+		// The warm-up takes at least 3.6 s, so it ends with the arrival at 4 s or later.
 		//
-		// Fillers are sent until the last measured request has ended: 0.5 s and 1 s after the last
-		// measured request.
+		// Fillers keep up the load until the last measured request has ended. Two of them are due
+		// in that time.
 		count := map[metric.Phase]int{}
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
@@ -146,12 +144,12 @@ func TestOpenLoopFull(t *testing.T) {
 	})
 }
 
-// The tenth request and all later requests hang. The level must end one minute after the last
-// token.
+// From the tenth request on, no request is answered. The level must end one minute after the last
+// token that a client received.
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // only 60 requests arrive within a minute
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more than the 60 requests of a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}
@@ -172,8 +170,8 @@ func TestOpenLoopStalled(t *testing.T) {
 	})
 }
 
-// The server sends the first token of each request after 10 s. So it may be silent for ten times as
-// long, 100 s, before it counts as stalled.
+// The server sends the first token of each request after 10 s. Such a server counts as stalled only
+// after 100 s of silence, ten times as long.
 func TestOpenLoopStalledSlowly(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
@@ -220,7 +218,8 @@ func TestOpenLoopFails(t *testing.T) {
 	})
 }
 
-// max_in_flight bounds the memory. There are never more requests at once, however many are due.
+// There are never more requests in flight than max_in_flight, however many are due. This bounds the
+// memory.
 func TestOpenLoopIsBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1000, 1000, 10)

@@ -55,9 +55,9 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return r
 }
 
-// admission returns how many requests the server admits at a time. ok is true only if it refused
-// some requests with 429 or 503, and no request failed for another reason. The number must also be
-// smaller than the number of requests in flight at the level.
+// admission returns how many requests the server admits at a time. ok is true only if the server
+// refused some requests with 429 or 503, no request failed for another reason, and the number is
+// smaller than the level's number of requests in flight.
 func admission(l *metric.Level) (admitted int, ok bool) {
 	type edge struct {
 		at    time.Duration
@@ -88,7 +88,7 @@ func admission(l *metric.Level) (admitted int, ok bool) {
 	return admitted, turned > 0 && admitted > 0 && admitted < l.N
 }
 
-// probe measures a level once. An error means that the server is gone.
+// probe measures a level once. It returns an error only if the server is gone.
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
@@ -179,7 +179,7 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	switch {
 	case !h.check() || why == spentBudget:
 	case strings.HasPrefix(why, nothingCompletes):
-		// So many requests failed that the level fails, although none completed.
+		// All warm-up requests failed, which is enough for the level to fail.
 		r.Outcome, r.Binding = search.Fail, "success"
 	default:
 		r.Needs, h.invalidity = -1, why

@@ -42,8 +42,8 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
-// written adds the encoded request to a prompt, if the transport can encode requests in advance. It
-// leaves out conversations, because their prompts contain earlier answers.
+// written returns the prompt p with its encoded request, if the transport can encode requests in
+// advance. It leaves out conversations, because their prompts contain earlier answers.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.of(phase, order)
@@ -63,8 +63,8 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 	return l.lengths.At(phase, nth)
 }
 
-// with returns a request of this workload with the prompt p. Its answer has output tokens, unless
-// the prompt sets a number.
+// with returns a request of this workload with the prompt p. The answer has p.Output tokens; if
+// that is 0, it has output tokens.
 func (l *lot) with(p client.Prompt, output int) client.Request {
 	r := l.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
@@ -94,8 +94,9 @@ const mostExpected = 256
 // expected returns how many connections the requests of a rate need at once. By Little's law
 // (Operations Research 9, 1961), that is the rate times the duration of a request.
 //
-// each is that duration. It counts as client.IdleTimeout if it is 0, which means unknown, or
-// longer: a connection that waits longer is closed. The result is at most mostExpected.
+// The parameter each is the duration of a request. It counts as client.IdleTimeout if it is 0,
+// which means unknown, or longer: a connection that waits longer is closed. The result is at most
+// mostExpected.
 func expected(rate float64, each time.Duration) int {
 	if each == 0 || each > client.IdleTimeout {
 		each = client.IdleTimeout
@@ -104,7 +105,7 @@ func expected(rate float64, each time.Duration) int {
 }
 
 // ahead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it is
-// the prompt of the Nth request after turn.
+// the prompt of the Nth request after the given one.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {

@@ -28,8 +28,8 @@ type round struct {
 	level  *metric.Level
 	out    *metric.Round
 	lots   []*lot // one lot of requests for each part of a mix; a single lot without a mix
-	// picks holds the order of a mix's requests, as it was drawn. given counts these requests for
-	// each part. The key of both is the phase.
+	// In a mix, each request belongs to a part. For each phase, picks holds the requests in the
+	// order in which their parts were drawn, and given holds the number of requests of each part.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
 	// durations has the duration of earlier requests of each workload. The rounds of a series share
@@ -48,25 +48,26 @@ type round struct {
 	replay *replay    // recorded traffic; nil if requests are generated
 	// listen wraps the stream of an answer; nil means no wrapping.
 	listen func(*flight, *client.Answer) client.Stream
-	// saturates is set for a saturation, a round without measured requests. The field saturated is
-	// its window.
+	// A saturation is a round without measured requests, which finds the largest rate. The field
+	// saturated is its window.
 	saturates int // largest number of requests in flight; 0 if the round is no saturation
 	saturated load.Window
-	// before is the number of tokens of an answer that are already in the request's prompt, and so
+	// before has the number of answer tokens that a request's prompt already contains. These tokens
 	// count as generated earlier.
 	before map[turnID]int
-	held   []int         // slots that wait before their next request
-	timer  func() bool   // stops the running timer of a round with a duration; else nil
-	ended  func(*flight) // called after each request; may be nil
+	held   []int // slots that wait before their next request
+	// timer is the function that stops the running timer of a round with a duration; else nil.
+	timer func() bool
+	ended func(*flight) // called after each request; may be nil
 
 	// inside reads the server's own metrics while the round runs; nil if they are not
 	// read.
 	inside *telemetry.Session
 	slots  map[int]bool // slots that have sent a request
-	begun  bool         // a measured request was sent
+	begun  bool         // whether a measured request was sent
 	opened bool         // the window has begun
 
-	proven     bool   // a request of this level has completed
+	proven     bool   // whether a request of this level has completed
 	wasted     int    // failed measured requests at this level while none has completed
 	refused    int    // consecutive refused connections
 	lastWarmup string // why the last warm-up request failed
@@ -90,8 +91,8 @@ type lot struct {
 	lengths  load.Lengths
 	due      int   // measured requests
 	measured []int // requested answer lengths of the measured requests, in order of start
-	// first is the number of the workload's measured requests on the server before
-	// the round.
+	// first is the number of measured requests that the workload sent to the server before this
+	// round.
 	first int
 }
 
@@ -107,7 +108,7 @@ type turnID struct {
 // listening handles the requests of an open loop.
 type listening interface {
 	place(*metric.Sample)      // called before a request is sent
-	span() load.Window         // called once the window is over
+	span() load.Window         // window of the round; called once it is over
 	rounds() []*metric.Round   // likewise
 	unfinished(*metric.Sample) // called after a request that did not complete
 }
@@ -116,12 +117,12 @@ type listening interface {
 type flight struct {
 	number int // in order of start
 	turn   load.Turn
-	lot    *lot           // the lot of the request, for one part of a mix
+	lot    *lot           // the requests of the same workload in this round
 	nth    int            // number of the request in the lot
-	sample *metric.Sample // owned by the transport until the request ended
+	sample *metric.Sample // owned by the transport until the request has ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
-	spoken *client.Answer // the answer; nil if it is the last of its conversation
+	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
 	at     time.Duration  // scheduled
 	talk   *talk          // the conversation of the turn; nil if there is none
 	input  int            // requested tokens of the prompt; 0 if any length is allowed
@@ -149,10 +150,9 @@ const mostTurns = 1 << 12
 // replyBytes is the largest size of an answer, in bytes, that is kept for later turns.
 const replyBytes = 1 << 20
 
-// watch starts the meter after the prompts are made. It also starts a heartbeat of the loop, which
-// shows when the operating system took the CPU away. After such a pause, tokgate reads all bytes
-// that arrived in it at once. Answers then look late, and the next chunks look fast. No histogram
-// of the Go runtime shows such a pause.
+// watch starts to measure the generator's own health, after the prompts are made. A heartbeat of
+// the loop shows when the operating system took the CPU away. After such a pause, tokgate reads all
+// bytes that arrived in it at once. Answers then look late, and the next chunks look fast.
 func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return
@@ -169,7 +169,7 @@ func (rd *round) watch(health *func() metric.Health) {
 	}
 	beat()
 	*health = func() metric.Health {
-		late() // count the last beat, which may be late
+		late() // count the last heartbeat, which may be late
 		stop()
 		h := meter()
 		h.Stall, h.Delay = seen.stall(), max(h.Delay, seen.delay())
@@ -318,7 +318,7 @@ func (rd *round) failed(s *metric.Sample) {
 		}
 	}
 	if s.Failure.Kind == metric.FailLocal {
-		// A server that could not be reached gets no verdict, so end the round.
+		// This machine could not send the request, so the server gets no verdict. End the round.
 		rd.lost = errors.New(s.Failure.Message)
 		rd.cut(s.Failure.Message)
 		return
@@ -342,8 +342,8 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// pick adds a block of requests of a phase, and draws their order over the parts of the mix. The
-// block has counts[i] requests of part i.
+// pick adds a block of requests to a phase of a mix, and draws the order of their parts. The block
+// has counts[i] requests of part i.
 func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	if rd.picks == nil {
 		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
@@ -375,9 +375,9 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of returns the lot of a request: the requests of its part of the mix. nth is the number of the
-// request in that lot and phase. The number of warm-up and filler requests is not known before, so
-// their parts are drawn in blocks of one stratum.
+// of returns the lot of a request, which is the requests of its part of the mix. nth is the number
+// of the request in that lot and phase. The number of warm-up and filler requests is not known in
+// advance, so the order of their parts is drawn block by block.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order
@@ -394,7 +394,8 @@ func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	return rd.lots[p.lot], p.nth
 }
 
-// mostStratum limits the number of requests that are drawn at the same time.
+// mostStratum is the largest block of a mix, in requests. The order of the parts is drawn block by
+// block.
 const mostStratum = 100
 
 // inFlight lists the flights in order of start.

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Warm is the phase of prompts that only fill the server's cache with shared prefixes. The field
-// Order of such a prompt is the number of its prefix group. The prompt gives no sample.
+// Warm is the phase of requests that only fill the server's cache with shared prefixes. Their
+// samples are not recorded. The Order of such a prompt is the number of its prefix group.
 const Warm metric.Phase = "warm"
 
 // warmAtOnce is the number of warm-up prompts for shared prefixes in flight.

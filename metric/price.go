@@ -34,7 +34,7 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 // the value is the gauge's mean. Otherwise it comes from the server's counters.
 func (l *Level) accepted(name string) Value {
 	// Some servers with speculative decoding report a mean instead of counters. A mean of zero may
-	// come from a server that does not.
+	// come from a server without speculative decoding.
 	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
 		return Some(g.Mean)
 	}
@@ -89,8 +89,9 @@ func (l *Level) EnergyPerToken() Value {
 	return Some(power.Mean / speed.V)
 }
 
-// Cost returns the value of a metric of prices. The cost of an hour uses the mean power of the
-// level. The cost of a million output tokens also uses the throughput of the stretches.
+// Cost returns the metric of prices with the given name. The cost of an hour uses the mean power of
+// the level. The cost of a million output tokens also uses the throughput over the stretches, which
+// are parts of the rounds' windows.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
 	if l.Of != "" {
 		return None("a part of a mix has no cost of its own, because all parts share the server")

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Run holds everything that was observed: record writes and reads it, assert judges
-// it, and report shows it. It has no thresholds and no verdicts.
+// Run holds everything that was observed. Package record writes and reads it, package assert judges
+// it, and package report shows it. It has no thresholds and no verdicts.
 type Run struct {
 	ID       string `json:"id"`        // unique, and sorts by start time; a simulated run computes it from its plan
 	Tool     string `json:"tool"`      // tokgate's version
-	Plan     string `json:"plan"`      // as given on the command line
+	Plan     string `json:"plan"`      // path as given on the command line
 	PlanHash string `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
 	// Started is the wall-clock time for people. All other times are monotonic offsets. It is zero
 	// in a simulated run, which depends only on its plan and has no date.
@@ -63,9 +63,9 @@ type ServerRun struct {
 	// Path says how the server's streams were read: PathOwn, or "net/http: " and the reason, such
 	// as "net/http: TLS". It is "" in virtual time, or if not recorded.
 	Path string `json:"path,omitempty"`
-	// Error is the reason why the server could not be measured; "" if it could be measured. The
-	// server did not start, never became ready, died, or was replaced by another server before the
-	// end.
+	// Error is the reason why the server could not be measured; "" if it could be measured. For
+	// example, the server did not start, never became ready, died, or was replaced by another
+	// server before the end.
 	Error string `json:"error,omitempty"`
 	// EndUnknown explains why tokgate does not know whether the server was still the same at the
 	// end; "" if it knows.
@@ -86,8 +86,8 @@ const (
 	ClosedLoop LoadKind = "closed"
 	// Burst sends N requests at once. Each burst is one round.
 	Burst LoadKind = "burst"
-	// Users keeps N people busy, with thinking time before each message. Its rounds
-	// are consecutive parts of one window.
+	// Users keeps N people busy, with thinking time before each message. The rounds of such a load
+	// are consecutive parts of one window of time.
 	Users LoadKind = "users"
 	// OpenLoop sends requests at a rate, whatever the number of requests in flight. Its rounds are
 	// consecutive parts of one window; see Windowed.
@@ -145,7 +145,7 @@ const (
 type Level struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
-	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
+	Name     string   `json:"name"` // such as "30", "burst 8" or "4 req/s"
 	Kind     LoadKind `json:"kind"`
 	N        int      `json:"n"`              // slots, requests of a burst, or users; else 0
 	Rate     float64  `json:"rate,omitempty"` // requests per second of an open loop; else 0
@@ -164,13 +164,13 @@ type Level struct {
 	// replay.
 	Speedup float64 `json:"speedup,omitempty"`
 	// Saturation is the server's speed while its queue was never empty, in requests per second. It
-	// has one value for each consecutive interval. It is nil if not known, or if the level is not
-	// an open loop.
+	// has one value for each interval of time, in order. It is nil if not known, or if the level is
+	// not an open loop.
 	Saturation []float64 `json:"saturation_req_s,omitempty"`
 	// SaturationAt is the mean number of requests that the server answered at a time during the
 	// saturation, from the first token of a request to its end. It is 0 if not known.
 	SaturationAt float64 `json:"saturation_in_flight,omitempty"`
-	Exact        bool    `json:"exact"` // prompts were sized by the server's own tokenizer
+	Exact        bool    `json:"exact"` // whether the server's own tokenizer sized the prompts
 	Natural      bool    `json:"natural,omitempty"`
 	// Asked describes the requests as the plan of the run asked for them; nil if not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
@@ -185,9 +185,10 @@ type Level struct {
 	Skipped string `json:"skipped,omitempty"`
 	// Probe is set if a capacity search chose the level; nil if the plan did.
 	Probe *Probe `json:"probe,omitempty"`
-	// Looks lists the interim judgements (looks) of the level, in order; the last one decides. The
-	// level is judged on its first Looks[last].Requests requests. The allowed error is split over
-	// Looks[last].Planned planned looks. Looks is empty if the level was judged once, at its end.
+	// Looks lists the interim judgements (looks) of the level, in order; the last one decides. Its
+	// field Requests says how many requests are judged, from the first one on. Its field Planned
+	// says over how many looks the allowed error is split. Looks is empty if the level was judged
+	// once, at its end.
 	Looks []Look `json:"looks,omitempty"`
 	// Answers holds the findings on a sample of the level's answers; nil if no answer was examined.
 	Answers *Answers `json:"answers,omitempty"`
@@ -230,7 +231,7 @@ type Round struct {
 	// the plan, in [0, 1].
 	Busy   float64 `json:"busy"`
 	Health Health  `json:"health"`
-	// Leg is set if the round is one leg of a comparison; otherwise nil.
+	// Leg is set if the round is one server's turn (leg) in a comparison; otherwise nil.
 	Leg *Leg `json:"leg,omitempty"`
 	// Telemetry holds the server's own metrics; nil if they were not read.
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
@@ -253,8 +254,8 @@ type Health struct {
 	CPU     float64       `json:"cpu"`         // share of the available cores that this process used, in [0, 1]; -1 if unknown
 	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
 	// Delay is how long a read or send may have waited. It is the larger of two 99th percentiles:
-	// the delay with which the Go scheduler ran ready goroutines, and the delay of the generator's
-	// own loop by its heartbeat.
+	// the wait of ready goroutines for the Go scheduler, and the delay of the generator's own
+	// heartbeat.
 	Delay time.Duration `json:"delay_ns"`
 	// Stall is the longest delay of the generator's own loop. A heartbeat measures the delay a
 	// hundred times a second. The whole process may have stopped for that long. Chunks that arrive
@@ -335,9 +336,9 @@ func inPlace(samples []*Sample) bool {
 type Calibration struct {
 	Streams int           `json:"streams"`    // concurrent streams
 	Rate    float64       `json:"rate"`       // chunks a second over all streams
-	Delay50 time.Duration `json:"delay50_ns"` // from the server's write to our timestamp, median
+	Delay50 time.Duration `json:"delay50_ns"` // median time from a server's write to our timestamp
 	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
-	CPU     float64       `json:"cpu"`        // as Health.CPU, including the built-in server
+	CPU     float64       `json:"cpu"`        // as Health.CPU, and with the built-in server
 	Took    time.Duration `json:"took_ns"`
 }
 
@@ -366,7 +367,7 @@ type Asked struct {
 }
 
 // Digest returns twelve hexadecimal digits that identify a. A later version of tokgate may add
-// fields, but computes the same digest while these are not set.
+// fields. As long as these are not set, the digest stays the same.
 func (a Asked) Digest() string {
 	raw, _ := json.Marshal(a) // encoding numbers and strings never fails
 	sum := sha256.Sum256(raw)

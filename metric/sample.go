@@ -42,7 +42,7 @@ type Sample struct {
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
 	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"` // first chunk of content or tool call
 	Last        time.Duration `json:"last_ns,omitempty"`         // last token-bearing chunk
-	End         time.Duration `json:"end_ns"`                    // stream ended, or request failed
+	End         time.Duration `json:"end_ns"`                    // end of the stream, or failure
 
 	Gaps        Gaps `json:"gaps_us,omitempty"`      // between token-bearing chunks
 	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
@@ -56,7 +56,7 @@ type Sample struct {
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if no response was read
 	Reconnects  int      `json:"reconnects,omitempty"` // times sent again after a dead connection
-	Failure     *Failure `json:"failure,omitempty"`    // nil if the request completed correctly
+	Failure     *Failure `json:"failure,omitempty"`    // reason; nil if it completed correctly
 
 	// Answer holds what was found in the text of a natural answer; nil if the text was not
 	// examined.
@@ -224,7 +224,7 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 }
 
 // OneChunk reports whether a completed answer has no time between two chunks, usually because it
-// came in one chunk. Metrics of streaming leave it out: it counts neither as good nor as bad.
+// came in one chunk. Metrics of streaming leave such an answer out, as neither good nor bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)

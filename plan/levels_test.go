@@ -38,7 +38,8 @@ func TestMoreOfUsers(t *testing.T) {
 	}
 }
 
-// Twice as many rows of a data set are cut to length as the plan has requests, but at most 4,096.
+// Rows of a data set are cut to length. They are twice as many as the plan has requests, but at
+// most 4,096.
 func TestRowsOfADataSet(t *testing.T) {
 	load := func(levels ...Level) *Workload { return &Workload{Loads: []*Load{{Levels: levels}}} }
 	for _, tt := range []struct {

@@ -18,15 +18,16 @@ var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50"
 // readingStats are the statistics of a metric that is sampled at intervals.
 var readingStats = []string{"mean", "min", "max"}
 
-// acceptRateAt is the name of a list with one number for each draft position.
+// acceptRateAt names a result: the acceptance rates of draft tokens, a list with one number for
+// each draft position.
 const acceptRateAt = "accept_rate_at"
 
-// resultCounts are the numbers of a level that are not metrics.
+// resultCounts are the names of a level's counts of requests and of the share of good ones.
 var resultCounts = []string{
 	"requests",      // that were due
 	"completed",     // of them
 	"failed",        // of them
-	"goodput_share", // good requests / due, from 0 to 1
+	"goodput_share", // share of good requests among those that were due, from 0 to 1
 }
 
 // ResultType is the type of result in an assert:

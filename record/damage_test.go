@@ -13,8 +13,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// After a change of one bit, reading a recording returns an error, or ends at the last line feed
-// before the change.
+// Reading a recording with one changed bit returns an error, or ends before the damaged line.
 func TestLongBitFlips(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
 	if err != nil {
@@ -83,8 +82,8 @@ func TestImpossible(t *testing.T) {
 		{"no finish reason", func(s *metric.Sample) { s.Finish = "" }, nil, "finish reason"},
 		{"failed by a status of 200", func(s *metric.Sample) { s.Failure = &metric.Failure{Kind: metric.FailStatus} }, nil, "failed by its status"},
 		{"many chunks", func(s *metric.Sample) { s.Chunks = 1e15 }, nil, "gaps between them"},
-		// A gap of 4 µs in the recording stands for 3.001 to 4 µs, because gaps are rounded up. The
-		// gap between the tokens was 3.5 µs.
+		// The gap between the tokens was 3.5 µs. Gaps are rounded up, so it is recorded as 4 µs,
+		// and neither 5 nor 3 µs fits.
 		{"a longer gap", func(s *metric.Sample) { s.Gaps[0] = 5 }, nil, "its gaps add up to 5µs"},
 		{"a shorter gap", func(s *metric.Sample) { s.Gaps[0] = 3 }, nil, "its gaps add up to 3µs"},
 		{"no first token", func(s *metric.Sample) { s.First = 0 }, nil, "chunks"},

@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			var legs []*metric.Round // legs of an incomplete pair
+			var legs []*metric.Round // rounds of an incomplete pair of a comparison
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
@@ -53,7 +53,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			for _, round := range legs {
 				must(w.RoundDone(l, round))
 			}
-			if len(l.Looks) > 1 { // the level was extended later
+			if len(l.Looks) > 1 { // the level was judged and then ran longer
 				must(w.LevelStarted(l, l.Due(), 0))
 				must(w.LevelDone(l))
 			}
@@ -240,7 +240,7 @@ func TestRoundTrip(t *testing.T) {
 // TestLongCutAnywhere cuts a recording after every byte, as a crash may. Reading returns the
 // complete lines and reports what is missing.
 func TestLongCutAnywhere(t *testing.T) {
-	var raw []byte // the shortest of 20 recordings that has at least two rounds
+	var raw []byte // the shortest of 20 recordings; those with fewer than two rounds are left out
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
 		if err != nil {
@@ -354,7 +354,7 @@ func TestReadWithoutServerDone(t *testing.T) {
 		{"ready", begin + end, true, true},
 		{"done", begin + done + end, false, false},
 		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n" + end, true, true},
-		// The recording has no end of the run, so an error may have stopped the run.
+		// The recording ends before the end of the run, so an error may have stopped it.
 		{"done, but not the run", begin + done, true, false},
 	} {
 		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
@@ -561,7 +561,8 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			// A run that can be read can be judged. These calls visit all of it.
+			// If a run can be read, it can also be judged. The calls below visit all parts of the
+			// run.
 			for _, l := range run.Levels {
 				l.Due()
 				for _, s := range l.MeasuredSamples() {

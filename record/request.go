@@ -11,10 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// requestLine writes and reads lines of requests, several times as fast as encoding/json. Nearly
-// all lines of a recording are requests. The same code walks over the fields for writing and for
-// reading. It writes the same bytes as encoding/json. When it meets a line of another form, it
-// leaves the line to encoding/json.
+// requestLine writes and reads lines of requests, several times as fast as encoding/json. It writes
+// the same bytes as encoding/json. When it meets a line of another form, it leaves the line to
+// encoding/json.
 type requestLine struct {
 	raw     []byte // when writing, the bytes so far; when reading, the bytes that remain
 	reading bool
@@ -39,8 +38,9 @@ func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	return l.raw, nil
 }
 
-// decode fills the empty sample s from a line. s may then point to usage. If decode returns false,
-// only encoding/json can read the line, and s must not be used.
+// decode fills the empty sample s from a line. If the line has token usage, decode stores it in
+// usage, and s points to it. If decode returns false, only encoding/json can read the line, and s
+// must not be used.
 func (l *requestLine) decode(raw []byte, s *metric.Sample, usage *metric.Usage) bool {
 	l.raw, l.other, l.usage = raw, false, usage
 	l.fields(s)
@@ -122,8 +122,8 @@ func (l *requestLine) optionalFailure(key string, to **metric.Failure) {
 	l.key(`}`)
 }
 
-// optional writes or skips text, which comes before an optional value. When writing, there says
-// whether the value follows. When reading, the result says whether it does.
+// optional writes or skips text, which comes before an optional value. The result says whether the
+// value follows. When writing, the parameter there says so.
 func (l *requestLine) optional(text string, there bool) bool {
 	if !l.reading {
 		if there {
@@ -272,7 +272,7 @@ func (l *requestLine) remember(word, form string) {
 }
 
 // optionalGaps writes or reads a list of microseconds. An empty list is left out. When reading, it
-// reuses the memory of the list at to.
+// reuses the memory of the slice at to.
 func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	switch {
 	case !l.optional(key, len(*to) > 0):

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Lost is the value of a panic because a long recording could not be read again. It is a panic,
-// because no caller can continue without the requests.
+// Lost is the panic value when a long recording cannot be read again. It is a panic, because no
+// caller can continue without the requests.
 type Lost struct{ error }
 
 // Unwrap returns the underlying error.
@@ -24,7 +24,7 @@ type store struct {
 	words words
 	file  *disk.File
 	size  int64
-	room  []byte // memory for the next part
+	room  []byte // reused memory for packed requests
 
 	mu     sync.Mutex
 	recent []*packed
@@ -65,7 +65,7 @@ func (st *store) keep(raw []byte) part {
 	return p
 }
 
-// read returns the bytes of a part. It uses room if room is large enough.
+// read returns the bytes of a part. It uses the memory of the slice room if that is large enough.
 func (st *store) read(p part, room []byte) ([]byte, error) {
 	if p.raw != nil {
 		return p.raw, nil

@@ -7,9 +7,8 @@
 //     again from this file alone.
 //  3. JUnit, Markdown, Terminal and LevelsCSV show it to CI systems and people.
 //
-// The package judges nothing, and it does not decide the exit code that it shows. The Document
-// keeps foreign text (server logs, errors, names) unchanged. Each output makes it safe for its own
-// readers.
+// The package judges nothing. The Document keeps foreign text (server logs, errors, names)
+// unchanged, and each output makes it safe for its own readers.
 package report
 
 import (
@@ -42,7 +41,7 @@ type Document struct {
 	Duration  float64   `json:"duration_s"`       // length of the run; in virtual time if simulated
 	Salt      string    `json:"salt"`             // salt of the prompts, a decimal number of 64 bits
 	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
-	Partial   bool      `json:"partial"`          // the user left out cases
+	Partial   bool      `json:"partial"`          // whether the user left out cases
 	// Stopped is the reason why the run ended before the end of the plan; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
 
@@ -120,7 +119,7 @@ type Server struct {
 	Title       string     `json:"title,omitempty"` // title for readers; "" means the address
 	Description string     `json:"description,omitempty"`
 	Fingerprint []Property `json:"fingerprint"` // in order of metric.Facts
-	// Program is the image or command that started it; "" if nothing did.
+	// Program is the image or command that started the server; "" if there is none.
 	Program string `json:"program,omitempty"`
 	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan names no model
 	// Starts holds, for each start of the server, the time until it was ready, in seconds.
@@ -173,11 +172,11 @@ type Case struct {
 	// Stage is the rate of a stage as text. If the rate changes, it is the rates at the beginning
 	// and at the end. "" if the level is not a stage.
 	Stage string `json:"stage,omitempty"`
-	// Speedup is the factor by which recorded traffic was replayed faster. The field Rate is then
-	// the mean rate of the replay. 0 if the level is not a replay.
+	// Speedup is how many times faster than recorded the traffic was replayed. The field Rate is
+	// then the mean rate of the replay. 0 if the level is not a replay.
 	Speedup float64 `json:"speedup,omitempty"`
 	Cut     string  `json:"cut,omitempty"`
-	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
+	Natural bool    `json:"natural,omitempty"` // whether the model ended its answers by itself
 	// Exact means that the length of prompts was measured with the server's own tokenizer.
 	Exact bool `json:"exact"`
 	// Asked is a digest of the workload's requests as the plan describes them. Two runs with
@@ -185,21 +184,21 @@ type Case struct {
 	Asked string `json:"asked,omitempty"`
 	// Probe is set for a level that a capacity search chose; nil for a level of the plan.
 	Probe   *CaseProbe `json:"probe,omitempty"`
-	Skipped string     `json:"skipped,omitempty"` // why it was not run; "" if it was
+	Skipped string     `json:"skipped,omitempty"` // why the level was not run; "" if it was
 	// At is when the first measured request was sent, in seconds from the start of the run.
 	// Duration is the time from At to the end of the last measured request, in seconds. If the case
 	// took turns with another server, Duration is the total of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	// RatesOver is the period over which throughput and other rates are computed. "steady" is the
-	// time in which every slot was busy, without ramp and drain. "all" is the time from the first
-	// measured request to the end of the last one. "" means steady, in early documents. Window is
-	// the total length of the period over all rounds, in seconds.
+	// time in which every slot was busy. "all" is the time from the first measured request to the
+	// end of the last one. "" means steady, in early documents. Window is the total length of the
+	// period over all rounds, in seconds.
 	RatesOver string  `json:"window,omitempty"`
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan asked for
-	Completed int     `json:"completed"` // requests of Due that ended correctly
-	Failed    int     `json:"failed"`    // requests of Due that ended with an error
+	Completed int     `json:"completed"` // measured requests that ended correctly
+	Failed    int     `json:"failed"`    // measured requests that ended with an error
 	// Canceled is the number of requests that the run cancelled because it was stopped. No other
 	// figure counts them, not even Completed or Failed.
 	Canceled int `json:"canceled,omitempty"`
@@ -217,7 +216,7 @@ type Case struct {
 	// Shed is the number of rounds that were left out because too little of the time budget
 	// remained.
 	Shed int `json:"shed,omitempty"`
-	// Looks lists when the case was judged while it ran. The plan sets these moments.
+	// Looks lists the moments at which the case was judged while it ran, as the plan sets them.
 	Looks []Look `json:"looks"`
 	// Notes are remarks on how the case was run.
 	Notes   []string  `json:"notes"`
@@ -279,7 +278,7 @@ type Lengths struct {
 // second request of every conversation.
 type Turn struct {
 	From     int    `json:"from"` // 1-based
-	To       int    `json:"to"`   // equals From, except that the last entry may cover several turns
+	To       int    `json:"to"`   // last turn; equals From, except in the last entry
 	Requests int    `json:"requests"`
 	Mean     Number `json:"ttft_mean_s"` // mean over the requests that have a TTFT
 	P95      Number `json:"ttft_p95_s"`  // p95 over all requests; failed requests rank as worst
@@ -289,7 +288,9 @@ type Turn struct {
 // CaseProbe explains why a capacity search measured a level.
 type CaseProbe struct {
 	Purpose string `json:"purpose"` // purpose of the first probe: "ladder", "bisect", "confirm", …
-	Set     int    `json:"set"`     // number of the sample set; sets of one N share no request
+	// Set is the number of the set of requests that the probe sent. The sets for one load share no
+	// request.
+	Set int `json:"set"`
 }
 
 // Look is a planned moment at which a level was judged while it ran.
@@ -299,7 +300,7 @@ type Look struct {
 	// Spent is the share of the allowed error that may be used up to and including this look. If
 	// absent, the allowed error is divided equally between the planned looks.
 	Spent   float64 `json:"spent,omitempty"`
-	Outcome string  `json:"outcome,omitempty"` // "" if the look decided nothing
+	Outcome string  `json:"outcome,omitempty"` // result of the look; "" if it decided nothing
 }
 
 // Failure is one kind of failed request.
@@ -438,7 +439,7 @@ type Verdict struct {
 // Threshold is the bound on a metric that a verdict checks.
 type Threshold struct {
 	Metric string `json:"metric"`
-	Stat   string `json:"stat"` // such as "p95"; "" for a level-wide metric
+	Stat   string `json:"stat"` // statistic such as "p95"; "" for a level-wide metric
 	Op     string `json:"op"`   // operator of the limit; "" if there is none
 	Limit  Number `json:"limit"`
 	Unit   string `json:"unit"`

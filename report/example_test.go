@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// Terminal needs only the document.
+// Terminal prints a report for a terminal. It needs nothing but the document.
 func ExampleTerminal() {
 	d := &report.Document{Tool: "1.0", Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
 		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", File: "chat.hcl", Line: 12},

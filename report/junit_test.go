@@ -420,7 +420,7 @@ func FuzzJUnitText(f *testing.F) {
 		m.Host = s
 		d := New(run, p, v, m)
 		root, _ := junitOf(t, d)
-		// Two rates have no thresholds, but a test case each.
+		// Two levels with a rate have no thresholds, but each has a test case.
 		if got, want := len(cases(root)), len(v.List)+2; got != want {
 			t.Errorf("%d cases, want %d", got, want)
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// mixed is a document of a mix over a trace, with one part for each row type. It has 80 requests in
-// ten rounds. Three of four requests are chats with a TTFT of 0.2 s. The fourth has a long prompt
-// and a TTFT of 2 s, twice its limit.
+// mixed is the document of a mix over a trace: chats, and requests with a long prompt. It has 80
+// requests in ten rounds. Three of four requests are chats with a TTFT of 0.2 s. The fourth has a
+// long prompt and a TTFT of 2 s, twice its limit.
 func mixed() *Document {
 	at := func(line int) hcl.Range {
 		return hcl.Range{Filename: "hour.hcl", Start: hcl.Pos{Line: line, Column: 3}}

@@ -241,7 +241,7 @@ func TestSamplesCSV(t *testing.T) {
 		{2, "sent_s", "0.1"},
 		{2, "ttft", "0.22"},                 // 200 ms × 1.1
 		{2, "ttfa", ""},                     // no answer came
-		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20 tokens, in binary
+		{2, "tpot", "0.020999999999999998"}, // 0.42 s / 20 tokens as a binary floating-point number
 		{2, "output", "21"},
 		{2, "cached", "0"},
 		{2, "failure", ""},

@@ -24,8 +24,8 @@ func loop(name string, stage *metric.Stage, from, to time.Duration, due ...int) 
 	return &metric.Level{Server: "s", Workload: "w", Name: name, Kind: metric.OpenLoop, Rate: 1, Stage: stage, Rounds: []*metric.Round{r}}
 }
 
-// sums adds up the 48 steps of a passage in four groups of 12 steps. If most is set, it returns the
-// maximum of each group instead of the sum.
+// sums adds up the 48 steps of a passage in four groups of 12 steps. If most is true, it returns
+// the maximum of each group instead of the sum.
 func sums(steps []int, most bool) (out []int) {
 	for part := range slices.Chunk(steps, passageSteps/4) {
 		n := 0
@@ -66,8 +66,8 @@ func TestPassages(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
 		t.Error("arrivals", diff)
 	}
-	// At 37 s four requests are in flight: those due at 35, 36, 36 and 37 s. The last three still
-	// wait for a token. A request that begins when another request ends counts together with it.
+	// At 37 s four requests are in flight, due at 35, 36, 36 and 37 s. The last three count as
+	// waiting: two of them get their first token just when the last one begins.
 	if diff := cmp.Diff([]int{1, 1, 4, 1}, sums(p.InFlight, true)); diff != "" {
 		t.Error("in flight", diff)
 	}

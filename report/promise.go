@@ -30,7 +30,7 @@ type Workload struct {
 	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "": generated, all different
 	Output  int      `json:"output_tokens"`     // mean number; for natural answers, the largest
 	Jitter  Number   `json:"jitter"`            // lengths vary by this share, up and down; in [0, 1)
-	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
+	Natural bool     `json:"natural,omitempty"` // whether the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // thresholds, in order of the plan
 }
 
@@ -141,8 +141,8 @@ func (b *builder) sources() []Source {
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block makes the text safe and keeps the spaces that align it. It may keep a line break,
-		// which becomes a space here.
+		// The function Block makes the text safe and keeps the spaces that align it. It may keep a
+		// line break, which becomes a space here.
 		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines

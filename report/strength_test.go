@@ -16,7 +16,7 @@ func TestHeadroom(t *testing.T) {
 		{">", 40, 107, "tok/s", Pass, "2.7 × to spare"}, // 107/40 = 2.675
 		{">=", 40, 50, "tok/s", Pass, "25% to spare"},
 		{"<", 10000, 0.1, "s", Pass, "more than 1000 × to spare"},
-		{">", 0.95, 1, "ratio", Pass, ""}, // a threshold on a share has no factor to spare
+		{">", 0.95, 1, "ratio", Pass, ""}, // a share cannot exceed 1, so it has no factor to spare
 		{"<", 1, 0, "requests", Pass, "more than 1000 × to spare"},
 		{"<", 0, 0, "requests", Pass, ""},
 		{"", 0, 1, "s", Pass, ""},

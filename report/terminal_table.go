@@ -41,8 +41,8 @@ func (t *terminal) columns(columns []Column, cases []*Case) {
 	t.rows(rows, widths)
 }
 
-// rows writes a table with the head in its first row. Numbers are aligned to the right; words lists
-// the columns without numbers.
+// rows writes a table with the head in its first row. Numbers are aligned to the right. The columns
+// with the indices in words have no numbers.
 func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	for i, row := range rows {
 		p := plain
@@ -110,8 +110,8 @@ func sum(widths []int) int {
 }
 
 // wide writes a table. The first two columns name the row; if they do not fit, they are written on
-// a line of their own above the rows. The last column is wrapped into the remaining width. words
-// lists the columns that are not numbers.
+// a line of their own above the rows. The last column is wrapped into the remaining width. The
+// columns with the indices in words hold text; all others hold numbers.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return

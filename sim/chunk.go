@@ -57,8 +57,8 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, or(c.fx.model, c.server.model))
 }
 
-// cached asks the engine how many prompt tokens its prefix cache had. It stores the number for the
-// usage.
+// cached stores the token counts for the usage: prompt tokens, and how many of them came from the
+// engine's prefix cache.
 func (c *chunker) cached(r *run) {
 	r.mu.Lock()
 	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
@@ -252,7 +252,7 @@ func (c *chunker) running() {
 	}
 }
 
-// start begins a chunk of the answer. send ends and writes the chunk.
+// start begins a chunk of the answer. The method send ends and writes the chunk.
 func (c *chunker) start() {
 	c.open()
 	c.buf = append(c.buf, c.head...)
@@ -263,7 +263,7 @@ func (c *chunker) send() {
 	c.close()
 }
 
-// open begins an event of the stream. close ends and sends it.
+// open begins an event of the stream. The method close ends and sends it.
 func (c *chunker) open() {
 	c.buf = c.buf[:0]
 	if c.fx.bom && c.events == 0 {

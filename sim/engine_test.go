@@ -69,10 +69,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{115, 125, 135}},
 		}, {
-			// The first step comes after an overhead of 5 ms. It prefills for 10 + 3 + 100·1 +
-			// 0.01·100² = 213 ms. The second step decodes at a context of 101 tokens: 10 ms, 101 ms
-			// for the resident tokens and 101 ms for the longest sequence. The third step decodes
-			// at 102 tokens.
+			// The first step takes 10 + 3 + 100·1 + 0.01·100² = 213 ms, after an overhead of 5 ms.
+			// A decode step takes 10 ms and 2 ms for each token of context. These are 101 tokens,
+			// then 102.
 			name: "every term of the cost",
 			change: func(p *Profile) {
 				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
@@ -83,9 +82,8 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// One sequence uses the share 0.5 of the experts. Two sequences use 1 − 0.5² = 0.75. So
-			// the second sequence makes a step 26 ms longer: 100·0.25 ms for more experts and 1 ms
-			// for itself.
+			// One sequence uses half of the experts, and two use 1 − 0.5² = 3/4. So the second
+			// sequence makes a step 26 ms longer: 100/4 ms for more experts and 1 ms for itself.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
@@ -93,9 +91,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
 			want: [][]float64{{35, 71, 81}, {35, 71}},
 		}, {
-			// The front end handles one request at a time, for 20 + 10·0.1 = 21 ms. So A enters the
-			// queue at 5 + 21 = 26 ms, and B at 47 ms. A's prefill step lasts from 26 to 46 ms, and
-			// its decode step until 56 ms. The next step decodes A and prefills B, in 10 + 10 ms.
+			// The front end takes 20 + 10·0.1 = 21 ms per request, one request at a time. So the
+			// engine gets A at 26 ms and B at 47 ms. B misses A's step that ends at 56 ms and joins
+			// the next one.
 			name: "serial front end",
 			change: func(p *Profile) {
 				p.FrontMSPerRequest, p.FrontUSPerToken = 20, 100
@@ -133,27 +131,26 @@ func TestArithmetic(t *testing.T) {
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// The engine has 300 KV tokens. A holds 100 + 2 + 50 = 152 of them, and B needs as
-			// many, so B waits. C needs fewer tokens, but must not overtake B.
+			// The engine has memory for 300 tokens. A takes 100 + 2 of them and 50 per sequence,
+			// and B needs as many, so B waits. C needs fewer, but must not overtake B.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
 			},
 			jobs: []Job{{Input: 100, Output: 2}, {Input: 100, Output: 2}, {Input: 10, Output: 1}},
-			// A emits its tokens at 115 and 125 ms. The next step prefills B and C in 10 + 110 ms,
-			// until 245 ms. Then B decodes alone until 255 ms.
+			// The KV memory holds only A at first. When A ends at 125 ms, the next step prefills B
+			// and C in 10 + 110 ms. Then B decodes alone.
 			want: [][]float64{{115, 125}, {245, 255}, {245}},
 		}, {
 			// Tokens 1 and 2 become visible together with token 3.
 			name:   "held-back stream",
 			change: func(p *Profile) { p.FirstVisibleToken = 3 },
 			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
-			// The first step prefills A and B in 10 + 200 ms, until 215 ms. The second step takes
-			// 11 ms, until 226 ms. B ends there, so its tokens become visible. A decodes alone
-			// until 236 and 246 ms.
+			// The client sees no token before the third, which A has at 236 ms. B ends with its
+			// second token at 226 ms, so its tokens become visible then.
 			want: [][]float64{{236, 246}, {226}},
 		}, {
-			// All draft tokens are accepted, which are 2 in each step. So the four steps emit 1, 3,
+			// Each step drafts 2 tokens, and all of them are accepted. So the four steps emit 1, 3,
 			// 3 and 1 of the 8 tokens.
 			name:   "speculation",
 			change: func(p *Profile) { p.Speculation = &Speculation{Accept: []float64{1, 1}} },
@@ -197,9 +194,9 @@ func TestTimesOfAJob(t *testing.T) {
 	submit(t, e, time.Second, Job{ID: 1, Input: 100, Output: 3}, Job{ID: 2, Input: 50, Output: 3})
 	all := drain(e)
 	last := all[len(all)-1]
-	// Times in ms: job 1 is queued at 1005 and prefilled at 1115, and ends at 1135. Job 2 is
-	// scheduled at 1135 and prefilled at 1195. Its second token, at 1205, is the first visible one.
-	// Its third token comes at 1215.
+	// Times in ms: job 1 ends at 1135, so job 2 is scheduled then. Its 50 prompt tokens are
+	// prefilled after 10 + 50 ms. Each decode step takes 10 ms, and the client sees tokens from the
+	// second on.
 	want := Times{
 		Submitted: 1000 * time.Millisecond, Queued: 1005 * time.Millisecond, Scheduled: 1135 * time.Millisecond,
 		Prefilled: 1195 * time.Millisecond, First: 1205 * time.Millisecond, Finished: 1215 * time.Millisecond,
@@ -360,7 +357,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // earlier Times depend on the calls of Advance
+			if m.Times = nil; m.Last { // other Times depend on the calls of Advance
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -538,9 +535,8 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	}
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
-		// The profile accepts 2.7 tokens per step on average, and the mean of a request differs by
-		// up to 20%. A probability of acceptance cannot exceed 1, so the overall mean is a little
-		// lower.
+		// A probability of acceptance cannot exceed 1. The rates of single requests vary by up to
+		// 20 %, so the overall mean is a little lower than the profile's.
 		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
 			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 		}
@@ -588,8 +584,8 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 }
 
 // If all answers have the same length, the slots of a closed loop stay in phase: all prompts arrive
-// together, and each must wait for the rest. If the lengths differ by a few percent, the slots
-// leave the phase and the TTFT falls. The throughput stays the same.
+// together, and each must wait for the rest. If the lengths differ by a few percent, the prompts
+// arrive at different times and the TTFT falls. The throughput stays the same.
 func TestLongLockStep(t *testing.T) {
 	p := plain()
 	p.Prefill.USPerToken, p.OverheadMS = 160, 100

@@ -40,8 +40,7 @@ func TestDefaultProfile(t *testing.T) {
 	p := DefaultProfile()
 	p.Noise = Noise{}
 	ttft, _ := closedLoop(p, 1, 1, 200, func() int { return 100 })
-	// The expected TTFT is 12 + 5.5 + 0.2 + 200·0.05 ms, and 0.4 ns · 200² = 0.016 ms: together
-	// 27.7 ms.
+	// By the figures of the profile, the TTFT is 12 + 5.5 + 0.2 + 200·0.05 + 0.016 = 27.7 ms.
 	if got := ttft.Round(100 * time.Microsecond); got != 27700*time.Microsecond {
 		t.Errorf("TTFT of a 200-token prompt %v", got)
 	}
@@ -120,7 +119,7 @@ func TestProfileFiles(t *testing.T) {
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
-		{"./folder.json", "folder.json is not a regular file"}, // nor are a device and a pipe
+		{"./folder.json", "folder.json is not a regular file"},
 		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
 		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -158,8 +158,8 @@ func CountChat(text string, messages json.RawMessage) (int, error) {
 }
 
 // tokenizeChat applies the chat template and appends the tokens to ids. A message becomes start,
-// role, line break, content, end and line break. If ask is set, the tokens start, "assistant" and
-// line break ask for an answer.
+// role, line break, content, end and line break. If ask is true, the start of an assistant's
+// message follows, which asks for an answer.
 func tokenizeChat(ids []int, messages []message, ask bool) []int {
 	for _, m := range messages {
 		ids = append(ids, tokenStart)

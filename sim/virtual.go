@@ -11,12 +11,12 @@ import (
 )
 
 // Virtual is the built-in server without HTTP: its caller passes requests and the time to it. It
-// has the same engine, limits and faults as Server. Nothing below the event stream exists: no
-// connections, redirects, compression or line endings.
+// has the same engine, limits and faults as Server, but no connections, redirects, compression or
+// line endings.
 //
-// Virtual has no clock and no goroutine. Call Send when a request arrives. Call Advance no later
-// than the time that the last Advance returned. Times are offsets on the caller's clock and never
-// decrease. Virtual is not safe for concurrent use.
+// Virtual has no clock and no goroutine. Call Send when a request arrives. Advance returns the time
+// by which it must be called again. Times are offsets on the caller's clock and never decrease.
+// Virtual is not safe for concurrent use.
 type Virtual struct {
 	profile *Profile
 	seed    int64
@@ -70,7 +70,7 @@ type Chunk struct {
 	Text      []byte // text as JSON, if requested; valid only during the call
 	Tool      string // name of the tool, in the first chunk of a tool call
 	Finish    string
-	Usage     *Usage // nil if the chunk has no usage
+	Usage     *Usage // token counts; nil if the chunk has none
 	Err       string // message of an error event
 	Done      bool   // the [DONE] mark
 }
@@ -94,7 +94,7 @@ type Listener interface {
 	Headers(at time.Duration, status int)
 	// Chunk receives the next chunk of the answer. The chunk is valid only during the call.
 	Chunk(at time.Duration, c *Chunk)
-	// End is called last. words describes the error, if there is one.
+	// End is called last. The text words describes the error, if there is one.
 	End(at time.Duration, how Ending, words string)
 }
 
@@ -109,7 +109,7 @@ type Call struct {
 	cached int
 	due    time.Duration // time at which the engine gets the request
 	sent   int           // tokens shown
-	begun  bool          // the head of the answer was sent
+	begun  bool          // whether the head of the answer was sent
 	roled  bool
 	silent bool // the server sends nothing more of the answer, and never ends it
 	over   bool

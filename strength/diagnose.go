@@ -17,10 +17,9 @@ var (
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 
-// Diagnose reports what the gate of a plan cannot notice. It reads only the plan. It returns an
-// error for a comparison that requires nothing. It warns about a comparison that only warns, and
-// about a workload without a threshold on the time of answers or prompts. It also warns if the
-// plan's only requirements are in a comparison that is left out.
+// Diagnose reports what the gate of a plan cannot notice. It reads only the plan. For example, it
+// returns an error for a comparison that requires nothing, and it warns about a workload without a
+// threshold on time.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -49,7 +48,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
 		if said[w.Range] {
-			continue // another instance of the same for_each has this diagnostic already
+			continue // reported already, for another instance of the same for_each
 		}
 		said[w.Range] = true
 		switch {

@@ -7,12 +7,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// notedSpread is the smallest difference between the clocks of two legs that causes a note, as a
-// share. It is used if the plan sets no limit on clocks.
+// notedSpread is the smallest difference between the GPU clocks of the two servers that causes a
+// note, as a share. It is used if the plan sets no limit on clocks.
 const notedSpread = 0.03
 
-// clocks compares the mean GPU clocks of the two legs of each round. If the plan's telemetry block
-// forbids to compare the level, it returns the reason; otherwise "".
+// clocks compares the mean GPU clocks of control and candidate in each round. If the plan's
+// clock_spread forbids to compare them, it returns the reason; otherwise "".
 func (x *comparison) clocks(m matched) string {
 	require := x.spread()
 	worst, at := 0.0, 0

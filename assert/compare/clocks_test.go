@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Each row has the clocks of two legs in three rounds, in MHz. A clock of 0 was not reported.
+// Each row has the GPU clocks of control and candidate in three rounds, in MHz. A clock of 0 was
+// not reported.
 func TestClocksOfLegs(t *testing.T) {
 	three, ten := 0.03, 0.10
 	for _, tt := range []struct {

@@ -11,11 +11,12 @@ import (
 // together.
 type test struct {
 	workload string
-	units    []float64 // paired rounds: how far each is beyond the claimed limit; otherwise nil
+	units    []float64 // for paired rounds: distance of each beyond the limit; otherwise nil
 	p        float64   // p-value of this claim alone
 }
 
-// testOf returns the test of the claim that the change d exceeds limit. p is its p-value.
+// testOf returns the test of the claim that the change d exceeds limit. The p-value of the test is
+// p.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
 	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
@@ -30,10 +31,9 @@ func testOf(workload string, d delta, limit, p float64) test {
 // certain reports which claims are certain. The probability that even one of them is false is at
 // most alpha.
 //
-// Tests on the same rounds of a workload depend on each other, so they form one group, a fact.
-// Flipping signs (stat.Flips) gives a p-value for each test of a fact. The facts share alpha by
-// Holm's rule, and the tests of a fact are decided at the error of the fact. With few rounds no
-// fact could reach a small enough error. Then each test is its own fact.
+// Tests on the same rounds of a workload depend on each other, so they form one group, a fact. The
+// facts share alpha by Holm's rule, and sign flips (stat.Flips) decide the tests of a fact. With
+// few rounds no fact could reach a small enough error. Then each test is its own fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {

@@ -16,9 +16,10 @@ import (
 
 // matched holds the measurements of control and candidate at one level of a workload.
 type matched struct {
-	workload           *plan.Workload
-	level              string
-	control, candidate *metric.Level // the judged rounds; unless unpaired, each round i is a pair
+	workload *plan.Workload
+	level    string
+	// The levels have only the judged rounds. Unless unpaired is set, rounds i of both are a pair.
+	control, candidate *metric.Level
 	// The levels at concurrency 1 of the control and of the candidate, for scaling_efficiency. They
 	// are nil if the run has no such level.
 	one, oneCandidate *metric.Level
@@ -28,7 +29,7 @@ type matched struct {
 	block                 int // number of rounds in an independent unit
 }
 
-// measure fills in the fields of a change that depend on no limit.
+// measure fills in those fields of a change that do not depend on its limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
 	good, window := sample.Good(m.workload), m.workload.Policy.Window
@@ -77,9 +78,9 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the value of each side over all of its rounds, as the table of the level shows it.
-// lacking has a reason for each side without any value. ok is false if a side lacks the values of
-// some rounds.
+// sides fills in the values of control and candidate over all their rounds, as the table of the
+// level shows them. The list lacking has the reason for each side without any value. ok is false if
+// a side lacks the values of some rounds.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
@@ -199,8 +200,8 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }
 
-// delta computes a change in the form in which it is tested. a and b are the values of the control
-// and of the candidate, one for each independent unit.
+// delta computes a change as it is tested. a and b are the values of the control and of the
+// candidate, one for each independent unit.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
 	if m.unpaired {

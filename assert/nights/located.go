@@ -7,12 +7,13 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// ofLocated is the share of the allowed false alarms that goes to changes on earlier nights.
+// ofLocated is the share of the allowed false alarms that the search for changes on earlier nights
+// may use.
 const ofLocated = 0.03
 
-// located returns the changes that divisive finds in a series. A change counts only if the nights
-// before and after it differ significantly, at a level for the whole plan. Without this, divisive
-// would find a change in one of a hundred unchanged series, every night.
+// located returns the changes that the function divisive finds in a series. A change counts only if
+// the nights before and after it differ significantly, at a level for the whole plan. Without this,
+// divisive would find a change in one of a hundred unchanged series, every night.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64
@@ -53,9 +54,9 @@ func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether divisive may find a change in xs. The means before and after some night
-// must differ by nearly as much as a significant change. suspect takes linear time, and divisive
-// takes quadratic time.
+// suspect reports whether the function divisive may find a change in xs. The means before and after
+// some night must differ by nearly as much as a significant change. suspect takes linear time, and
+// divisive takes quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
 	mean, variance := stat.Moments(xs)
@@ -64,7 +65,8 @@ func suspect(xs []float64, level, r float64) bool {
 	for k := 1; k < len(xs); k++ {
 		left += xs[k-1] - mean
 		n, m := float64(k), total-float64(k)
-		between := left * left * (1/n + 1/m) // sum of squares between the nights before and after
+		// between is the part of the sum of squares that a change at night k would explain.
+		between := left * left * (1/n + 1/m)
 		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
 			return true
 		}
@@ -72,9 +74,8 @@ func suspect(xs []float64, level, r float64) bool {
 	return false
 }
 
-// confirm makes tonight fail if the last located change was for the worse and has not ended. The
-// function watch may have missed such a change. The nights in cuts are indices into the plan's
-// nights.
+// confirm makes tonight fail if the last change in cuts was for the worse and has not ended. The
+// function watch may have missed such a change. A night in cuts is an index into the plan's nights.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
 		return

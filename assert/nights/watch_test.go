@@ -20,17 +20,16 @@ func alternating(n int) []float64 {
 func one(values ...float64) column { return column{values: values, worse: +1} }
 
 func TestRobust(t *testing.T) {
-	// The values are 1 above or below the mean in turn. The variance of the ten nights is 10/9, so
-	// σ is 1.0541. The product of two neighbouring deviations is −1, nine times, so r is −9/10.
-	// Corrected for its bias, r is −0.9 + (1 − 3.6)/10 = −1.16.
+	// The ten values are 99 and 101 in turn, with the variance 10/9. Neighbouring values deviate in
+	// opposite directions, so the correlation is −9/10, or −1.16 after a correction for its bias.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
 		t.Error(d)
 	}
-	// The night with the value 150 is left out. The robust standard deviation is the larger of
-	// 1/0.6745 = 1.48, from the median, and 1/1.2816 = 0.78, from the 80th percentile. The largest
-	// allowed distance from the median is 1.48·4.5·(1 + 3/11) = 8.5.
+	// The night with the value 150 is left out, because it is too far from the median. The robust
+	// standard deviation is 1/0.6745 = 1.48, so the largest allowed distance is 1.48·4.5·(1 + 3/11)
+	// = 8.5.
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
@@ -46,8 +45,8 @@ func TestPredict(t *testing.T) {
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
-	// The standard error of the mean of four nights, against 20 nights, is 2·√(1/4 + 1/20) = 1.0954
-	// if the nights are independent. It has 0.8·20 − 1 = 15 degrees of freedom.
+	// The mean of four nights, against 20 earlier ones, has the standard error 2·√(1/4 + 1/20) =
+	// 1.0954 if the nights are independent. There are 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
 	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
 		t.Error(d)
@@ -60,9 +59,8 @@ func TestPredict(t *testing.T) {
 	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	// Ten nights with a correlation of 0.9 do not allow a prediction. The variance of their mean is
-	// inflated by 1 + 2·Σ(1−k/10)·0.9^k = 7.6, so they count as 1.3 independent nights. The degrees
-	// of freedom are 0.8·10·0.19/1.81 − 1 < 0.
+	// Ten nights with a correlation of 0.9 count as only about 1.3 independent nights. That leaves
+	// no degrees of freedom, so there is no prediction.
 	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
 		t.Errorf("%+v", p)
 	}
@@ -127,16 +125,15 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// The last night is 5 above the mean: t = 5/(1.026·√(1 + 1/20)) = 4.76. With 15 degrees of
-	// freedom p = 0.000127. Divided by the window's share 0.3 this is 0.00042. With a hundred
-	// series only 0.007/100 = 0.00007 is allowed, so there is no alarm.
+	// The last night is 4.76 standard errors above the mean, with a p-value of 0.0004. In a plan
+	// with a hundred series only 0.007/100 is allowed, so there is no alarm.
 	if n := watch(many)[7][20]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}
 }
 
-// A series that never changed has a true value that is known only to the last digit. The next
-// different digit must not raise an alarm.
+// The values of a series are rounded, so a constant series may jump by the last digit. A jump below
+// the rounding floor must not raise an alarm.
 func TestWatchFloor(t *testing.T) {
 	series := make([]float64, 31)
 	for i := range series {

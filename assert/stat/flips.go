@@ -16,8 +16,7 @@ const mostFlips = 1 << 12
 //
 // The p-values are adjusted for the number of quantities. The method is step-down max-t (Westfall
 // and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1) with random flips of signs.
-// The signs of all values of a unit flip together, so quantities that agree count as one test. A
-// quantity far below 0 does not weaken other quantities.
+// The signs of all values of a unit flip together, so quantities that agree count as one test.
 //
 // Flips assumes that units are independent. It also assumes that a value is as likely to be above
 // its mean as below it.
@@ -43,8 +42,8 @@ func Flips(quantities [][]float64) []float64 {
 		}
 		return 0
 	})
-	// reached[k] counts sign patterns that are at least as extreme as the measurement of quantity
-	// k. Under such a pattern, quantity k or a later quantity in the order is at least that large.
+	// reached[k] counts the sign patterns under which quantity k, or a later quantity in the order,
+	// is at least as large as quantity k was measured.
 	reached, flips := make([]int, len(order)), 0
 	for signs := range turned(n) {
 		flips++
@@ -76,8 +75,8 @@ func Flips(quantities [][]float64) []float64 {
 	return p
 }
 
-// studentized divides values by the root of the sum of their squares, and returns the sum of the
-// results. Flipping signs does not change the root, so the t statistic grows with this sum.
+// studentized divides values by the root of the sum of their squares, and returns the results and
+// their sum. Flipping signs does not change the root, so the t statistic grows with this sum.
 //
 // Values with a mean below 0 are first shifted to mean 0. Otherwise flipping their signs would put
 // them far above 0 and hide other quantities. studentized returns nil and -Inf if no value can be

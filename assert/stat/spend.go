@@ -10,13 +10,12 @@ import (
 // sees the first at[i] requests. The probability of an error at any look up to look i is at most
 // alpha·share[i] (Lan and DeMets, Biometrika 70, 1983).
 //
-// An error at one look is likely to repeat at the next, because the looks share data. Spend
-// accounts for this by the joint normal distribution of the estimates (Armitage, McPherson and
-// Rowe, JRSS A 132, 1969). So the returned probabilities add up to more than alpha, but none
-// exceeds alpha.
+// The looks share data, so an error at one is likely to repeat at the next. The returned
+// probabilities therefore add up to more than alpha (Armitage, McPherson and Rowe, JRSS A 132,
+// 1969).
 //
-// at and share must ascend, and share must not exceed 1. The result is nil if they do not, or if
-// there are no looks.
+// The slices at and share must ascend, and share must not exceed 1. The result is nil if they do
+// not, or if there are no looks.
 func Spend(at []int, share []float64, alpha float64) []float64 {
 	if len(at) == 0 || len(share) != len(at) {
 		return nil
@@ -40,13 +39,14 @@ func Spend(at []int, share []float64, alpha float64) []float64 {
 
 var spent sync.Map // → []float64
 
-// spend computes Spend. It models the evidence as a Brownian motion. For each look it computes how
-// likely each value of the motion is, without the motions that crossed a boundary before.
+// spend computes the result of Spend. It models the evidence as a random motion. For each look it
+// computes how likely each value of the motion is, if no boundary was crossed before.
 func spend(at []int, share []float64, alpha float64) []float64 {
 	const cells = 400
 	tail := func(z float64) float64 { return 0.5 * math.Erfc(z/math.Sqrt2) }
 	whole := float64(at[len(at)-1])
-	// mass[i] is the probability that the motion is at place[i] and crossed no boundary before.
+	// mass[i] is the probability that the random motion is at place[i] and has crossed no boundary
+	// so far.
 	place, mass := []float64{0}, []float64{1}
 	out := make([]float64, len(at))
 	before, gone := 0.0, 0.0

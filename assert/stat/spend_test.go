@@ -17,9 +17,8 @@ func TestSpend(t *testing.T) {
 	}{
 		{[]int{200}, []float64{1}, []float64{0.05}}, // a single look may use the whole error
 		{[]int{200}, []float64{0.1}, []float64{0.005}},
-		// A boundary is crossed at the first look with probability 0.01, and at the second with
-		// 0.0464. It is crossed at both with about 0.0064. So at least one is crossed with 0.01 +
-		// 0.0464 − 0.0064 = 0.05.
+		// The first look may use the error 0.01, and both looks together 0.05. The second boundary
+		// is crossed with 0.0464, not 0.04, because 0.0064 of the runs cross both.
 		{[]int{100, 200}, []float64{0.2, 1}, []float64{0.01, 0.0464}},
 		{[]int{5, 7, 10}, []float64{0.25, 0.49, 1}, []float64{0.0125, 0.0191, 0.0399}},
 		{nil, nil, nil},

@@ -98,7 +98,7 @@ func worseNights(t *testing.T, n *diskNight) {
 // bits. Nothing may panic. No command may give a better result than on the undamaged file.
 //
 // An edit with recomputed checksums is a forgery. Only a checksum stored elsewhere could detect it,
-// so there the test only checks for panics.
+// so for a forgery the test only checks for panics.
 func TestLongDamage(t *testing.T) {
 	alone(func(t *testing.T) {
 		e := newEvidence(t)
@@ -258,7 +258,7 @@ func reseal(name string, src []byte) []byte {
 			line = line[:len(line)-1]
 		}
 		if strings.HasPrefix(name, "worse/") {
-			sum = [sha256.Size]byte{} // the checksum of a history line covers only that line
+			sum = [sha256.Size]byte{} // in a history, a checksum covers only its own line
 		}
 		sum = sha256.Sum256(append(sum[:], line...))
 		fmt.Fprintf(&out, `%s,"check":"%s"}`+"\n", line, hex.EncodeToString(sum[:8]))

@@ -9,16 +9,16 @@ import (
 
 // settled holds the defaults of a block. Instances with the same defaults count as one block.
 type settled struct {
-	block string     // such as "gate", "workload.chat" or "workload.test[*]"
-	rows  [][]string // name, value and origin of a default in each row
+	block string     // the block, such as "gate", "workload.chat" or "workload.test[*]"
+	rows  [][]string // name, value and origin of each default
 }
 
 // settle collects the defaults of a plan by block, in the order of the source. It lists a default
 // once if all instances of a for_each have it.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // for_each keys of the instances; "" without for_each
-	all := map[string][]string{} // for_each keys of all instances, by block
+	keys := map[entry][]string{} // for_each keys of a default's instances; "" without for_each
+	all := map[string][]string{} // for each block: the for_each keys of all its instances
 	var order []entry
 	for _, d := range p.Defaults {
 		block, key, name := split(d.Path)

@@ -52,7 +52,6 @@ func (a *app) main(ctx context.Context, args []string) int {
 	cmd, err := execute(ctx, root)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {
-		// If a result could not be written, that is an error.
 		err = measureError(fmt.Errorf("could not write the output: %w", out.err))
 	}
 	if err == nil {
@@ -66,8 +65,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.endStep(cmd, exit)
 }
 
-// execute runs a command. It returns an error if the command can no longer read a recording in a
-// temporary file.
+// execute runs a command. If a recording in a temporary file can no longer be read, it returns an
+// error instead of the panic record.Lost.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		switch lost := recover().(type) {
@@ -144,7 +143,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 
 // completion adds cobra's completion command. Unlike in cobra, an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd() // the command keeps the output that is set now
+	root.InitDefaultCompletionCmd() // only now: the command keeps the output that is set
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {

@@ -50,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // 3: the machine is too busy
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // code 3: too busy
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
@@ -85,9 +85,9 @@ type trial struct {
 	load      string // load average of the machine before the trial
 	started   time.Time
 	interop   interopRow
-	runs      []string  // rows of the table of runs
-	witnessed []string  // rows of the table of witnessed figures
-	recounts  []float64 // for each level: tokens of the answers by the server's tokenizer / by its usage
+	runs      []string
+	witnessed []string  // rows of the table that compares clients with the server's counters
+	recounts  []float64 // per level: answer tokens by tokenizer, divided by those in the usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -229,7 +229,7 @@ func (r *trial) replays(what, plan, model string, block int) {
 	*last = strings.TrimSuffix(*last, " |") + "<br>" + strings.Join(lines, "<br>") + " |"
 }
 
-// engine runs the plan of an engine, which starts a server. The plan has the checks of
+// engine runs the plan for one engine, which starts the server. The plan has the checks of
 // plans/interop, a gate and a capacity search.
 func (r *trial) engine(model string) {
 	cmd, out := r.command("interop, gate, search", r.name+".hcl", r.model(model))
@@ -284,8 +284,8 @@ func (r *trial) running(process string) []int {
 	return out
 }
 
-// serve starts a server that tokgate does not manage. In words, {port} stands for a free port. The
-// function end ends the server.
+// serve starts a server that tokgate does not manage. In its command words, {port} stands for a
+// free port. The function end ends the server.
 func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -414,7 +414,7 @@ func (r *trial) figures() {
 }
 
 // loaded waits until the two rounds of the plan are over, and returns the values of the server's
-// metrics page. The requests after that, which examine answers, would change the values.
+// metrics page. Later requests examine answers, and would change the values.
 func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float64 {
 	for {
 		raw, _ := os.ReadFile(recording)
@@ -433,7 +433,7 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 // same numbers of tokens. Times are in seconds.
 type sides struct {
 	requests, tokens int
-	cut              int     // tokens of requests that were cut off, which tokens leaves out
+	cut              int     // tokens of requests that were cut off; not in the field tokens
 	ttft, tpot, e2e  float64 // means
 }
 
@@ -521,7 +521,7 @@ func (r *trial) witness(client string, inFlight int, ours sides, before, after m
 		tokens, theirs.tokens, both(ours.ttft, theirs.ttft), both(ours.tpot, theirs.tpot), both(ours.e2e, theirs.e2e)))
 }
 
-// write replaces the tables of an earlier run on the page.
+// write replaces the tables of an earlier trial in the documentation.
 func (r *trial) write() {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d cores with a load average of %s before it began; all of it took %s.\n",

@@ -39,7 +39,7 @@ type runOptions struct {
 	quiet     bool
 	recursive bool
 	simulate  bool
-	crashed   string // start time of the crashed run of this command line, RFC 3339; "" if none crashed
+	crashed   string // start time of the run that crashed, RFC 3339; "" if none crashed
 	salt      uint64
 }
 
@@ -95,7 +95,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
 	f.StringVar(&o.crashed, "crashed", "", "report of the run that began at this `time` and crashed")
-	_ = f.MarkHidden("crashed") // fails only for flags that do not exist
+	_ = f.MarkHidden("crashed") // hiding a flag fails only if the flag does not exist
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
@@ -263,8 +263,8 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
-// ended judges a run and returns the exit code. If stopped is nil, it adds the run to the plan's
-// history.
+// ended judges a run and returns the exit code. The error stopped says why the run ended early.
+// If it is nil, ended adds the run to the plan's history.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
 		// The reports still show the measurements before the error.
@@ -301,8 +301,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole completes the exit codes of several plans. If some plans were not run, it adds the exit
-// code of an interrupt, so that the whole is not a success.
+// whole completes the exit codes of a run of several plans. If some plans were not run, it adds the
+// exit code of an interrupt, so that the run is not a success.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)

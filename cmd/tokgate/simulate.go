@@ -85,7 +85,8 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	return nil
 }
 
-// longer names the shipped profiles whose context has at least the given number of tokens.
+// longer lists the names of the shipped profiles whose context has at least the given number of
+// tokens.
 func longer(tokens int) string {
 	var fit []string
 	for _, name := range sim.Profiles() {

@@ -26,13 +26,13 @@ import (
 // committed holds the accepted costs of tokgate's reader, as ratios to the bare reader (see
 // docs/performance.md). A benchmark fails if a cost exceeds 1.5 times its ratio.
 var committed = map[string]float64{
-	"chunk":   0.95, // processor time of a chunk, for 64 streams with chunks at different times
-	"burst":   1.0,  // processor time of a chunk, for 512 to 3,000 streams in step
-	"request": 1.4,  // processor time of a request on an open connection
-	"memory":  0.9,  // memory of a stream, with 10,000 streams open
+	"chunk":   0.95, // ratio of processor time per chunk, for 64 streams out of step
+	"burst":   1.0,  // ratio of processor time per chunk, for 512 to 3,000 streams in step
+	"request": 1.4,  // ratio of processor time per request on an open connection
+	"memory":  0.9,  // ratio of memory per stream, with 10,000 streams open
 }
 
-// guard reports a cost as a ratio to the bare reader, and fails if it is too large.
+// guard reports a cost as a ratio to that of a bare reader of bytes, and fails if it is too large.
 func guard(b *testing.B, name string, ratio float64) {
 	b.ReportMetric(ratio, name+"-ratio")
 	if most := 1.5 * committed[name]; !(ratio <= most) {
@@ -41,8 +41,8 @@ func guard(b *testing.B, name string, ratio float64) {
 }
 
 // serveSteps serves streams in step, as an engine does. At each step every stream sends one chunk.
-// every is the time between two steps. The first chunk of a stream contains the time at which it
-// was written.
+// The parameter every is the time between two steps. The first chunk of a stream contains the time
+// at which it was written.
 func serveSteps(chunks int, every time.Duration) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -108,7 +108,9 @@ func serveSteps(chunks int, every time.Duration) {
 // burst holds the results of many streams that begin at once. It says how late the first chunks
 // were stamped, how much processor time was used, and how fast the streams were.
 type burst struct {
-	late  []time.Duration // from the write of a stream's first chunk to its timestamp
+	// late has, for each stream, the time from the write of its first chunk to the chunk's
+	// timestamp.
+	late  []time.Duration
 	cpu   time.Duration
 	speed []float64 // chunks per second of each stream
 }
@@ -144,8 +146,8 @@ func (s *timed) Event(at time.Duration, e *Event) {
 	s.last = at
 }
 
-// since returns the time from wrote to at. wrote is a text in nanoseconds since 1970, and at is an
-// offset from origin.
+// since returns how long after its write a chunk was stamped. The text wrote is the time of the
+// write in nanoseconds since 1970. The timestamp at is an offset from origin.
 func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {
@@ -237,10 +239,9 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	return out
 }
 
-// BenchmarkBurst sends many requests at once. Their streams run in step, at 50 chunks per second.
-// It measures how late the first chunk is stamped, and the costs of a chunk and of a request. Bare
-// readers and tokgate's client take turns. The server is a process of its own (see
-// startBenchServer).
+// BenchmarkBurst sends many requests at once, with tokgate's client and with bare readers of bytes
+// in turn. It measures how late each of them stamps the first chunk, and the processor time for a
+// chunk and for a request.
 func BenchmarkBurst(b *testing.B) {
 	const short, long = 2, 27
 	for _, n := range []int{512, 1500, 3000} {
@@ -249,7 +250,7 @@ func BenchmarkBurst(b *testing.B) {
 			for _, chunks := range []int{short, long} {
 				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
 			}
-			var chunk, request, late [2][]float64 // of the bare reader, and of tokgate's
+			var chunk, request, late [2][]float64 // of the bare reader, and of tokgate's reader
 			var speed []float64
 			for b.Loop() {
 				for range 3 {
@@ -311,7 +312,7 @@ func BenchmarkManyStreams(b *testing.B) {
 			}
 		}
 	}
-	var each [2]float64 // KiB, of the bare reader and of tokgate's
+	var each [2]float64 // memory of a stream in KiB, of the bare reader and of tokgate's
 	for b.Loop() {
 		for i, open := range []func(){func() { burstOfBare(b, url, streams, chunks) }, ours} {
 			debug.FreeOSMemory()

@@ -44,7 +44,7 @@ func typedEvent(t *testing.T, data []byte) Event {
 	return e
 }
 
-// walk reads every recorded chunk as the types of go-openai do.
+// The function walk reads every recorded chunk as the types of go-openai do.
 func TestWalkReadsAsGoOpenAI(t *testing.T) {
 	files, _ := filepath.Glob("testdata/streams/*.sse")
 	compared := 0

@@ -4,7 +4,7 @@ package client
 
 import "net"
 
-// watched is empty here, because each line has a goroutine that watches it.
+// watched is empty on this system, because each connection has a goroutine that watches it.
 type watched struct{}
 
 func (*line) poll() bool { return false }

@@ -95,8 +95,8 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
 			t.Fatal(err)
 		}
-		// A timer in the past runs at its own time on the real clock and at "now" on the
-		// virtual clock. Both clocks run it before later timers.
+		// The two clocks run a timer whose time has passed at different moments. Both run it before
+		// later timers.
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
 			t.Errorf("posts ran out of order: %q", order)
 		}

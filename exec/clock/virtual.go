@@ -18,7 +18,7 @@ type Virtual struct {
 	mu      sync.Mutex
 	now     time.Duration
 	queue   queue
-	settled []*func() // see Settled; only the loop uses it
+	settled []*func() // functions of Settled; only the loop uses them
 }
 
 // NewVirtual returns a virtual clock at zero.
@@ -78,7 +78,7 @@ func (c *Virtual) Wait(ctx context.Context) error {
 	return nil
 }
 
-// run runs the next due event, and reports whether an event was due. If move is set, run first
+// run runs the next due event, and reports whether an event was due. If move is true, run first
 // moves the time to the next event.
 func (c *Virtual) run(move bool) bool {
 	c.mu.Lock()

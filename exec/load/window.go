@@ -10,7 +10,7 @@ import (
 
 // Window is the time in which a round is measured.
 type Window struct {
-	Start, End time.Duration // equal if there is no window
+	Start, End time.Duration // edges of the window; equal if there is none
 	Busy       float64       // see metric.Round.Busy
 }
 
@@ -22,11 +22,9 @@ type span struct{ from, to time.Duration }
 // started once. It ends with the last measured request. It ends earlier if a slot stops for good
 // (after its pause).
 //
-// Busy is the share of the slots' time in the window in which a slot is occupied. A slot is
-// occupied by a request in flight, by the declared pause after a request, and by a wait that the
-// server asked for. A request that was never sent counts from its scheduled time. Busy is 0 if
-// there is no window. It shows whether the load was as declared. No threshold of a plan applies to
-// Busy.
+// Busy is the share of the slots' time in the window that was taken by requests in flight, by the
+// declared pause after a request, and by waits that the server asked for. A request that was never
+// sent counts from its scheduled time. Busy is 0 if there is no window.
 func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	slots := make([][]span, n)
 	firstMeasured, lastMeasured := time.Duration(-1), time.Duration(-1)
@@ -68,7 +66,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	}
 	var busy time.Duration
 	for _, spans := range slots {
-		reached := start // busy time is counted up to here
+		reached := start // busy time before this moment is already counted
 		for _, s := range spans {
 			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// If two requests confirm an earlier calibration, it is used again. It then makes the same prompts.
+// An earlier calibration is used again if two requests confirm it. It then makes the same prompts.
 func TestKnown(t *testing.T) {
 	for _, tt := range fakes {
 		t.Run(tt.name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestKnownOfAnother(t *testing.T) {
 	if m := ids.maker(1); m == nil || m.Least() != 1 {
 		t.Error("ids that are sound were not believed")
 	}
-	// Known token ids do not help if prompts are text.
+	// Token ids of an earlier calibration cannot be used if prompts are text.
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
 	if o.Known = ids; o.recall(t.Context()) != nil {

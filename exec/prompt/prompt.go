@@ -1,10 +1,8 @@
-// Package prompt makes the prompts that are sent. All prompts begin with the same two words, and
-// differ after them. The same salt and seed give the same prompts. Prompts have exactly the
-// requested length, as the server under test counts tokens.
+// Package prompt makes the prompts that are sent. They have exactly the requested length, as the
+// server under test counts tokens. The same salt and seed give the same prompts.
 //
 // The package has no tokenizer, so it asks the server. Calibrate finds words whose token counts add
-// up in any order on this server. It also learns which tokens the server adds around a prompt. Make
-// then composes prompts without requests, about as fast as they can be copied.
+// up in any order on this server. Make then composes prompts from these words, without requests.
 package prompt
 
 import (
@@ -33,8 +31,8 @@ type Key struct {
 }
 
 // Prefix describes the common beginning of the prompts in a group. Each group has one text for each
-// workload, and a prompt begins with the first Tokens + More tokens of that text. Tokens is the
-// same for the whole group; More may differ.
+// workload. A prompt begins with Tokens + More tokens of that text. Tokens is the same for the
+// whole group; More may differ.
 type Prefix struct{ Group, Tokens, More int }
 
 // Maker makes the prompts for one server and API. It is safe for concurrent use.
@@ -42,7 +40,8 @@ type Maker struct {
 	salt  uint64
 	exact bool
 
-	// The next fields are for prompts that are text: first the lead, then words of the pool.
+	// These fields are for prompts of text. Such a prompt has first the lead, then words of the
+	// pool.
 	sep     string
 	lead    word   // beginning of every prompt; its cost includes the tokens of the template
 	pool    []word // words that prompts are made of, each with its separator
@@ -51,9 +50,8 @@ type Maker struct {
 	costs   int    // highest cost of a word of the pool, in tokens
 	average int    // bytes per token, rounded up
 
-	// perToken and before describe a server whose prompts do not add up from the costs of words. A
-	// prompt takes perToken bytes for each token, and before bytes more. perToken is 0 for other
-	// servers.
+	// On some servers the token counts of words do not add up. A prompt of n tokens then gets about
+	// perToken·n + before bytes. On other servers perToken is 0.
 	perToken, before float64
 
 	// ids holds the token ids from which prompts are made; nil if prompts are text.
@@ -67,8 +65,8 @@ type word struct {
 	cost int
 }
 
-// Exact reports whether the server's own tokenizer measured the lengths of prompts. If it did not,
-// the usage of small requests did, and only a precision of 1% is claimed.
+// Exact reports whether the server's own tokenizer measured the lengths of prompts. Otherwise the
+// token counts of small requests did, and only a precision of 1% is claimed.
 func (m *Maker) Exact() bool { return m.exact }
 
 // Least returns the smallest number of tokens that a prompt of Make can have.
@@ -132,9 +130,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// digits returns the number of a prompt in its round as two digits. Each digit is an index in the
-// pool, and the prompt begins with these two words after the lead. The hash h of the round shifts
-// the digits.
+// digits returns the indices of two words of the pool, which number a prompt in its round. They
+// stand after the lead, the first words of the prompt. The hash h differs from round to round and
+// shifts both indices.
 func digits(h uint64, order, pool int) [2]int {
 	n, o := uint64(pool), uint64(order)
 	return [2]int{int((h%n + o) % n), int((mix(h+1)%n + o/n) % n)}
@@ -172,8 +170,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose returns a text of the word begin, followed by words of the pool with rest tokens in
-// total. numbers has the indices of the first two of these words.
+// compose returns a text: the word begin, followed by words of the pool with rest tokens in total.
+// The first two words after begin have the indices in numbers.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false
@@ -197,11 +195,12 @@ func (m *Maker) numbered(b *strings.Builder, numbers [2]int, rest int) int {
 	return rest
 }
 
-// words writes words of the pool that have rest tokens in total. There must be such words.
+// words writes random words of the pool whose token counts add up to rest. The caller must know
+// that such words exist.
 func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {
-		for rest > 0 { // four words share one random number
+		for rest > 0 { // each random number selects four words
 			x := r.Uint64()
 			for range min(rest, 4) {
 				b.WriteString(m.pool[(x&0xffff)*n>>16].text)
@@ -213,8 +212,8 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
-		// Beginning at this random place, take the first word after which the remaining tokens can
-		// still be made.
+		// Start at a random word of the pool. Take the first word from there after which the
+		// remaining tokens can still be made.
 		for i := range m.pool {
 			w := m.pool[(int(hi)+i)%len(m.pool)]
 			if w.cost <= rest && m.makes(rest-w.cost) {
@@ -234,10 +233,10 @@ func (m *Maker) makes(n int) bool {
 	return n >= len(m.reach) || m.reach[n]
 }
 
-// maxReach is the largest size of the table reach.
+// maxReach limits the number of elements of Maker.reach.
 const maxReach = 4096
 
-// settle computes properties of the pool that compose needs.
+// settle computes the properties of the word pool that the method compose needs.
 func (m *Maker) settle() {
 	m.single, m.costs = true, 0
 	size, tokens := 0, 0
@@ -248,9 +247,9 @@ func (m *Maker) settle() {
 		tokens += w.cost
 	}
 	m.average = (size + tokens - 1) / tokens
-	// Two costs a and b without a common factor can make every number of tokens from (a−1)(b−1) on
-	// (Sylvester 1882). So the table may end there. If all costs have a common factor, that is
-	// wrong, and the method usable refuses the pool.
+	// Words of a and b tokens, without a common factor, can make every number of tokens from
+	// (a−1)(b−1) on (Sylvester 1882). So the table ends at the square of the highest cost. The
+	// method usable refuses pools whose costs all have a common factor.
 	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
 	m.reach[0] = true
 	for n := 1; n < len(m.reach); n++ {
@@ -293,7 +292,8 @@ func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 	return client.Prompt{IDs: ids}, nil
 }
 
-// fillIDs fills ids with random token ids. The first ids encode the number order.
+// fillIDs fills ids with random token ids. The first ids encode the number of the prompt, which is
+// order.
 func (m *Maker) fillIDs(ids []int, h uint64, order int) {
 	numbers := digits(h, order, len(m.ids))
 	r := rand.NewPCG(h, mix(h^uint64(order)))

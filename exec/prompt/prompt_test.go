@@ -201,10 +201,8 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// TestFewQuestions bounds the number of questions that show how words are counted. At most eight
-// are needed if every word is one token, or if the tokenizer returns its tokens. They are sent in
-// at most four groups, and each group in parallel. If words are several tokens and there is no
-// tokenizer, about 25 questions go in five groups. At a TTFT of 1 s these take 5 s.
+// TestFewQuestions limits how many questions are asked to learn how a server counts words. The
+// questions of a group are sent in parallel, so it also limits the number of groups.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake
@@ -311,11 +309,9 @@ func TestUnique(t *testing.T) {
 								}
 								begins[f.t(own)[0]] = true
 							}
-							// Sixty prompts begin with sixty different
-							// words. If words have several tokens, two
-							// words may begin with the same token. If
-							// tokens are bytes, all words begin with
-							// the separator.
+							// Sixty prompts begin with sixty different words. If words have several
+							// tokens, two words may begin with the same token. If tokens are bytes,
+							// all words begin with the separator.
 							least := min(60, len(m.pool))
 							if !m.single {
 								least = 1
@@ -339,9 +335,9 @@ func TestUnique(t *testing.T) {
 				}
 				longest, longestWords = max(longest, n), max(longestWords, words)
 			}
-			// 960 prompts have about 960²/2 pairs. The smallest possible pool has 12 words, so
-			// about 960²/2 / 12⁵ ≈ 2 pairs share the lead and five more words. Usually a pool has
-			// 40 words or more. The salt is fixed, so chance cannot fail this test.
+			// The smallest possible pool has 12 words. With its 12⁵ combinations of five words,
+			// about two of the 960²/2 pairs of prompts share five words. The salt is fixed, so
+			// chance cannot fail this test.
 			if longestWords > 5 {
 				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
 			}
@@ -592,7 +588,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The sequence has every ordered pair once. No shorter sequence has all pairs.
+// The sequence of everyPair has each ordered pair of neighbours once. No shorter sequence has all
+// pairs.
 func TestEveryPair(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 12, 40} {
 		s := everyPair(n)

@@ -49,9 +49,8 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 }
 
 // unlisted returns the model to ask for if the server's list of models could not be read. err is
-// the error of that request. An id in the plan is used without a list: some servers cannot make
-// one, and some gateways refuse it. The first completion shows whether the id is right. The model's
-// own name is used only if the server has no list.
+// the error of that request. An id in the plan is used even so, because some servers have no list.
+// The model's own name is used only if the error says that there is no list.
 func (r *reached) unlisted(err error) (string, bool) {
 	e, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -64,8 +63,8 @@ func (r *reached) unlisted(err error) (string, bool) {
 		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// pick returns the model to ask for. This is the id in the plan if it is set. Otherwise it is the
-// model with the plan's name for it, or else the only model in the list.
+// pick returns the model to ask for: the id servedAs from the plan if it is set. Otherwise it is
+// the listed model that is called name, or else the only model in the list.
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	by := func(f func(client.Model) bool) (client.Model, bool) {
 		i := slices.IndexFunc(models, f)
@@ -130,7 +129,7 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	}
 	if id.version != "" {
 		f["version"] = id.version
-		// Only this engine has this version page, and the page answered. So the engine counts as
+		// Only this engine has the version page that just answered. So the engine counts as
 		// observed.
 		if r.config.Engine.Known() {
 			f["engine"] = r.config.Engine.Name
@@ -140,9 +139,9 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 }
 
 // incarnation returns values that identify the running server: the start time in its Prometheus
-// page, and facts of the machine. A server that is started later in its place has different values.
-// "" means not known. The start time is asked for only if start is set, because a page that does
-// not have it may take long to answer.
+// metrics, and facts of the machine. A server that is started later in its place has different
+// values. "" means not known. The start time is read only if start is true, because a server
+// without it may take long to answer.
 func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	var out [2]string
 	if start {
@@ -156,12 +155,13 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	return out
 }
 
-// replicas is the largest number of times that tokgate asks a server which seems to have been
-// replaced. Several servers may share one URL, and any of them may answer.
+// replicas limits how often tokgate asks again if a server seems to have been replaced. Several
+// servers may share one URL, and any of them may answer.
 const replicas = 8
 
-// replaced reports whether the server is a different server than at first. now is the incarnation
-// of the server that answers.
+// replaced reports whether the server is another one than at first. first is the incarnation (the
+// values that identify a running server) at the start. The result now is the incarnation of the
+// server that answers.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
@@ -200,7 +200,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	after := r.fingerprint(id)
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
 		was, is := before[key], after[key]
-		// A version that the server no longer reports does not show that it is another server.
+		// If the server no longer reports its version, it may still be the same server.
 		if was != "" && is != "" && was != is {
 			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
 		}

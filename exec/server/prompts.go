@@ -207,8 +207,8 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 	return out, err
 }
 
-// grown returns the next prompt of a conversation: its length, without text. The prompt repeats the
-// one sent before and its answer, which has the given number of tokens.
+// grown returns the lengths of the next prompt of a conversation, without its text. This prompt
+// repeats the prompt sent before and the answer, which has the given number of tokens.
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}

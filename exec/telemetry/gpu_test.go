@@ -53,7 +53,7 @@ func known(power, busy, memory, temperature, clock float64) card {
 	return c
 }
 
-// health returns the card c, which also reports why its clocks are reduced, and its ECC errors.
+// health returns the card c with values on reduced clocks, and with its ECC errors.
 func health(c card, throttled, capped, ecc float64) card {
 	c.throttled, c.capped, c.ecc = throttled, capped, ecc
 	return c

@@ -13,8 +13,8 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// scripted returns a source for tests. answer returns the time that reading n takes; 0 means that
-// it never ends.
+// scripted returns a source for tests. The function answer returns the time that reading n takes; 0
+// means that the reading never ends.
 func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		n := len(*asked)
@@ -73,8 +73,8 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 			}
 		}
 		got := session.Over(1500*ms, 3530*ms)
-		// The time of a reading is halfway between its request and its response. The readings at
-		// 2.02 s and 3.52 s are in the window. The third reading failed.
+		// A reading counts at the time halfway between its request and its response. Two readings
+		// are in the window, at 2.02 s and 3.52 s. The third reading failed.
 		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
 			t.Errorf("got %+v, %+v", g, got)
 		}

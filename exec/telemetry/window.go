@@ -125,9 +125,9 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges returns the two readings that are nearest to the start and the end of the window. Together
-// they may be off by at most a quarter of the window's length. Otherwise their difference would
-// describe another time. The result why is the reason if there are no such readings.
+// edges returns the indices of the two readings that are nearest to the start and the end of the
+// window. If these are too far off, by a quarter of the window's length together, the result why
+// says so.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why
@@ -172,7 +172,7 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 		t.Missing[name] = h.absence(name)
 		return
 	}
-	before := h.readings[a].Counters[name] // a counter that is not on the page yet counts as 0
+	before := h.readings[a].Counters[name] // 0 if the server did not report it yet
 	first := before
 	series := metric.Series{Metric: name}
 	for _, r := range h.readings[a+1 : b+1] {

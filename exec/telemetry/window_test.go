@@ -39,8 +39,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
 		t.Error(diff)
 	}
-	// The histogram counts only the window: 20 − 12 requests took up to 1 s, and 5 − 0 took longer.
-	// Their times add up to 20 − 3 = 17 s.
+	// Only the window counts: the counts and the sum at its start are subtracted from those at its
+	// end.
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}
@@ -49,8 +49,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}
-	// The series of the gauge has its value at each reading of the whole round. The series of the
-	// counter has its increase at each reading of the window.
+	// The series of the gauge has its value at each reading of the round. The series of the counter
+	// has, for each reading in the window, the increase since the reading before.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
@@ -128,7 +128,7 @@ func TestSummarizeBridgesAFailure(t *testing.T) {
 	}
 }
 
-// A reading of a page without the gauge counts as missed.
+// If a reading of the server's metrics lacks the gauge, it counts as missed.
 func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")
@@ -138,7 +138,7 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 	}
 }
 
-// A counter that appears on the page only after its first event was 0 before.
+// If a server reports a counter only after its first event, the counter was 0 before.
 func TestCounterThatAppears(t *testing.T) {
 	got := summarize(2*s, 6*s, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),

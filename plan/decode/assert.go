@@ -98,7 +98,8 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 		if !refersTo(over, "result") {
 			return nil
 		}
-		// A value inside another for expression cannot be computed here, and gives an error.
+		// A value that depends on an enclosing for expression gives an error, because it cannot be
+		// computed here.
 		v, diags := over.Value(sc.ctx)
 		if diags.HasErrors() {
 			return nil

@@ -8,9 +8,9 @@ type Block struct {
 	Name   string
 	Labels []string // names of the block's labels, in order
 	Doc    string   // one or two sentences of documentation
-	Attrs  []*Attr  // in the order of the reference documentation
+	Attrs  []*Attr  // attributes, in the order of the reference documentation
 	Blocks []*Block
-	Repeat bool   // the block may occur more than once
+	Repeat bool   // whether the block may occur more than once
 	Free   string // meaning of attributes that Attrs does not list; "": there are none
 	Later  bool   // the language reserves this block; it is not supported yet
 }
@@ -26,8 +26,9 @@ type Attr struct {
 	Computed string // text that describes the default if it is not a constant
 	Doc      string
 	Later    bool
-	// These fields limit the value; bind checks them. Min and Max bound a number or a duration.
-	// OneOf lists the allowed words; any other word is replaced by the first of them.
+	// The method bind checks the value of an attribute by these fields. Min and Max bound a number
+	// or a duration. OneOf lists the allowed words; any other word is replaced by the first of
+	// them.
 	Min, Max int64
 	OneOf    []string
 }

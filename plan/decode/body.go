@@ -13,7 +13,7 @@ import (
 )
 
 // body is a block while it is decoded. Its getters evaluate an attribute and check its value. If
-// the plan does not set the attribute, they record and return the schema's default.
+// the plan does not set the attribute, the getters record and return the schema's default.
 type body struct {
 	d      *decoder
 	spec   *Block
@@ -24,8 +24,8 @@ type body struct {
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
-	later  bool // the block has something that is not supported yet
-	stray  bool // the block has an unknown name, which may be a misspelt setting
+	later  bool // whether the block has something that is not supported yet
+	stray  bool // whether the block has an unknown name, which may be a misspelt setting
 }
 
 // open reads the content of a block, with the schema of the block.
@@ -64,7 +64,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// each calls use for every block with the given name.
+// each calls the function use for every block with the given name.
 func (b *body) each(name string, use func(*body)) {
 	for i, blk := range b.blocks[name] {
 		path := b.path + "." + name
@@ -114,9 +114,9 @@ func (b *body) note(name, value, why string) {
 	}
 }
 
-// value returns the attribute's value, or its default if the plan sets no value or null. ok is
-// false if the attribute has neither value nor default, or if value reported a problem. value
-// removes marks, and records secrets.
+// value returns the attribute's value, or its default if the plan sets none. ok is false if there
+// is neither, or if value reported a problem. value removes the marks of secrets, and records the
+// secrets.
 func (b *body) value(name string) (v cty.Value, ok bool) {
 	if attr := b.attrs[name]; attr != nil {
 		v, ok := b.d.eval(attr.Expr, b.scope)
@@ -196,7 +196,7 @@ func hasUntyped(v cty.Value) bool {
 	return found
 }
 
-// checkName refuses a name that a reference could not contain.
+// checkName allows only names that a reference can contain.
 func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
 		return true

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// These are the default, smallest and largest numbers of rounds of a comparison. An interval needs
-// at least five observations. With restart = "order" a pair of rounds is one observation.
+// These are the numbers of rounds of a comparison: default, smallest and largest. An interval needs
+// at least five observations. With restart = "order", a pair of rounds is one observation.
 const (
 	compareRounds      = 8
 	compareOrderRounds = 16
@@ -253,8 +253,8 @@ func checkSame(b *body, c *plan.Compare) {
 	}
 }
 
-// takeTurns sets the rounds of each compared workload to those of its comparison. Comparisons that
-// share a server must have equal rounds and the same restart.
+// takeTurns gives each compared workload the rounds of its comparison. Comparisons that share a
+// server must have equal rounds and the same restart setting.
 func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
@@ -283,7 +283,7 @@ func (d *decoder) takeTurns() {
 	}
 }
 
-// compared sets the rounds of a load's levels to those of the comparison.
+// compared gives the levels of a load as many rounds as the comparison has.
 func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
 	var noted []string
 	for i := range l.Levels {
@@ -292,12 +292,12 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
-		case level.Speedup > 0: // each leg replays a part of the trace
+		case level.Speedup > 0: // each server's turn in a round replays a part of the trace
 			if level.Requests < c.Rounds {
 				d.errorf(c.Range, sumFewRequests, "The trace has only %d requests for %d rounds, and each round needs at least one. Replay a longer part of the trace, or set fewer rounds.", level.Requests, c.Rounds)
 			}
 		case l.Kind == metric.OpenLoop:
-			level.Requests *= c.Rounds // so that each leg has the plan's requests for a level
+			level.Requests *= c.Rounds // each round has the plan's requests for a level
 		case usual > 0:
 			level.Requests = usual * c.Rounds
 			if len(noted) < 20 {

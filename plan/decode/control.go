@@ -176,7 +176,7 @@ func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 }
 
 // baseOptions returns the options for loading the plan of the base branch. If ok is false, an error
-// was reported, or the field baseWhy has the reason.
+// was reported, or the field baseWhy says why there is no such plan.
 func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	path, err := filepath.Abs(d.opts.Path)
 	if err == nil {

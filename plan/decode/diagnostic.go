@@ -133,7 +133,7 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // mask first: a cut secret would not be found
+			words, _ := d.masks() // before the cut: half a secret would not be found
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -232,7 +232,7 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	}
 	line, column := excerpt(src, at.Start.Byte)
 	length := min(max(at.End.Byte-at.Start.Byte, 1), len(line)-column)
-	// Put empty lines before the excerpt, so that it keeps its line number.
+	// Put empty lines before the excerpt, so that messages show its true line number.
 	before := max(at.Start.Line-1, 0)
 	at.Start = hcl.Pos{Line: at.Start.Line, Column: column + 1, Byte: before + column}
 	at.End = hcl.Pos{Line: at.Start.Line, Column: column + length + 1, Byte: before + column + length}

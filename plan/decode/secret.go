@@ -42,8 +42,8 @@ func hasMark(v cty.Value, m mark) bool {
 // number.
 var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
 
-// minNamed is the length in bytes of the shortest value whose name makes it a secret. Words such as
-// "default" and "false" are shorter.
+// minNamed is the length, in bytes, of the shortest value that is a secret because of its name.
+// Words such as "default" and "false" are shorter.
 const minNamed = 8
 
 func (d *decoder) addNamed(name, value string) {
@@ -68,7 +68,8 @@ func (d *decoder) addNamedWords(words []string) {
 	}
 }
 
-// namedSecrets records each value of a server whose name is that of a secret.
+// namedSecrets records the values of the server's flags, arguments and variables whose names
+// suggest a secret, such as "api_key".
 func (d *decoder) namedSecrets(s *plan.Server) {
 	for _, f := range s.Flags {
 		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -110,7 +111,7 @@ func (d *decoder) mask() {
 	}
 }
 
-// maskLine masks a value in a line of source if the value's name is that of a secret.
+// maskLine masks each value in a source line whose name suggests a secret, such as "api_key".
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
@@ -129,8 +130,8 @@ func maskLine(line []byte) {
 // least one part.
 var secretParts = [][]byte{[]byte("key"), []byte("token"), []byte("secret"), []byte("passw"), []byte("passphrase"), []byte("credential"), []byte("authorization")}
 
-// masks returns two replacers for the known secrets. words is for messages. place is for sources,
-// and replaces each byte of a secret by a star.
+// masks returns two replacers for the known secrets. The replacer words is for messages. The
+// replacer place is for sources, and replaces each byte of a secret by a star.
 func (d *decoder) masks() (words, place *strings.Replacer) {
 	var forms []string
 	for secret := range d.secrets {
@@ -157,7 +158,7 @@ var literals = func() []*regexp.Regexp {
 	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
 	return []*regexp.Regexp{
 		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
-		// The value does not begin with a dash, because a word with a dash is the next option.
+		// A value must not begin with a dash, because a word with a dash is the next option.
 		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
 	}
 }()
@@ -228,10 +229,10 @@ func (d *decoder) addKeys(v cty.Value) {
 	})
 }
 
-// quoting removes secrets from the diagnostics of an expression. HCL and its functions may quote an
-// argument changed or in parts, which a mask would not find. So quoting evaluates the expression
-// again, with unknown values in place of the secrets. A diagnostic that appears again contains no
-// secret. Of all others, quoting keeps only the summary.
+// quoting removes secrets from the diagnostics of an expression. HCL may quote a secret changed or
+// in parts, which a mask would not find. So quoting evaluates the expression again, with unknown
+// values in place of the secrets. A diagnostic that appears again contains no secret. Of all
+// others, quoting keeps only the summary.
 func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.Diagnostics) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return nil

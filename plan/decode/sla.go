@@ -9,7 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readSLAs reads the sla blocks of a workload. It adds the preset's thresholds on other metrics.
+// readSLAs reads the sla blocks of a workload. On metrics without a threshold there, it adds the
+// thresholds of the preset.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}

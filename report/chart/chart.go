@@ -3,9 +3,7 @@
 // loads nothing.
 //
 // A chart contains only geometry and text. Colours come from the page's style sheet by class: s0,
-// s1 … for series, and pass, fail and unsure for outcomes. If the sheet is blocked, presentation
-// attributes keep the chart readable. Exact values appear when the pointer is on a point. All text
-// is escaped here.
+// s1 … for series, and pass, fail and unsure for outcomes. All text is escaped here.
 package chart
 
 import (
@@ -53,7 +51,7 @@ type Axis struct {
 type Zone struct {
 	From, To float64 // To may be +Inf
 	Word     string
-	Class    string // class of its shade: "z0" (best) to "z4"
+	Class    string // CSS class of the shade: "z0" (best) to "z4"
 }
 
 // Span is a vertical band: the loads between which a limit lies.

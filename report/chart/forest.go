@@ -11,7 +11,7 @@ type Forest struct {
 	Rows   []Change
 	Format func(float64) string // of a change
 	// Cut shortens a bar that is ten times as long as the rest. The short bar ends at the edge of
-	// the chart and has its value there.
+	// the chart and shows its value there.
 	Cut bool
 	// Sides writes "worse" left of zero and "better" right of zero. Each row then starts at a
 	// hollow dot at zero, which stands for the old value. It ends at the new value.
@@ -158,9 +158,8 @@ func (f *Forest) span(values []float64) (low, high float64) {
 	return low, high
 }
 
-// second returns the largest absolute value in the chart, apart from the row with the largest
-// value. It looks at the values of the other rows and at the limits of all rows. It returns 0 if
-// there are none.
+// second returns the largest absolute value or limit in the chart, apart from the row with the
+// largest value. It returns 0 if there is none.
 func (f *Forest) second() float64 {
 	var out, first float64
 	for _, r := range f.Rows {

@@ -60,7 +60,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks: those of the axis if it has any, otherwise about n round numbers.
+// divide sets the ticks: the fixed ticks of the axis, or else about n round numbers.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {

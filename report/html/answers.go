@@ -18,8 +18,8 @@ func badAnswers(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide returns a table of answers. Beside each stands the answer that was expected, or the
-// answer of the control. It returns nil if the list is empty.
+// sideBySide returns a table of answers. Next to each answer is the expected answer, or the answer
+// of the control. It returns nil if the list is empty.
 func sideBySide(r run, caption string, list []report.Answer) *table {
 	if len(list) == 0 {
 		return nil

@@ -87,7 +87,8 @@ func rules(w *report.Workload) string {
 			out = append(out, rule)
 		}
 	}
-	// Remove a warning on a threshold that another level requires.
+	// If a threshold is required at one level and only warned about at another, show only the
+	// requirement.
 	out = slices.DeleteFunc(out, func(rule string) bool {
 		required, warns := strings.CutSuffix(rule, warnsOnly)
 		return warns && slices.Contains(out, required)
@@ -101,8 +102,8 @@ func rules(w *report.Workload) string {
 	return line(strings.Join(out, "; "))
 }
 
-// carries describes the load that a server carries for a workload, by the capacity search or,
-// without a search, by the levels.
+// carries says in words which load a server holds for a workload. It uses the capacity search or,
+// without a search, the levels.
 func carries(r run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
@@ -152,8 +153,8 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	return class, strings.Join(parts, "; ") + testedOnly
 }
 
-// testedOnly follows the largest loads of a workload without a capacity search. These loads are
-// only the highest levels that were tested.
+// testedOnly is the note on the loads of a workload without a capacity search: higher loads were
+// not tested.
 const testedOnly = " (the highest levels that were tested)"
 
 // levelStatus returns the worst status of the requirements on a case. If the case has no
@@ -165,8 +166,8 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// A verdict on the load can make a case fail. If the load passes, this alone is no
-		// requirement.
+		// A failed verdict on the load makes the case fail. A passed one says nothing about
+		// requirements.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())
 	}
@@ -185,7 +186,7 @@ func capacityClass(c *report.Capacity) string {
 	return "pass"
 }
 
-// sentence describes a capacity in words that follow its numbers.
+// sentence describes a capacity in words.
 func sentence(c *report.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)

@@ -1,12 +1,10 @@
-// Package html renders recorded runs as one self-contained page: charts are inline
-// SVG, and there are no scripts and nothing to load. Its own Content Security Policy
-// allows only its style sheet, by hash. The page follows the reader's light or dark
-// scheme, fits a phone, and prints.
+// Package html renders recorded runs as one self-contained page: charts are inline SVG, and there
+// are no scripts and nothing to load. The page follows the reader's light or dark scheme, fits a
+// phone, and prints.
 //
-// The page consists of sections, with those that readers need first at the top. A
-// section without data is absent. Each section is built in a file here from the
-// report's Document alone. Foreign text is escaped by html/template and, in charts,
-// by package chart.
+// The page consists of sections, with those that readers need first at the top. Each section is
+// built in a file here from the report's Document alone. Foreign text is escaped by html/template
+// and, in charts, by package chart.
 package html
 
 import (
@@ -94,8 +92,8 @@ func write(w io.Writer, v view) error {
 	return out.Flush()
 }
 
-// before and after list the sections of the page in their order. The use cases come between the two
-// lists. Each function gets the runs, and returns false if its section has no data.
+// The lists before and after hold the sections of the page in their order. The use cases come
+// between the two lists. Each function gets the runs, and returns false if its section has no data.
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){

@@ -29,7 +29,7 @@ func TestForecast(t *testing.T) {
 	is(10*sec, 0, false) // no level yet
 	one := f.part("a", "w", "1")
 	one.begin(12 * sec)
-	one.rest = 15 * sec // at 17 s: 20 units of work take 5 s (spent) + 15 s (left)
+	one.rest = 15 * sec // at 17 s: 5 s have passed and 15 s are left, so the level takes 20 s
 	// The remaining time is 15 s for this level, 40, 20 and 40 s for three more levels, 10 s for a
 	// start, and 2 s around that start.
 	is(17*sec, (15+40+20+40+10+2)*sec, true)
@@ -38,10 +38,10 @@ func TestForecast(t *testing.T) {
 	four := f.part("a", "w", "4")
 	four.begin(32 * sec)
 	is(42*sec, (30+20+40+10+2)*sec, true)
-	four.end(62 * sec) // it took 30 s on server a, so 30 s are expected on server b
+	four.end(62 * sec) // the level took 30 s on server a, so 30 s are expected on server b
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	// So far 4 s were outside the parts, for one start. The second start also gets 4 s.
+	// Besides its levels, server a took 4 s for its start. So the start of server b also gets 4 s.
 	is(69*sec, (20+30+5+4)*sec, true)
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()

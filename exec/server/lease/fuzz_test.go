@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever its file contains, a note either names a server or is removed. It never blocks another
-// run.
+// A note is a file about a started server. Whatever the file contains, the note either names a
+// server or is removed. It never blocks another run.
 func FuzzNote(f *testing.F) {
 	f.Add([]byte(`{"run":"r","plan":"p","server":"s","pid":1,"group":4711,"group_start":"boot/1","gpus":["0"],"port":8000}` + "\n"))
 	f.Add([]byte(`{"run":"r","pid":1e99}`))

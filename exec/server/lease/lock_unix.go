@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Proof reports whether a free lock proves that the process that wrote a note has ended.
+// Proof says whether a free lock on a note proves that its writer has ended. A note is a file about
+// the servers that a process started.
 const Proof = true
 
 // lockFile locks a file until it is closed or the process ends. It returns errLocked at once if
