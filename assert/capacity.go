@@ -13,7 +13,7 @@ import (
 )
 
 // capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
-// the limit. The limit that the search found counts only if its samples, judged again, confirm it.
+// the found limit. The limit counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
@@ -43,8 +43,8 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit.judge(&v, w, observed)
 	}
 	if j.promised.ControlOnly(server, w) {
-		// A server that is only a control is measured too. Its verdict only warns, because the
-		// requirement applies to the candidate.
+		// A server that is only a control is searched too. Its verdict only warns, because the
+		// required load applies to the candidate.
 		v.Severity = verdict.SeverityWarn
 		j.add(v, w.Policy.OnInconclusive)
 		return
@@ -66,7 +66,8 @@ func (j *judge) search(server *plan.Server, w *plan.Workload) *metric.Capacity {
 	return j.run.Capacities[i]
 }
 
-// searched judges the probes of a capacity search. The function conclude then adds the verdicts.
+// searched judges the probes of a capacity search now. The returned function conclude adds the
+// verdicts later.
 func (j *judge) searched(server *plan.Server, w *plan.Workload) (conclude func()) {
 	c := j.search(server, w)
 	if c == nil || c.Reason == metric.SkippedOnly || j.serverError(c.Server) != "" {
@@ -89,14 +90,14 @@ type limit struct {
 	*metric.Capacity
 	problem string // why the search has no result; "" if it has one
 	changed bool   // the limit differs from the limit that the search found
-	why     string // why the limit differs; "" if every probe has the same outcome as in the search
+	why     string // why the limit differs; "" if each probe has the search's outcome
 	n       int    // requests that were judged
-	// verdicts holds the verdicts at the load Pass. The field level is the name of the level on
-	// which they were judged.
+	// verdicts holds the verdicts at the load Pass. level is the name of the level that they
+	// judged.
 	verdicts map[*plan.Workload][]Verdict
 	level    string
-	// doing describes the server's load when the load Fail was measured, such as its queue; "" if
-	// the server did not report it.
+	// doing describes the server at the load Fail, such as its queue. It is "" if the server did
+	// not report that.
 	doing string
 }
 
@@ -108,8 +109,8 @@ type standing struct {
 	verdicts  map[*plan.Workload][]Verdict
 }
 
-// visited adds a visit to the level. The latest verdict on the level counts. A retry counts only if
-// it has a verdict. A confirmation that does not pass withdraws the earlier pass.
+// visited adds a probe of the level. The latest verdict on the level counts. A retry without a
+// verdict changes nothing. A confirmation that does not pass withdraws the earlier pass.
 func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
 	switch {
 	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
@@ -122,7 +123,8 @@ func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts ma
 	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
 }
 
-// limitOf returns the judged limit of a search. It judges each search only once.
+// limitOf returns the limit of a search, judged again from its samples. Each search is judged only
+// once.
 func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	l, known := j.limits[c]
 	if !known {
@@ -132,8 +134,8 @@ func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	return l
 }
 
-// limit judges every probe of a search again. It does so on the same requests as the search, and
-// splits the allowed error over the same number of looks.
+// limit judges every probe of a search again, on the same requests. Each look gets the same part of
+// the allowed error as in the search.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
 	out := limit{Capacity: &c}
@@ -158,7 +160,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
 		}
 		if p.Purpose == estimates {
-			continue // a probe that only estimates neither passes nor fails
+			continue // a probe for an estimate neither passes nor fails
 		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
@@ -179,14 +181,14 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 // estimates is the purpose of a probe that only estimates the load to try next.
 const estimates = "estimate"
 
-// within reports whether an estimate lies between the highest load that passes and the lowest load
-// that fails.
+// within reports whether an estimate of the limit agrees with the search. It must lie between the
+// highest load that passes and the lowest load that fails.
 func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
-// differs records that a probe has another outcome than in the search. Either the thresholds have
-// changed since the search, or the probe cannot be judged.
+// differs records that a probe, judged again, has another outcome than in the search. Either the
+// thresholds have changed since, or the probe cannot be judged.
 func (l *limit) differs(n int, v LookVerdict) {
 	l.changed = true
 	if v.Invalid != "" {
@@ -196,12 +198,12 @@ func (l *limit) differs(n int, v LookVerdict) {
 	}
 }
 
-// probed returns the outcome of a probe as a search writes it. The parameter recorded is the
-// outcome in the record.
+// probed returns a probe's outcome in the words of a search. recorded is the outcome in the record
+// of the run.
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // the search knew more about the generator than the record shows
+		return "saturated" // the search may know about the generator what the record does not show
 	case v.Invalid != "":
 		return "inconclusive" // it bounds nothing
 	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
@@ -259,8 +261,9 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	return v.LookVerdict, v.verdicts, l
 }
 
-// plannedLooks returns the number of looks that share the error of a probe. It uses the look with
-// as many requests as the probe. Without such a look it uses the largest number that any look has.
+// plannedLooks returns the number of planned looks, which share the allowed error of a probe. If
+// the probe does not say, it uses the level's look with as many requests, or else the largest
+// number of any look.
 func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	if p.Planned > 0 {
 		return p.Planned
@@ -275,8 +278,8 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	return planned
 }
 
-// cutShort judges a probe that ended before its first look. The probe fails if enough requests were
-// sent and none of them completed. Otherwise it is inconclusive.
+// cutShort judges a probe that ended before its first look. A look judges the requests so far. The
+// probe fails if enough requests were sent and none completed. Otherwise it is inconclusive.
 func cutShort(l *metric.Level) LookVerdict {
 	failed := 0
 	for _, r := range l.Rounds {
@@ -315,8 +318,7 @@ func turnedAway(l *metric.Level) bool {
 	return n > 0
 }
 
-// restate updates the description of the limit if the judged limit differs from the limit that the
-// search found.
+// restate describes the limit anew, if judging the probes again gave another limit than the search.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
 	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
@@ -350,8 +352,8 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Notes = append(c.Notes, "this capacity was judged again from the samples; the run itself had found another one ("+before+")")
 }
 
-// kindOf returns how precisely the limit of a capacity search is known. The limit is exact if the
-// highest load that passes and the lowest load that fails differ by at most width.
+// kindOf returns how precisely the limit of a capacity search is known. It is exact if the highest
+// load that passes and the lowest load that fails differ by at most width.
 func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	switch {
 	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
@@ -368,9 +370,9 @@ func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	return metric.CapacityUnknown
 }
 
-// judge gives the verdict on the required capacity. If the plan requires none, the search must have
-// found a limit. A threshold with the statistic "observed" covers only the requests of the probes,
-// and a note says so.
+// judge gives the verdict on the required capacity. If none is required, the search must have found
+// a limit. A note says that a threshold with the statistic "observed" covers only the requests of
+// the probes.
 func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
@@ -407,7 +409,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	}
 }
 
-// notes lists remarks that belong to a capacity and that its number does not show.
+// notes lists remarks on a capacity, such as on the server's queue.
 func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
 	c := l.Capacity
 	for _, note := range c.Notes {
@@ -431,7 +433,8 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 	return notes
 }
 
-// atCapacity judges the thresholds of the capacity at the highest level that is certified to pass.
+// atCapacity judges the thresholds that must hold at the capacity. It does so at the highest level
+// that is certified to pass.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	list, verdicts := atCapacity(w), l.verdicts[w]
 	judged := len(verdicts) == len(list) && l.problem == ""

@@ -37,12 +37,11 @@ func TestDrift(t *testing.T) {
 	}{
 		{"steady", shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return noise() }}, nil},
 		// TTFT grows from 1 to 1.9 s, and the rest of an answer takes 0.2 s. So e2e grows from 1.2
-		// to 2.1 s, by 75%. The drift is a line that is fitted to logarithms, so the result is only
-		// near 75%.
+		// to 2.1 s, by 75%. The test finds about 75%, because it fits a line to the logarithms.
 		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 7", "from the first of 10 rounds to the last"}},
 		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
-		// While the server warms up, e2e is 4.2 s instead of 1.2 s. The note may state no higher
-		// ratio than that.
+		// During the warm-up a request takes 4.2 s instead of 1.2 s: 3.5 times as long. The note
+		// may state no higher ratio.
 		{"a server that warms up", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 			if r < 3 {
 				return 4 * noise()
@@ -76,7 +75,7 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// Without drift, in each direction at most 1% of the levels may have a note.
+	// Levels without drift get few notes: of either direction, at most 1% of the levels.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())

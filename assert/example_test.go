@@ -50,8 +50,8 @@ workload "chat" {
 	// exit 1
 }
 
-// measured returns a level as a run of the plan may record it: 5 rounds of 20 requests, one at a
-// time.
+// measured returns a level that a run of the plan may have recorded: 5 rounds of 20 requests, one
+// request at a time.
 func measured(p *plan.Plan) *metric.Level {
 	l := &metric.Level{Server: "sim", Workload: p.Workloads[0].Address(), Name: "1", Kind: metric.ClosedLoop, N: 1, Exact: true}
 	for i := range 5 {

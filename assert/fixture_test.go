@@ -17,7 +17,7 @@ type shape struct {
 	n, rounds, perRound int
 	// ttft returns the TTFT of request i of a round, in seconds; the default is 1.
 	ttft func(round, i int) float64
-	// failed reports whether request i of a round fails; nil means that none does.
+	// failed reports whether request i of a round fails; nil means that none fails.
 	failed func(round, i int) bool
 	change func(*metric.Sample)
 	lean   bool // without gaps
@@ -136,8 +136,8 @@ func names(v Verdicts) []string {
 	return out
 }
 
-// slow makes the first k requests of each round take 5 s. All other requests take about 1 s, with
-// small differences.
+// slow returns the TTFT of a level's requests, in seconds. The first k requests of each round take
+// 5 s. All others take about 1 s, with small differences.
 func slow(k int) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(1, 1))
 	return func(_, i int) float64 {

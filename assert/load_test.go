@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		name   string
 		change func(*metric.Level)
 		want   Outcome
-		says   string // a part of the message; of a note if the level passes
+		says   string // part of the message, or of a note if the level passes
 	}{
 		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
 		{"one failed", first(fail), Pass, "59 of 60 requests completed and 1 failed; the most frequent failure: HTTP 500: Internal Server Error (1×)"},
@@ -53,7 +53,8 @@ func TestLoad(t *testing.T) {
 		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
 		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
 		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
-		// Up to 84 tokens of the prompt may come from a cache: 64 of the template, and 2% of 1000.
+		// 84 cached tokens are allowed: 64 of the chat template, and 2% of the 1000 tokens of the
+		// prompt.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
 		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache (of one prompt, 1000 of 1000 tokens)"},
@@ -61,8 +62,8 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: the slots were busy for 94% of the window"},
-		// A failed request may leave its slot idle for 100 ms. This is 0.56 % of the time of four
-		// slots in 4.5 s.
+		// A failed request may leave its slot idle for 100 ms. That is 0.56 % of the time of four
+		// slots in 4.5 s, so busy for 94.5 % is enough.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy for 94.5% of the window (required 95%); requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy for 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -79,10 +80,10 @@ func TestLoad(t *testing.T) {
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
 		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: the load generator used 90% of its cores"},
 		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
-		// The limit on the delay is 10% of the median TTFT of 1 s.
+		// A delay of 100 ms is allowed: 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
-		// The p95 is 1 s and the limit is 2 s, so a delay of 101 ms cannot change the verdict. It
-		// only gets a note.
+		// A delay of 101 ms gets a note. It cannot change the verdict, because the p95 of 1 s is
+		// far below the limit of 2 s.
 		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the load generator may have read and sent up to 101 ms late in round 4"},
 		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
@@ -126,8 +127,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// idle returns a function that sets the busy share of all rounds. If busy is 0, the slots were
-// never all busy at the same time.
+// idle returns a function that sets how busy the slots were in every round. With busy 0, the slots
+// were never all busy at once.
 func idle(busy float64) func(*metric.Level) {
 	return func(l *metric.Level) {
 		for _, r := range l.Rounds {
@@ -138,28 +139,30 @@ func idle(busy float64) func(*metric.Level) {
 	}
 }
 
-// If slots were idle in some rounds, a threshold keeps its verdict if the other rounds agree with
-// it. It also keeps a fail if less load can only help it to pass.
+// Slots that were idle in some rounds do not always invalidate a threshold. It keeps its verdict if
+// the other rounds alone give the same. It keeps a fail if less load can only make it pass.
 func TestIdleSlots(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		ttft         func(round, i int) float64
 		metric, text string
-		rounds       int // number of rounds with idle slots, of ten
+		rounds       int // number of rounds with idle slots; there are ten rounds
 		want         Outcome
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
-		// Two of ten rounds with 40 requests each have enough load. These 80 requests are more than
-		// the needed 59.
+		// Two of ten rounds with 40 requests each have enough load. Their 80 requests can decide a
+		// p95, because 59 are enough.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// Each round has 40 requests, with one over the limit. 3 over the limit of 120 do not
-		// decide a p95, but 10 of 400 pass.
+		// Each round has 40 requests, one of them over the limit. In the three valid rounds 3 of
+		// 120 are over it, which does not decide a p95. In all ten rounds 10 of 400 are over it,
+		// which passes.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// The four slots make 4 · 11 tokens in 5.2 s, which is less than 10 tok/s. With all slots
-		// busy they might take 4.2 s, which is more than 10 tok/s.
+		// In nine rounds, slots are idle and a request takes 5.2 s: 4 · 11 tokens in 5.2 s are less
+		// than 10 tok/s. In the last round all slots are busy and a request takes 4.2 s, which is
+		// fast enough.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {
@@ -183,7 +186,8 @@ func TestIdleSlots(t *testing.T) {
 	}
 }
 
-// A short delay does not disturb a round, but still counts if it could have changed a verdict.
+// A short delay of the generator does not disturb a round. But a threshold is invalid if the delay
+// could have changed its verdict.
 func TestGeneratorNearTheLimit(t *testing.T) {
 	for _, c := range []struct {
 		ttft  float64
@@ -193,7 +197,7 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 		{1.998, 3 * time.Millisecond, Error}, // a TTFT of 1.998 s might really be 2.001 s and fail
 		{1.998, time.Millisecond, Pass},      // not above leastDelay
 		{1.990, 3 * time.Millisecond, Pass},
-		{2.002, 3 * time.Millisecond, Error}, // a TTFT of 2.002 s might really be 1.999 s and pass
+		{2.002, 3 * time.Millisecond, Error}, // a TTFT of 2.002 s may be 1.999 s in truth and pass
 		{2.010, 3 * time.Millisecond, Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
@@ -205,12 +209,12 @@ func TestGeneratorNearTheLimit(t *testing.T) {
 	}
 }
 
-// A stall of the generator makes latencies too long, and streams too short or too long. A threshold
-// is invalid only if the stall could have changed its verdict.
+// A stall of the generator distorts latencies and the lengths of streams. A threshold is invalid
+// only if the stall could have changed its verdict.
 func TestGeneratorStalled(t *testing.T) {
 	const ms = time.Millisecond
-	// After its first token, an answer streams 10 tokens in 0.2 s. This is a speed of 50 tok/s and
-	// a TPOT of 20 ms.
+	// In each case an answer streams 10 tokens in 0.2 s after its first token: a speed of 50 tok/s,
+	// and a TPOT of 20 ms.
 	for _, c := range []struct {
 		name         string
 		ttft         float64
@@ -224,21 +228,21 @@ func TestGeneratorStalled(t *testing.T) {
 		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
 		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
 		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// Even if the stall of 100 ms shortened the stream from 300 ms to 200 ms, the true speed is
-		// 33 tok/s.
+		// The stall may have shortened the stream by 100 ms, from 300 ms to 200 ms. Even then the
+		// true speed of 33 tok/s passes.
 		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
-		// The first token waited for at most its whole TTFT of 100 ms. So the stream took at most
-		// 300 ms instead of 200 ms, and its speed is at least 33 tok/s.
+		// The first token may have waited, but at most its whole TTFT of 100 ms. So the stream took
+		// at most 300 ms instead of 200 ms: at least 33 tok/s.
 		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
 		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
 		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
 		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
-		// The E2E speed is at least the measured 11 tokens / 0.3 s = 37 tok/s, because a stall only
-		// makes times longer.
+		// The answer of 11 tokens takes 0.3 s: 37 tok/s. A stall only makes times longer, so the
+		// true E2E speed is at least as high.
 		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
 		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
-		// The stall of 100 ms hardly changes a rate, because a window takes many seconds.
+		// A stall of 100 ms hardly changes a rate over a window of many seconds.
 		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
 		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", Pass},
 		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", Error},
@@ -257,7 +261,7 @@ func TestGeneratorStalled(t *testing.T) {
 		if got := sla(); (got.Outcome == Error) != (c.want == Error) || c.want == Error && (got.Cause != verdict.CauseGenerator || !strings.HasPrefix(got.Message, "generator: the generator stood still for ")) {
 			t.Errorf("%s: %v: %s", c.name, got.Outcome, got.Message)
 		}
-		// If only the first round was disturbed, the other rounds decide.
+		// If a stall disturbed only the first round, the other rounds decide.
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
@@ -267,8 +271,8 @@ func TestGeneratorStalled(t *testing.T) {
 	}
 }
 
-// A request that timed out while the generator stood still does not count against the server. A
-// threshold that such a request leaves undecided gets a note.
+// Requests that time out during a stall of the generator do not count against the server. If such a
+// request leaves a threshold undecided, the verdict says so.
 func TestGeneratorStalledRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, metric, text string
@@ -295,7 +299,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}
 }
 
-// void adds a disturbed round that was replaced by another round.
+// void adds a disturbed round that was measured again.
 func void(l *metric.Level, stall time.Duration) {
 	r := *l.Rounds[0]
 	r.Index = len(l.Rounds) + len(l.Voided)
@@ -322,8 +326,8 @@ func burst(rounds, n int, spread time.Duration) *metric.Level {
 }
 
 func TestBurst(t *testing.T) {
-	// The first and the last request of a burst may be sent at most 10% of the median TTFT apart,
-	// and the median TTFT is 1 s.
+	// The first and the last request of a burst may be sent at most 100 ms apart: 10% of the median
+	// TTFT of 1 s.
 	for spread, want := range map[time.Duration]Outcome{0: Pass, 100 * time.Millisecond: Pass, 101 * time.Millisecond: Error} {
 		p, run := gate(burst(10, 8, spread), threshold("ttft", "p95 < 2s"))
 		v := Judge(p, run, Options{})
@@ -331,7 +335,8 @@ func TestBurst(t *testing.T) {
 			t.Errorf("spread %v: %v, want %v: %v", spread, load.Outcome, want, names(v))
 		}
 	}
-	// Four bursts count as four independent requests, however large the bursts are.
+	// The requests of one burst depend on each other. So a burst counts as one request, however
+	// large it is.
 	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
 		t.Errorf("four bursts: %v", names(v))
@@ -354,7 +359,7 @@ func TestServer(t *testing.T) {
 		{"level skipped", func(_ *plan.Plan, r *metric.Run) {
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Kind: metric.ClosedLoop, N: 4, Skipped: "the budget of 1m was spent"}
 		}, Pass, Error, Skipped, Error},
-		// The plan's only case was left out, so nothing was measured.
+		// The user left out the plan's only case, so nothing was measured.
 		{"left out", func(_ *plan.Plan, r *metric.Run) {
 			r.Servers = nil
 			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Skipped: metric.SkippedOnly}
@@ -404,7 +409,7 @@ func TestShedRounds(t *testing.T) {
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // duration of each of the five rounds; 0: a fixed number of requests, in a little over 4 s
+		time    time.Duration // duration of each of five rounds; 0: by number of requests, a little over 4 s
 		planned time.Duration
 		want    Outcome
 		says    string

@@ -8,15 +8,15 @@ import (
 // A level of a mix passes if two conditions hold. All requests together meet the thresholds of the
 // mix, and the requests of each part meet the thresholds of that part.
 
-// sight is the result of a look at a level. It has the verdicts of the workload and, for a mix, of
-// each part.
+// sight holds the verdicts of one look at a level. A look judges the requests so far. For a mix,
+// sight also holds the verdicts of each part.
 type sight struct {
 	LookVerdict
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges a whole level. For a mix it also judges every part. alpha returns the allowed error
-// under a policy. due returns the planned number of requests of a workload.
+// lookAt judges a whole level, and every part of a mix. The function alpha returns the allowed
+// error under a policy. The function due returns the planned number of requests of a workload.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
@@ -45,8 +45,8 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 	return out
 }
 
-// partAt returns the level of a part within a level of its mix; nil if the level has
-// no such part.
+// partAt finds the level of a part within the level of its mix. It returns nil if the level has no
+// such part.
 func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	for _, p := range l.Parts {
 		if p.Workload == part.Address() {
@@ -56,8 +56,8 @@ func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
 	return nil
 }
 
-// add adds the result of a mix, or of a part of it, to o. A result without required thresholds
-// decides nothing.
+// add merges the verdicts on a mix, or on one part of it, into o. Without a required threshold they
+// decide nothing.
 func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	part := ""
 	if w.Of != nil {
@@ -85,8 +85,8 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 }
 
-// bind sets Binding to the threshold that decided the outcome of the level. If several thresholds
-// decided it, bind takes the one that is nearest to its limit.
+// bind sets Binding to the threshold that decided the level's outcome, such as "ttft p95". If
+// several decided it, bind takes the one nearest to its limit.
 func (v *LookVerdict) bind() {
 	nearest := -2.0 * maxLog
 	for _, t := range v.Thresholds {

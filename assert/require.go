@@ -13,8 +13,7 @@ import (
 type required struct {
 	*plan.Threshold
 	severity verdict.Severity
-	// by is the threshold that implies this threshold; nil if the plan declares this threshold
-	// itself.
+	// by is the threshold that implies this one; nil if the plan itself declares it.
 	by *plan.Threshold
 }
 
@@ -27,7 +26,7 @@ func (r required) name() string {
 	return name
 }
 
-// why says why tokgate adds an implied threshold; "" for a threshold that the plan declares.
+// why says why tokgate adds the threshold; "" if the plan declares it.
 func (r required) why() string {
 	if r.by == nil {
 		return ""
@@ -44,9 +43,9 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of those sla blocks that apply, in the order of the plan. If a
-// threshold ignores failed requests, and no threshold is on success, it adds a requirement at the
-// end: every request must succeed. Otherwise a server that completes few requests could pass.
+// binding lists the thresholds of those sla blocks that apply, in plan order. If one of them
+// ignores failed requests, and none is on success, it adds a requirement: every request must
+// succeed. Otherwise a server that completes few requests could pass.
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
 	var by *plan.Threshold
@@ -76,8 +75,8 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return append(out, required{every, severity, by})
 }
 
-// blind reports whether a threshold ignores failed requests. A mean covers only completed requests.
-// Statistics of gaps hardly see a failed request, because it has few gaps.
+// blind reports whether a threshold hardly sees failed requests. A mean covers only completed
+// requests. A failed request has few gaps between tokens, so statistics of gaps miss it.
 func blind(t *plan.Threshold) bool {
 	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
 		return false
@@ -87,12 +86,13 @@ func blind(t *plan.Threshold) bool {
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// boundAt returns a function that reports whether an sla block applies to the level.
+// boundAt returns a filter for the sla blocks that apply to the level of this name.
 func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limits reports whether a threshold can decide a search or a look.
+// limits reports whether a threshold can decide a search or a look. A look judges a level before
+// its end.
 func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
@@ -125,7 +125,8 @@ const growing = "backlog_growth"
 // threshold on backlog_growth. For a part of a mix it adds nothing, because the mix has the
 // requirement.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	// joint means that the rate is not constant, or that other rates share the server.
+	// joint means that the level has no constant rate of its own. It has stages, replays a trace,
+	// or is of one part of a mix.
 	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0
 	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list

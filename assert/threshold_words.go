@@ -11,7 +11,7 @@ import (
 )
 
 // notes adds a note on how many independent requests the measured requests are worth. e is the
-// share of requests that may miss the limit of a percentile; 0 for other statistics.
+// share of requests that a percentile allows beyond the limit; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
 	moments, together := s.together(o, e)
 	words, crowded := s.crowded(v.Effective)
@@ -44,8 +44,8 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	}
 }
 
-// crowded says that requests count as few because the rate is near the largest rate. ok is false if
-// something else limits the effective number of requests, or if that number is 0.
+// crowded explains why many requests count as few: the rate is near the largest rate of the server.
+// ok is false if something else limits the effective number of requests, or if that is 0.
 func (s *subject) crowded(effective float64) (words string, ok bool) {
 	most := s.crowding() * float64(s.n)
 	if effective <= 0 || s.crowding() >= 1 || effective > most || effective <= 0.995*most {
@@ -55,15 +55,15 @@ func (s *subject) crowded(effective float64) (words string, ok bool) {
 		s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(effective))), true
 }
 
-// moveTogether says that requests in flight at the same time are fast or slow together. So the
-// window counts as only worth independent requests.
+// moveTogether explains why many requests count as few: requests in flight at the same time are
+// fast or slow together. worth is the number of independent requests that all of them count as.
 func (s *subject) moveTogether(worth float64) string {
 	return fmt.Sprintf("about %s are in flight at the same time, and they are fast or slow together. So in a window of only %s request lifetimes, %s count as at most %.0f independent requests",
 		verdict.Count(s.wave(), "requests"), metric.FormatDigits(metric.Count, s.lifetimes(), 2), verdict.Count(s.n, "requests"), math.Floor(worth))
 }
 
-// noteMoments adds a note to v if the number of independent moments limits its effective number of
-// requests. It reports whether it does.
+// noteMoments adds a note to v if too few moments were independent. It reports whether it did.
+// moments is the number of independent moments.
 func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 	limits := v.Effective == countAs(moments)
 	if limits {
@@ -73,7 +73,7 @@ func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 }
 
 // tooShort adds a note to an undecided percentile: the shortest window that it needs. e is the
-// share of requests that may miss the limit of the percentile.
+// allowed share of requests beyond the limit, such as 0.05 for a p95.
 func (s *subject) tooShort(v *Verdict, e float64) {
 	if v.Outcome == Inconclusive && v.More > 0 {
 		long := Window(lifetimesFor(e, s.alpha), s.seconds()/s.lifetimes())
@@ -116,8 +116,7 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond names the side of the limit on which values are bad: "below" or "over". A value equal to
-// the limit is bad for "<" and ">".
+// beyond names the side of the limit on which a value is bad: "below" or "over".
 func beyond(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"

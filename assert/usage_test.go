@@ -10,12 +10,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A server may count tokens that it never sent. Each row of the test has twenty answers.
+// A server may report more tokens than it sent. Each test has twenty answers.
 func TestBelievable(t *testing.T) {
 	for _, tt := range []struct {
 		name                 string
 		chunks, tokens, text int
-		odd                  int // number of the twenty answers that are as the row says; the rest have correct counts
+		odd                  int // number of answers with the row's counts; the rest of the twenty have correct counts
 		hidden               int // number of reasoning tokens that were not sent
 		want                 string
 	}{
@@ -26,10 +26,10 @@ func TestBelievable(t *testing.T) {
 		{"a byte for each token", 8, 8, 8, 20, 0, ""},
 		{"text is not recorded", 2, 8, 0, 20, 0, ""},
 		{"more chunks than tokens", 80, 8, 400, 20, 0, "have more chunks than tokens that were sent, such as 80 chunks but 8 tokens"},
-		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // up to 1.1 × 8 + 2 = 10.8 chunks
+		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // 10.8 are allowed: 1.1 × 8 + 2
 		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
 		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
-		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // 8 bytes of text for the 2 tokens that were sent
+		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // the 2 sent tokens have 8 bytes of text
 		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must send its reasoning, or report it as reasoning_tokens"},
 		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks but 8 tokens"},
 	} {
@@ -78,7 +78,7 @@ func TestOddities(t *testing.T) {
 	}
 }
 
-// Each row is the complete finding on a set of answers whose tokens were counted again.
+// Each row has the whole finding on answers whose tokens were counted again.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {
 		for _, x := range of {

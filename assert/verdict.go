@@ -1,6 +1,5 @@
 // Package assert judges a run. It compares the observations (a metric.Run) with the requirements (a
-// plan.Plan) and returns Verdicts. It reads no clock and uses no network. A missing measurement
-// never passes.
+// plan.Plan), and returns Verdicts. A missing measurement never passes.
 package assert
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The types of assert's results; see package verdict.
+// These types and constants are those of package verdict, under shorter names.
 type (
 	Outcome = verdict.Outcome
 	Kind    = verdict.Kind
@@ -41,7 +40,7 @@ const (
 
 // Verdicts is the result of a run.
 type Verdicts struct {
-	List    []Verdict // by order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
+	List    []Verdict // in the plan's order: servers, cases, thresholds, capacities, comparisons, asserts
 	Outcome Outcome   // outcome of the run, by the plan's policy; never Pending
 	Partial bool      // the user excluded cases (--only)
 	// Comparisons are in the order of the plan. They include changes that are not required.

@@ -59,8 +59,8 @@ var sglang = Engine{
 	Died:   []string{"Scheduler hit an exception", "Received sigquit from a child process"},
 	Labels: []LabelFact{{Series: "sglang:cache_config_info", Label: "page_size", Key: "block_size"}},
 	Guess:  Guess{Words: []string{"sglang"}},
-	// The request names the position at which the log-probabilities begin. At position 0 SGLang
-	// bypasses its radix cache.
+	// SGLang does not use its radix cache if log-probabilities begin at position 0
+	// (logprob_start_len).
 	Scores: Scores{
 		Path: "/generate", Prompt: "input_ids", Values: "meta_info.input_token_logprobs",
 		Fields: map[string]any{

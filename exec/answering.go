@@ -15,40 +15,39 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answered is the phase of requests whose answers a control scores. These requests belong to no
-// level and give no samples.
+// Answered is the phase of requests whose answers are compared. They belong to no level and give no
+// samples.
 const Answered metric.Phase = "answers"
 
-// answering sends the same prompts to the servers of a comparison. It sends them after the measured
-// requests of each leg, with the same number of requests in flight. Then the control computes how
-// likely each answer is. If the servers never run at the same time, the control does so in its next
-// leg.
+// answering compares how the servers of a comparison answer the same prompts. It sends them after
+// the measured requests of each leg, a server's turn, at the same concurrency. Then the control
+// computes how likely each answer is, if necessary in its next leg.
 type answering struct {
 	*turns
-	places []place // for each workload, the level with the highest load
-	due    []int   // number of prompts in each round
-	most   int     // largest number of tokens of an answer
+	places []place // where answers are compared: for each workload, the level with the highest load
+	due    []int   // number of prompts, for each round
+	most   int     // largest number of tokens in one answer
 }
 
-// question is a prompt that both servers answer. Some prompts are answered a second time by the
-// control.
+// question is a prompt that both servers of a comparison answer. The control answers some prompts a
+// second time.
 type question struct {
 	place
 	number int // of all
-	order  int // number among the questions at this place
+	order  int // number of the question at this workload and level
 	again  bool
 }
 
-// response is an answer of one side, with the scores of the servers that scored it.
+// response is one server's answer to a question, with the scores that servers gave it.
 type response struct {
 	question
 	metric.PairedAnswer
-	raw    string              // text of the answer; secrets are not redacted
-	values map[*side][]float64 // log-probabilities of the tokens, by the server that computed them
+	raw    string              // text of the answer; secrets are not redacted yet
+	values map[*side][]float64 // the tokens' log-probabilities, by each server that scored
 }
 
-// answersOf prepares the answers for the comparisons of a group. It returns nil if no comparison
-// has an answers block.
+// answersOf prepares the answers for a group of comparisons. It returns nil if none of them has an
+// answers block.
 func (t *turns) answersOf() *answering {
 	a := &answering{turns: t}
 	prompts := 0
@@ -73,14 +72,14 @@ func (t *turns) answersOf() *answering {
 	return a
 }
 
-// heavier reports whether the level of p has more load than the level of q.
+// heavier reports whether p's level has a larger load than q's level.
 func heavier(p, q place) bool {
 	x, y := p.workload.Fixed(p.level), q.workload.Fixed(q.level)
 	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
 }
 
-// questions returns the questions that are asked in a round at a place. If again is true, it
-// returns the control's repeated questions from the round before.
+// questions returns the questions of a round at one workload and level. If again is true, it
+// returns those of the round before that the control answers again.
 func (a *answering) questions(round int, at place, again bool) []question {
 	var out []question
 	if again {
@@ -101,9 +100,8 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice reports whether the control answers the n-th prompt a second time. This holds for one
-// prompt in four. The golden ratio spreads these prompts evenly, also if several workloads take
-// prompts in turn.
+// twice reports whether the control answers prompt n a second time. It does so for one prompt in
+// four. The golden ratio spreads these prompts evenly, also over workloads that take turns.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
 // Asks returns how many prompts the servers of a comparison answer, and how many of these prompts
@@ -121,15 +119,15 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	return c.Answers.Prompts, again
 }
 
-// readsLast reports whether the control starts once more to score the answers of the last leg. It
-// must if the number of rounds is odd, because the last leg is then the candidate's.
+// readsLast reports whether the control must start once more to score the last answers. It must if
+// the number of rounds is odd, because the candidate then runs last.
 func readsLast(g plan.Group, s *plan.Server) bool {
 	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == s
 	})
 }
 
-// control reports whether x is the control of a comparison with answers.
+// control reports whether server x is the control of a comparison that also compares answers.
 func (a *answering) control(x *side) bool {
 	for _, c := range a.group.Compares {
 		if c.Answers != nil && c.Control.Server == x.server {
@@ -139,7 +137,8 @@ func (a *answering) control(x *side) bool {
 	return false
 }
 
-// ask sends the current round's questions to a side. A second call in the round does nothing.
+// ask sends the questions of the current round to server x. A second call in the same round does
+// nothing.
 func (a *answering) ask(x *side) {
 	if a == nil || x.asked > a.rounds {
 		return
@@ -182,8 +181,8 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count reports to the observer how many answers the side x has to give. If reading is true, it is
-// the number of answers to score. Each call of the returned function reports one more answer as
+// count tells the observer how many answers to expect of server x: due. If reading is true, x
+// scores answers; otherwise it gives them. Each call of the returned function reports one more as
 // done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
@@ -198,9 +197,9 @@ func (a *answering) count(x *side, reading bool, due int) func() {
 	}
 }
 
-// request returns the request that asks a question.
+// request returns the request that sends a question to a server.
 func (a *answering) request(s *series, q question) (client.Request, error) {
-	of := s.asks[q.order%len(s.asks)] // the parts of a mix get questions in turn
+	of := s.asks[q.order%len(s.asks)] // the parts of a mix take turns
 	request, greedy := of.request, 0.0
 	prompt, err := of.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order / len(s.asks)})
 	request.Prompt, request.Natural, request.Temperature = prompt, true, &greedy
@@ -223,13 +222,13 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	// Look also reads the reasoning, because an answer with few tokens may be only reasoning.
+	// Look reads the reasoning too, because a short answer may consist only of reasoning.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
 
-// score asks a running server for the scores of answers that it has not scored yet. A control
-// scores its own answers and those of its candidates. A candidate scores some of its own answers.
+// score asks server x for the scores of answers that it has not scored yet. A control scores its
+// own answers and those of its candidates. A candidate scores some of its own answers.
 func (a *answering) score(x *side) {
 	if a == nil || x.target == nil {
 		return
@@ -267,8 +266,8 @@ func (a *answering) score(x *side) {
 	}
 }
 
-// scored stores a server's scores of an answer. A server that cannot score is not asked again.
-// After any other error the server is asked again in its next leg.
+// scored stores the scores that server x gave to the answer h. If the server cannot score at all,
+// it is not asked again. After any other error it is asked again the next time it runs.
 func (a *answering) scored(x *side, h *response, logprobs []float64, err error) {
 	switch {
 	case errors.Is(err, client.ErrNoScores):
@@ -295,8 +294,8 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads reports whether server x scores an answer of server y. A control scores its own answers and
-// those of its candidates. A candidate scores some of its own answers.
+// reads reports whether server x is to score the answer h of server y. A control scores its own
+// answers and those of its candidates. A candidate scores some of its own answers.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
 		return a.control(x) || twice(h.number)
@@ -306,7 +305,7 @@ func (a *answering) reads(x, y *side, h *response) bool {
 	})
 }
 
-// unread explains why a control cannot score the answers that it should score; "" if it can.
+// unread explains why a control cannot score answers although it should; "" if it can.
 func (a *answering) unread() string {
 	if a == nil {
 		return ""
@@ -320,7 +319,7 @@ func (a *answering) unread() string {
 	return ""
 }
 
-// shed drops the questions of rounds that will not run.
+// shed drops the questions of rounds that the budget leaves out.
 func (a *answering) shed() {
 	if a != nil {
 		a.due = a.due[:min(a.rounds, len(a.due))]
@@ -341,10 +340,10 @@ func (a *answering) rest() {
 	}
 }
 
-// several begins n tasks in order, and waits until all have ended. At most atOnce tasks run at a
-// time.
+// several runs n tasks in order, at most atOnce at a time. It waits for all. The function begin
+// begins task i.
 //
-// A task that ends calls over once, with a function that the clock's loop then runs.
+// A task ends by one call of over, with a function that the clock's loop then runs.
 func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
 	open := 0
 	for i := range n {
@@ -363,8 +362,8 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 	r.until(func() bool { return open == 0 })
 }
 
-// inFlight returns how many requests were in flight at the level. At a level with a fixed rate it
-// is the mean of the last round, by Little's law.
+// inFlight returns the number of requests in flight at the level. For a rate it is the mean over
+// the last round, by Little's law.
 func inFlight(s *series) int {
 	if s.level.N > 0 || s.last == nil {
 		return max(s.level.N, 1)
@@ -383,7 +382,7 @@ func inFlight(s *series) int {
 	return max(1, int(math.Round(spent/(to-from))))
 }
 
-// pairs returns the pairs of answers that a comparison judges.
+// pairs returns the pairs of answers, from control and candidate, that a comparison judges.
 func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	if a == nil || c.Answers == nil {
 		return nil
@@ -434,7 +433,7 @@ func withheld(w *plan.Workload) bool {
 	})
 }
 
-// answered returns the answers of side x, by question.
+// answered returns the answers of server x by question.
 func (x *side) answered() map[question]*response {
 	out := map[question]*response{}
 	for _, h := range x.heard {
@@ -443,7 +442,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by returns the answer with the control's scores of it; nil if there is no answer.
+// by returns the answer with the control's scores of it. It returns nil without an answer.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
@@ -455,8 +454,8 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh adds up the differences between two servers' log-probabilities of an answer's tokens. It
-// does nothing if the servers report different numbers of tokens.
+// weigh adds up how much two servers differ in an answer's log-probabilities. own and control are
+// the servers. It does nothing if their numbers of tokens differ.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {
 		return

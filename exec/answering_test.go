@@ -21,7 +21,7 @@ import (
 type reader struct {
 	clock clock.Clock
 	costs float64
-	read  []string // "prompt: answer" for each call of Score
+	read  []string // calls of Score so far, each as "prompt: answer"
 	fail  func(n int) error
 }
 
@@ -53,13 +53,13 @@ func TestAnswering(t *testing.T) {
 		weighed int // number of the candidate's answers that both servers scored
 		why     string
 	}{
-		// The first case has 53 prompts in 5 rounds of 11, 11, 11, 10 and 10. The last round begins
-		// at prompt 43. Before it the control answers twelve earlier prompts a second time: 0, 2,
-		// 5, 10, 13, 18, 23, 26, 31, 34, 36 and 39.
+		// 53 prompts in 5 rounds are 11, 11, 11, 10 and 10. The control answers one in four a
+		// second time, but none of the last round, which begins at prompt 43. These twelve are 0,
+		// 2, 5, 10, 13, 18, 23, 26, 31, 34, 36 and 39.
 		//
-		// In 6 rounds the last round has 8 prompts and begins at 45, so prompt 44 is repeated too.
-		// The candidate scores its own answers to the repeated prompts, and to 47 and 52. If the
-		// candidate has the last leg, the control starts once more.
+		// In 6 rounds the last round begins at 45, so prompt 44 is repeated too. The candidate
+		// scores its own answers to the repeated prompts, and to 47 and 52. If the candidate has
+		// the last leg, the control starts once more.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
@@ -124,8 +124,7 @@ func TestAnswering(t *testing.T) {
 			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
 				t.Errorf("planned: %d prompts, %d again", prompts, again)
 			}
-			// Both servers answered each prompt once. The control answered some prompts a second
-			// time.
+			// Both servers answered each prompt once, and the control some of them twice.
 			var asked [2][]string
 			for i, name := range []string{"a", "b"} {
 				for _, p := range d.prompts[name] {
@@ -177,8 +176,8 @@ func TestAnsweringCutShort(t *testing.T) {
 	}
 }
 
-// TestAnsweringUnread: if the control should score answers and cannot, the comparison ends after
-// its first leg.
+// TestAnsweringUnread: if the control cannot score answers, the comparison ends after its first
+// leg, the first turn of a server.
 func TestAnsweringUnread(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
@@ -199,8 +198,9 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
-// TestAnsweringWithholds: if a workload records only hashes of answers, paired answers have no text
-// in the record either. The record only says how far both answers of a pair agree.
+// TestAnsweringWithholds: a workload that records only hashes of answers, or nothing, keeps their
+// texts out of the comparison too. The record then says only how far the two answers of a pair
+// agree.
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")
@@ -215,8 +215,8 @@ func TestAnsweringWithholds(t *testing.T) {
 	}
 }
 
-// TestAnsweringSheds: if the budget leaves no time for a round, its prompts do not count as
-// missing.
+// TestAnsweringSheds: the prompts of a round do not count as missing if the budget leaves no time
+// for the round.
 func TestAnsweringSheds(t *testing.T) {
 	run := func(budget time.Duration) *metric.Run {
 		d := newDuel(8, plan.RestartLeg, "a", "b")
@@ -228,7 +228,7 @@ func TestAnsweringSheds(t *testing.T) {
 	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
 		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
 	}
-	// The control answers no prompt of the last round a second time.
+	// Count the prompts that the control answered twice. The last round has none.
 	again := 0
 	for _, p := range got.Answers.Pairs {
 		if p.Again != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight reports whether to leave out the next round of the level, to save time. It does so if too
-// little time would be left for the rest of the plan at the present pace. The rest is
-// metric.LeastRounds rounds of everything that is still to run, and a few probes of every search.
+// tight reports whether to leave out the next round of the level, to save time. It is true if the
+// rest of the plan would not fit into the budget at the present pace. The rest is
+// metric.LeastRounds rounds of each level, and a few probes of each capacity search.
 //
 // A short budget drops extensions of levels first, then precision of searches, then rounds. It
 // never drops a workload.
@@ -30,7 +30,8 @@ func (r *runner) tight(l *metric.Level) bool {
 		pace*metric.LeastRounds*time.Duration(r.remaining) +
 		level*leastProbes*time.Duration(len(r.searches)) +
 		r.launchTook*time.Duration(r.launches)
-	// Keep a twentieth of the budget in reserve: at its end, everything that still runs is cut off.
+	// Keep a twentieth of the remaining time in reserve. The end of the budget cuts off whatever
+	// still runs.
 	left := r.deadline - now
 	return need > left-left/20
 }
@@ -46,9 +47,9 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.fixedLevels++
 }
 
-// spare returns how much of the run's budget remains after the levels of the plan that are still to
-// run. It assumes that each of them takes the mean time of the levels so far. A negative time means
-// that the budget is too short.
+// spare returns the time of the budget that the plan's remaining levels will leave. Each of them
+// should take the mean time of the levels so far. A negative time means that the budget is too
+// short.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels
@@ -62,8 +63,8 @@ func (r *runner) spare() time.Duration {
 	return left
 }
 
-// promised returns the total budget of the searches that are still to come. A search without its
-// own budget adds nothing.
+// promised returns the sum of the budgets of the searches still to come. A search without a budget
+// of its own adds nothing.
 func (r *runner) promised() time.Duration {
 	var sum time.Duration
 	for _, s := range r.searches {
@@ -72,16 +73,15 @@ func (r *runner) promised() time.Duration {
 	return sum
 }
 
-// searchBudget returns the time for a search; 0 means no limit. It is the search's own budget. But
-// it is at most the search's share of what the remaining levels leave of the run's budget. It
+// searchBudget returns the time for a search; 0 means no limit. The time that the other levels
+// leave is divided among the searches. A search gets its part, but at most its own budget. It
 // returns false if no time is left.
 func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	if r.deadline == 0 {
 		return c.Budget, true
 	}
 	share := r.spare() / time.Duration(max(1, len(r.searches)))
-	// Keep a twentieth in reserve. The search should end before the run's budget does: at the end
-	// of the budget everything that still runs is cut off.
+	// Keep a twentieth in reserve: the end of the run's budget cuts off a search that still runs.
 	share -= share / 20
 	if share <= 0 {
 		return 0, false
@@ -92,8 +92,8 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	return share, true
 }
 
-// expected returns how long the level should take, by the requests of its workload so far. It is 0
-// if there were none.
+// expected returns how long the level should take, judging by earlier requests of its workload. It
+// is 0 if there were none.
 func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
@@ -113,8 +113,8 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	return sum
 }
 
-// requests estimates how many measured requests the rounds will have in total. due holds the
-// smallest number of requests for each round.
+// requests estimates the total number of measured requests of the rounds. due has the smallest
+// number for each round.
 func (r *runner) requests(c Case, due []int) int {
 	sum := 0
 	for _, n := range due {
@@ -127,8 +127,8 @@ func (r *runner) requests(c Case, due []int) int {
 	return sum
 }
 
-// closedRound describes a round of n measured requests in a closed loop. d is the mean duration of
-// a request; 0 if it is not known.
+// closedRound describes a closed-loop round of n measured requests. d is the mean duration of a
+// request; 0 if unknown.
 func closedRound(c Case, n int, d time.Duration) load.Closed {
 	cl := load.Closed{
 		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
@@ -151,7 +151,7 @@ func Warmups(c Case) int {
 		return rounds * closedRound(c, 0, 0).Warmup
 	case metric.Burst:
 		if c.Load.Warmup == plan.WarmupAuto {
-			return c.Level.N // a level of bursts has one warm-up, before its first burst
+			return c.Level.N // only before the first burst of the level
 		}
 		return rounds * c.Load.Warmup
 	}

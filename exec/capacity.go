@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ladder is the first level of a search without prior knowledge. It is above level 1, because
-// requests that run one after another take longest, and because capacities below 8 are rare.
+// ladder is the first level that a search measures without prior knowledge. It is not 1, because
+// single requests one after another take longest, and capacities below 8 are rare.
 const ladder = 8
 
 // hunt is a running capacity search.
@@ -23,7 +23,7 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  *metric.Level         // finds the largest rate for a search over rates; else nil
+	saturation  *metric.Level         // measures the largest rate; nil unless over rates
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	visits      []visit
@@ -35,9 +35,9 @@ type hunt struct {
 	invalidity string
 }
 
-// visit holds facts about a probe that the report needs and the search does not keep.
+// visit holds what the report needs about one probe of the search.
 type visit struct {
-	split    int // number of looks that share the allowed error; 0 without looks
+	split    int // number of looks that divide the allowed error among them; 0 without looks
 	requests int // number of requests that were judged
 }
 
@@ -53,8 +53,8 @@ type searching interface {
 // set.
 type sampleSet struct{ n, set int }
 
-// searchCapacity searches for the largest load at which w meets its thresholds on s. lost means
-// that the server is lost.
+// searchCapacity searches for the largest load at which w meets its thresholds on s. lost is not
+// nil if the server is lost.
 func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lost error) {
 	out := newCapacity(s, w)
 	budget, ok := r.searchBudget(w.Capacity)
@@ -90,7 +90,7 @@ func (r *runner) concluded(c *metric.Capacity) {
 	}
 }
 
-// unsearched records the capacity searches of a server that will not be made, with the reason.
+// unsearched records the capacity searches of a server that will not be made. why is the reason.
 func (r *runner) unsearched(s *plan.Server, why string) {
 	for _, x := range slices.Clone(r.searches) {
 		if x.server != s {
@@ -121,7 +121,8 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	return out
 }
 
-// seek probes until the search ends or the run stops. lost means that the server is lost.
+// seek measures level after level until the search ends or the run stops. lost is not nil if the
+// server is lost.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	if h.capacity.Over == metric.OpenLoop {
 		lost = h.rates(budget)
@@ -163,7 +164,8 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
-// loads returns a search whose unit is requests in flight, requests in a burst, users or speedups.
+// loads returns a search over whole numbers: requests in flight, requests in a burst, users, or
+// steps of a speedup.
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c := h.capacity
 	opts := search.Options{
@@ -183,9 +185,9 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	return search.New(opts)
 }
 
-// wantedBy returns the load at which a comparison must certify the candidate: the control's
-// capacity less the tolerance. It is 0 if no comparison bounds the capacity, or if the control's
-// capacity is not known.
+// wantedBy returns the load at which the candidate must pass for a comparison of capacities: the
+// control's capacity less the tolerance. It is 0 if no comparison bounds the capacity, or if the
+// control's capacity is unknown.
 func (h *hunt) wantedBy() int {
 	most := 0
 	for _, c := range h.Plan.Compares {
@@ -202,8 +204,8 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// first returns the first level of a search without prior knowledge. For recorded traffic this is
-// the recorded speed. For other loads it is ladder.
+// first returns the first level of a search without prior knowledge: the recorded speed for a
+// trace, and the constant ladder otherwise.
 func first(over metric.LoadKind) int {
 	if over == metric.Speedup {
 		return int(math.Round(1 / plan.SpeedupStep))
@@ -224,16 +226,16 @@ func searchOver(k metric.LoadKind) search.Over {
 	return search.Concurrency
 }
 
-// looks returns the numbers of requests at which level n is judged.
+// looks returns the looks at level n: the numbers of requests at which it is judged.
 func (h *hunt) looks(n int) []int {
 	first := h.capacity.Level(n).Requests
 	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
-// deep returns the numbers of requests at which a deep probe of level n is judged. The last of them
-// is the largest number allowed. Each earlier look has half as many requests, down to twice the
-// requests of a usual probe. Bursts are judged at whole bursts. deep returns nil if a deep probe
-// would have no more requests than a usual probe.
+// deep returns the looks of a deep probe of level n: the numbers of requests at which it is judged.
+// The last number is the largest allowed. Each earlier one is half as large, down to twice the
+// requests of a usual probe. Bursts are judged only as a whole. deep returns nil if a deep probe
+// would be no larger than a usual one.
 func (h *hunt) deep(n int) []int {
 	unit := 1
 	if h.capacity.Over == metric.Burst {
@@ -252,8 +254,8 @@ func (h *hunt) deep(n int) []int {
 	return deep
 }
 
-// measuredBefore returns the fixed levels of the workload that were measured already, as results of
-// probes.
+// measuredBefore returns levels of the plan that were measured already, as results of probes. They
+// have the workload, the server and the kind of load of the search.
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
@@ -294,8 +296,8 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom returns the number of looks that share the error at a level of which n requests were
-// sent before the search. These requests get one look, and each later look counts too.
+// plannedFrom returns the number of looks at a level with earlier requests. n is the number of
+// those, measured before the search. They get one look, and each later look adds one.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {
@@ -306,7 +308,7 @@ func (h *hunt) plannedFrom(level, n int) int {
 	return planned
 }
 
-// view returns a copy of a search's level for the judge. It has only those given rounds that are
+// view returns a copy of a search's level for the judge. Of the given rounds it has those that are
 // complete.
 func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	v := *l
@@ -319,7 +321,7 @@ func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	return &v
 }
 
-// conclude fills in the result of the search.
+// conclude fills in out, the result of the search.
 func (h *hunt) conclude(out *metric.Capacity) {
 	l := h.levelSearch.Limit()
 	l.Fill(out)

@@ -12,8 +12,8 @@ import (
 func (rd *round) closed(health *func() metric.Health) {
 	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
 	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
-		// The duration of a request is not known yet, so one request is sent first to
-		// measure it.
+		// The stagger depends on the duration of a request. It is not known yet, so measure one
+		// request first.
 		c.Probes = 1
 		if !c.Fill {
 			c.Warmup--
@@ -53,7 +53,7 @@ func (rd *round) closed(health *func() metric.Health) {
 			return
 		}
 		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // not by an event: the slot must not be idle until the event
+			rd.next(slot, at) // send at once: a slot that waits for a timer would be idle
 		} else {
 			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
 		}
@@ -70,15 +70,16 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 }
 
-// close ends the part of a round in which measured requests are sent. It is used if the load has a
-// duration.
+// close ends the part of a round in which measured requests are sent. Only a load with a duration
+// needs it.
 func (rd *round) close() {
 	rd.loop.Close()
 	rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.loop.Due() - rd.out.Due
 	rd.out.Due = rd.loop.Due()
 }
 
-// next makes a slot do its next step, which was due at the time at.
+// next makes a slot do its next step, such as sending a request. at is the time at which the step
+// was due.
 func (rd *round) next(slot int, at time.Duration) {
 	if rd.halted() {
 		return
@@ -93,7 +94,7 @@ func (rd *round) next(slot int, at time.Duration) {
 	}
 }
 
-// ask lets the slots continue that were told to wait.
+// ask continues the slots that were waiting.
 func (rd *round) ask() {
 	held := rd.held
 	rd.held = nil

@@ -23,30 +23,30 @@ type Config struct {
 	// Calibrate measures the load generator. It is called once, while a server starts or after the
 	// load. If it is nil, nothing is measured. The run continues after an error.
 	Calibrate func(context.Context) (*metric.Calibration, error)
-	// Drain asks the run to end when this context ends: the run sends no new requests, waits for
-	// those in flight, and reports. nil means never. If the run's own context ends, everything
-	// stops at once.
+	// Drain ends the run gently: when this context ends, the run sends no new requests, waits for
+	// those in flight, and reports. nil means never. The end of the run's own context stops
+	// everything at once.
 	Drain context.Context
 	// DrainTimeout bounds how long the run waits after Drain ends; 0 means 30 s.
 	DrainTimeout time.Duration
-	// Budget bounds the duration of the run. 0 means the plan's budget, a negative value no bound.
-	// Teardown is the time that the budget reserves for ending a server that Launch started. It is
-	// at most a tenth of the budget.
+	// Budget bounds the duration of the run. 0 means the plan's budget; a negative value means no
+	// bound. Teardown is the time kept at the end of the budget for ending a server, at most a
+	// tenth of it.
 	Budget, Teardown time.Duration
-	// Only selects the cases to run; nil selects all. It gets a search as a Case too, see
-	// CapacityLevel.
+	// Only selects the cases to run; nil selects all. It receives a capacity search as a Case too,
+	// see CapacityLevel.
 	Only func(Case) bool
-	// Judge judges a level at every planned look. If it is nil, no level is extended or ended
-	// early, and no capacity is searched.
+	// Judge judges a level at every planned look. Without it, levels keep their planned length and
+	// no capacity is searched.
 	Judge Judge
-	// JudgeComparison is called when a comparison has its planned number of rounds. If it is nil,
-	// no comparison is extended.
+	// JudgeComparison judges a comparison after its planned number of rounds. Without it, no
+	// comparison is extended.
 	JudgeComparison JudgeComparison
 	// LastLimit returns the last known capacity of w on s, at which a search starts; 0 if none is
 	// known. It may be nil.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
-	// Run holds what is known about the run before it starts: ID, Tool, Plan, PlanHash, Started,
-	// Salt and Simulated. The run sets the other fields.
+	// Run holds what is known of the run before it starts: ID, Tool, Plan, PlanHash, Started, Salt
+	// and Simulated. The other fields are set during the run.
 	Run metric.Run
 }
 
@@ -66,7 +66,7 @@ func Cases(p *plan.Plan) []Case {
 	for _, s := range p.Servers {
 		for _, w := range p.Workloads {
 			for _, on := range w.Servers {
-				if on != s || p.Idle(s, w) || w.Of != nil { // a part of a mix has no case of its own
+				if on != s || p.Idle(s, w) || w.Of != nil { // the case of a mix includes its parts
 					continue
 				}
 				for _, l := range w.Loads {
@@ -94,13 +94,13 @@ func Searches(p *plan.Plan) []Case {
 	return out
 }
 
-// wanted is a capacity search that is still to run.
+// wanted is a capacity search of the plan that has not run yet.
 type wanted struct {
 	server   *plan.Server
 	workload *plan.Workload
 }
 
-// named returns the search as a Case, for which Config.Only can decide.
+// named returns the search as a Case, so that Config.Only can select it.
 func (x wanted) named() Case {
 	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
 }
@@ -118,8 +118,8 @@ func searchesOf(p *plan.Plan) []wanted {
 }
 
 // Launch starts a server or finds a running one, and returns when it is ready. While it waits, it
-// calls state with what it waits for. It is called from the loop, and waits on the run's clock. Its
-// error may be a *ServerError.
+// calls the function state with what it waits for. It waits on the run's clock. Its error may be a
+// *ServerError.
 type Launch func(ctx context.Context, s *plan.Server, state func(string)) (*Target, error)
 
 // ServerError is the reason why a server cannot be measured.
@@ -139,7 +139,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 type Target struct {
 	Transport   client.Transport
 	Model       string // model id for requests of a workload that sets none
-	Context     int    // largest number of tokens of a request, prompt and answer together; 0 if not known
+	Context     int    // limit on the tokens of a request, prompt and answer together; 0 if unknown
 	Fingerprint metric.Fingerprint
 	// Prompts returns the maker of w's prompts. It may send requests to the server, to calibrate
 	// the maker. salt is the run's salt. Prompts is required.
@@ -150,19 +150,18 @@ type Target struct {
 	// Check returns an error if this is no longer the server that was launched, or
 	// ErrIdentityUnknown if that is not known. It is called once, at the end.
 	Check func(context.Context) error
-	// Tokens returns the number of tokens of a text, counted by the server's tokenizer for a model
-	// without a chat template. It returns client.ErrNoTokenizer if the server has no such endpoint.
-	// It is called only while no request is in flight. If Tokens is nil, token counts are not
-	// checked.
+	// Tokens asks the server's tokenizer how many tokens a text has, without a chat template. It
+	// returns client.ErrNoTokenizer if the server has no such endpoint. It is called only while no
+	// request is in flight. If Tokens is nil, token counts are not checked.
 	Tokens func(ctx context.Context, model, text string) (int, error)
 	// Scorer reports how likely this server finds an answer of another server; nil if it cannot. It
 	// may be called concurrently.
 	Scorer client.Scorer
-	// Detour returns the reason why streams of the server go through net/http; "" if they do not.
-	// If Detour itself is nil, it is not known.
+	// Detour explains why the server's streams take net/http instead of the faster direct path. It
+	// returns "" if they do not. Detour is nil if that is unknown.
 	Detour func() string
-	// Reset waits until the server has dropped earlier requests, and then clears the server's
-	// caches. It is called between two probes of a capacity search.
+	// Reset clears the caches of the server between two probes of a capacity search. It first waits
+	// until the server has dropped the requests of the earlier probe.
 	Reset func(context.Context) error
 	// Cold is the TTFT of the first request that the server completed. ColdEnd is the time from the
 	// start of that request to its end. Both are 0 if not known.
@@ -191,13 +190,12 @@ type PromptID struct {
 	Round int
 	Phase metric.Phase
 	Order int
-	// First is the number of measured requests that this workload has sent to the server before the
-	// round, at all levels. The rows of a data set continue from there.
+	// First counts the measured requests of this workload on the server before the round. The rows
+	// of a data set continue from there.
 	First int
 	// Recorded describes the request in a trace; nil if there is no trace.
 	Recorded *Recorded
-	// Longer is the number of tokens by which the prompt exceeds the prompt length that the
-	// workload sets, if it sets one.
+	// Longer is how many tokens the prompt has beyond the workload's prompt length, if it sets one.
 	Longer int
 }
 

@@ -18,7 +18,7 @@ import (
 func BenchmarkOpenLoop(b *testing.B) {
 	const requests = 10_000
 	closed := closedLoad(20, requests, 1)
-	// Use a stage, because a rate without stages would measure the saturation first.
+	// A stage skips the measurement of the server's largest rate, which would come first otherwise.
 	open := rateLoad(200, requests, 1)
 	open.Levels[0].Stage = &metric.Stage{From: 200, To: 200}
 	open.Open.Warmup, open.Open.MaxInFlight = time.Second, 1000

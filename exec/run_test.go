@@ -72,9 +72,8 @@ func TestClosedLoop(t *testing.T) {
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
-			// 30 requests of 2 s run on 4 slots without a pause. The last of them starts as the
-			// eighth request of the second slot. This slot started 0.5 s late, so the request ends
-			// after 0.5 + 8·2 = 16.5 s.
+			// The last request ends after 0.5 + 8·2 = 16.5 s. It is the eighth of the second slot,
+			// which started 0.5 s late, and each request takes 2 s.
 			if got := r.End - r.Start; got != 16500*ms {
 				t.Errorf("round %d: took %v, want 16.5s", i, got)
 			}
@@ -97,13 +96,12 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// Warm-up requests that the slots cannot share evenly are sent before the slots start. So no
+// Warm-up requests that cannot be shared evenly among the slots come before the slots start. So no
 // warm-up request runs beside measured requests.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests take 1 s. First, 3 of the 7 warm-up requests start at once. Then 4 slots start
-		// 100 ms apart and send 3 requests each; the first request of each slot is a warm-up
-		// request too.
+		// The 7 warm-up requests come before all measured requests. Three are sent together; the
+		// other four are the first requests of the 4 slots.
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -167,9 +165,9 @@ func TestPauseAndStagger(t *testing.T) {
 			t.Errorf("starts (-want +got):\n%s", diff)
 		}
 		r := run.Levels[0].Rounds[0]
-		// The window begins at 1.4 s, when the last slot starts. It ends with the last request, at
-		// 2·4 + 1.4 + 1 = 10.4 s. A slot also counts as busy during its pause. Slot 0 pauses for 3
-		// s after 9 s, and so is busy until the end.
+		// The window begins at 1.4 s, when the last slot starts. It ends at 10.4 s, with the last
+		// request. A slot counts as busy during its pause. Slot 0 pauses from 9 s to 12 s, so it is
+		// busy until the end.
 		if got, want := r.WindowStart-first, 1400*ms; got != want {
 			t.Errorf("the window begins at %v, want %v", got, want)
 		}
@@ -188,7 +186,7 @@ func TestBurst(t *testing.T) {
 			Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 			Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 24, Rounds: 3}},
 		}
-		// The server answers the requests of a burst one by one, each in 1 s.
+		// The server answers the requests of a burst one after another, in 1 s each.
 		b := newBench(t, c, planOf(1, l), func(n int, _ *client.Request) reply {
 			return reply{ttft: time.Duration(n%8+1) * s}
 		})
@@ -217,8 +215,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// The last measured request takes ten times as long as all others. Until it ends, the other slots
-// send fillers.
+// The last measured request takes ten times as long as the others. Until it ends, the other slots
+// keep the load up with fillers, which are not measured.
 func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, closedLoad(4, 8)), func(n int, r *client.Request) reply {
@@ -291,9 +289,8 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 // TestOneHour runs a level with 64 requests in flight for an hour.
 func TestOneHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A request takes 2 min: 118 s to the first token, and 2 s for two more tokens. Each of 64
-		// slots sends 29 requests, and the slots start 1.875 s apart. The last request ends after
-		// 63·1.875 s + 29·120 s = 59 min 58 s.
+		// The last request ends after 63·1.875 s + 29·120 s = 59 min 58 s. Each of 64 slots sends
+		// 29 requests of 120 s, and the slots start 1.875 s apart.
 		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
 		run, err := exec.Run(t.Context(), b.Config)
@@ -395,8 +392,8 @@ func TestInterruptedTwice(t *testing.T) {
 		ctx, now := context.WithCancel(t.Context())
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 10*time.Hour
-		// The interrupt comes in the third hour. The probe of the round takes an hour, and so does
-		// the warm-up.
+		// The interrupt comes in the third hour. Before it, a probe and the warm-up take one hour
+		// each.
 		time.AfterFunc(140*time.Minute, interrupt)
 		time.AfterFunc(141*time.Minute, now)
 		run, err := exec.Run(ctx, b.Config)
@@ -465,8 +462,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// The run gives up on a server that completes nothing, after max(20, 3 × 4) requests. Here this
-// takes five waves of 4 requests.
+// The run gives up on a server after 20 requests if none completes. On 4 slots these are five
+// waves.
 func TestNothingEverCompletes(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := closedLoad(4, 400)
@@ -588,7 +585,7 @@ func TestWarmupFails(t *testing.T) {
 			if len(run.Levels[0].Rounds) != 1 {
 				t.Errorf("%s: %d rounds were tried", l.Kind, len(run.Levels[0].Rounds))
 			}
-			// A problem of one level does not affect the next.
+			// The failed warm-up of one level does not affect the next level.
 			if run.Servers[0].Error != "" || !run.Levels[1].Rounds[0].Complete {
 				t.Errorf("%s: server %+v, next level %+v", l.Kind, run.Servers[0], run.Levels[1])
 			}
@@ -736,8 +733,8 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
-// The generator is calibrated once, while the first server starts. The load begins when both the
-// calibration and the start have ended. The calibration does not delay the start.
+// The generator is calibrated once, while the first server starts. Neither delays the other, and
+// the load begins after both.
 func TestCalibrationBesideTheStart(t *testing.T) {
 	for _, tt := range []struct{ start, calibration, load time.Duration }{
 		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},
@@ -840,7 +837,7 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// Half of all requests fail, so in some rounds all warm-up requests fail. Such a round is still
+// Half of all requests fail, so all warm-up requests of some rounds fail. Such a round is still
 // measured.
 func TestFailingNowAndThen(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -859,7 +856,7 @@ func TestFailingNowAndThen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cold := 0 // number of rounds in which all warm-up requests failed
+			cold := 0 // rounds in which all warm-up requests failed
 			for _, r := range run.Levels[0].Rounds {
 				fine := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool { return x.Phase == metric.Warmup && x.Completed() })
 				if !fine {
@@ -876,7 +873,7 @@ func TestFailingNowAndThen(t *testing.T) {
 	})
 }
 
-// The process stands still while requests are in flight, as after SIGSTOP.
+// A run notices if its own process stood still during requests, as after SIGSTOP.
 func TestStall(t *testing.T) {
 	for _, still := range []time.Duration{300 * ms, 700 * ms, 2 * s, 8 * s} {
 		t.Run(still.String(), func(t *testing.T) { stalled(t, still) })
@@ -896,12 +893,12 @@ func stalled(t *testing.T, still time.Duration) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The round is measured again with another seed and other prompts.
+		// One round was disturbed, and was measured again with another seed and other prompts.
 		l := run.Levels[0]
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		}
-		// The measured stall starts at the first delayed beat, at most 100 ms after the true start.
+		// The measured stall may begin up to 100 ms late, at the first delayed beat.
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)
@@ -923,7 +920,7 @@ func stalled(t *testing.T, still time.Duration) {
 	})
 }
 
-// If all rounds were read late, only a third of the rounds is measured again.
+// If every round was disturbed, only a third of the rounds is measured again.
 func TestVoidedAtMost(t *testing.T) {
 	for _, c := range []struct{ rounds, voided int }{{1, 1}, {2, 1}, {5, 1}, {6, 2}, {10, 3}} {
 		seeds := make([]int64, c.rounds)

@@ -10,24 +10,23 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation measures the speed of a server whose queue is never empty, in tokens per second. This
-// is the highest speed that the server can reach. It runs once for each workload on a server,
-// before the first level with a rate. Its requests are not judged. Those in flight at the end are
-// cancelled.
+// saturation measures the highest speed that a server reaches, in tokens per second. The queue of
+// the server is never empty meanwhile. It runs once for each workload on a server, before the first
+// level with a rate. Its requests are not judged.
 type saturation struct {
 	*round
 	steps    load.Saturation
 	order    int
-	from, to time.Duration // ends of the measuring window
+	from, to time.Duration // start and end of the measuring window
 	stops    []func() bool
 	begun    time.Duration
 	first    bool // a request completed
 	over     bool
 	answers  map[*flight]*counted // answers of requests in flight
-	tokens   atomic.Int64         // tokens streamed so far, as counted in chunks
+	tokens   atomic.Int64         // chunks with tokens so far
 }
 
-// counted is an answer that adds its tokens to those of the saturation.
+// counted is an answer that counts its chunks of text in the counter all.
 type counted struct {
 	*client.Answer
 	began atomic.Bool
@@ -43,8 +42,8 @@ func (c *counted) Event(at time.Duration, e *client.Event) {
 	c.Answer.Event(at, e)
 }
 
-// mostSaturating bounds the warm-up of a saturation. Normally the warm-up takes twice the time of
-// the first completed request.
+// mostSaturating is the longest warm-up of a saturation, which finds a server's highest speed.
+// Normally the warm-up takes twice as long as the first request.
 const mostSaturating = time.Minute
 
 // saturate runs the saturation.
@@ -112,10 +111,9 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends further requests. had is the number of requests that are already in flight. The first
-// call restarts all requests, because they began together. Each restarted request begins at a
-// different point of its answer, as in a long run. For this, its prompt contains the answer up to
-// that point.
+// joins sends more requests. had is the number already in flight. The first call restarts those,
+// because they began together. Each then begins at a different point of its answer, as in a long
+// run: its prompt contains the answer up to that point.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -130,14 +128,15 @@ func (s *saturation) joins(had int) {
 	more := s.steps.N - had
 	s.level.N = s.steps.N
 	// Discard the prompts that were made in advance. The new requests begin in the middle of their
-	// answers, so they need other prompts.
+	// answers, so their prompts are different.
 	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{}
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			// Begin with the requests that are nearest to their end. They end and are replaced
-			// while the server still reads the prompts of the other requests. In the opposite
-			// order, all requests would be equally far from their end at that time.
+			// The first request begins nearest to its end, the next one farther, and so on.
+			// Requests then end and are replaced while the server still reads the prompts of the
+			// others. In the opposite order, all of them would be equally far from their end by
+			// then.
 			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)
@@ -145,7 +144,7 @@ func (s *saturation) joins(had int) {
 }
 
 // fresh restarts queued requests whose prompts contain the beginning of their answer. It removes
-// this beginning, because a queued request has no answer yet.
+// this beginning, because a server that still queues a request has not begun its answer.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return
@@ -170,7 +169,7 @@ func (s *saturation) next(slot int) {
 	})
 }
 
-// listen makes the saturation count the tokens of an answer.
+// listen returns a stream for the answer. It also counts the answer's tokens for the saturation.
 func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 	c := &counted{Answer: a, all: &s.tokens}
 	s.answers[f] = c
@@ -180,7 +179,7 @@ func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 // ended handles the end of a request, and sends the next one.
 func (s *saturation) ended(f *flight) {
 	if s.answers[f] == nil {
-		return // a new request has replaced this restarted one
+		return // the request was restarted, and another took its place
 	}
 	delete(s.answers, f)
 	if !f.sample.Completed() {
@@ -194,8 +193,8 @@ func (s *saturation) ended(f *flight) {
 	s.next(f.turn.Slot)
 }
 
-// enough returns the speed in tokens per second at which a saturation need not look for more. It is
-// twice the highest speed that the plan asks for; 0 if not known.
+// enough returns the speed, in tok/s, at which a saturation stops looking for more. It is twice the
+// highest speed that the plan asks for; 0 if unknown.
 func enough(w *plan.Workload) float64 {
 	rate := 0.0
 	for _, l := range w.Loads {

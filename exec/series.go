@@ -11,29 +11,29 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// series is a running level, to which each look adds rounds.
+// series is a level that runs; rounds are added to it until it is decided.
 type series struct {
 	*runner
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // requests of the level; a mix has one asking for each part
-	// before are the rounds that a fixed level had before a search added more. They were recorded
-	// under the fixed level's name.
+	asks   []*asking // requests of the level: one element, or one for each part of a mix
+	// before holds the earlier rounds of a level to which a search adds more. They were recorded
+	// under the name of that level of the plan.
 	before []*metric.Round
-	leg    *metric.Leg   // the current leg of a comparison; else nil
-	held   *metric.Round // a finished leg whose pair is not complete; nil if there is none
-	now    *round        // the current round; nil between rounds
-	last   *round        // the last round that ended
-	// durations is the runner's map, but for this server only: another server may be
-	// measured at the same time.
+	leg    *metric.Leg   // current leg of a comparison, one server's turn; nil otherwise
+	held   *metric.Round // finished leg that waits for its pair's other leg; nil if none
+	now    *round        // the round that is running; nil between rounds
+	last   *round        // the round that ended last
+	// durations holds the duration of a request on this server, for each workload. The runner's
+	// own map changes when it turns to another server.
 	durations map[*plan.Workload]time.Duration
-	sheds     bool      // rounds may be left out if the budget runs short
+	sheds     bool      // the runner may leave out rounds if the budget runs short
 	warmed    bool      // whether warm was called
 	stages    []*series // the stages of an open loop; set only in the first stage
 }
 
-// series prepares a level to run. If the level cannot run, series returns nil and writes the reason
+// series prepares the run of a level. If the level cannot run, it returns nil and writes the reason
 // into l.
 func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
 	asks, lost := r.askings(t, c, l)
@@ -43,8 +43,8 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
 }
 
-// askings prepares the requests of a level, for each part of its mix. It returns nil if l cannot
-// run; l then has the reason.
+// askings prepares the requests of a level, for each part of a mix. If the level cannot run, it
+// returns nil and writes the reason into l.
 func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
 	if c.Workload.Mix == nil {
 		a, lost := r.asking(t, c, l, l)
@@ -67,8 +67,8 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 	return out, nil
 }
 
-// asking prepares the requests of a workload. l is the workload's own level, and whole is the level
-// of the case. They differ if the workload is a part of a mix.
+// asking prepares the requests of a workload. l is the workload's own level. If the workload is a
+// part of a mix, whole is the level of the mix; otherwise whole is l too.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
 	if err != nil {
@@ -93,7 +93,8 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
 }
 
-// lots prepares the requests of a round. due is the number of measured requests of each part.
+// lots prepares a round's requests for each part. due holds the number of measured requests of each
+// part.
 func (s *series) lots(rd *round, due []int) {
 	counts := []int{rd.out.Due}
 	if s.Workload.Mix != nil {
@@ -109,7 +110,7 @@ func (s *series) lots(rd *round, due []int) {
 			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		}
 		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the model ends the answer, and Mean is the largest length
+			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
 		}
 		if rd.out.Time == 0 {
 			l.measured = l.lengths.Measured(l.due)
@@ -118,8 +119,8 @@ func (s *series) lots(rd *round, due []int) {
 	}
 }
 
-// deal chooses a part of the mix for each measured request of the round. It returns the number of
-// requests of each part. Both sides of a comparison get the same parts.
+// deal draws a part of the mix for each measured request of the round. It returns how many requests
+// each part gets. Both sides of a comparison get the same parts.
 func (s *series) deal(rd *round, due []int) []int {
 	if s.Workload.ByType() {
 		return rd.typed()
@@ -159,8 +160,8 @@ func (s *series) given() []int {
 	return out
 }
 
-// play adds rounds to the level. due is the number of measured requests of each round. ended
-// reports whether all rounds ended. lost means that the server is lost.
+// play runs more rounds of the level. due holds the number of measured requests for each of them.
+// The result ended is true if all rounds ended. lost is not nil if the server is lost.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
@@ -191,9 +192,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level. of is the planned number of rounds. again
-// is true if the load generator was disturbed, so the round must be measured again. This is decided
-// before anything is judged.
+// round adds a round of n measured requests to the level. The parameter of is the planned number of
+// rounds. again is true if the load generator was disturbed, so that the round must be measured
+// again.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
@@ -208,7 +209,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // keep the leg: settle judges the two legs of a pair together
+		s.held = rd.out // keep it until its partner ends: settle judges both together
 		return false
 	}
 	if s.voids(rd, of) {
@@ -218,8 +219,8 @@ func (s *series) round(n, of int) (again bool) {
 	return rd.out.Void != ""
 }
 
-// window runs one window and adds each of its parts to the level as a round. due is the number of
-// measured requests of each part. ended reports whether the window ran to its end.
+// window runs one uninterrupted measurement, and adds each of its parts as a round. due holds the
+// number of measured requests of each part. ended reports whether the window ran to its end.
 func (s *series) window(due []int) (ended bool, lost error) {
 	l := s.level
 	if !s.check() {
@@ -245,7 +246,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		switch {
 		case s.leg != nil:
-			s.held = r // keep the leg until both legs of the pair are over
+			s.held = r // keep the round until the other server's round ended too
 		case len(s.stages) > 0:
 			s.stages[i].keep(r)
 		default:
@@ -264,7 +265,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	return why == "", rd.lost
 }
 
-// keep adds a finished round to its level. A disturbed round goes to the list Voided.
+// keep adds a finished round to its level. A disturbed round goes to the level's Voided rounds.
 func (s *series) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
 		l.Voided = append(l.Voided, r)
@@ -274,7 +275,7 @@ func (s *series) keep(r *metric.Round) {
 	s.observe(s.Observer.RoundDone(s.level, r))
 }
 
-// newRound returns the next round of the level. due is the number of measured requests of each
+// newRound returns the next round of the level. due holds the number of measured requests of each
 // part.
 func (s *series) newRound(due []int) *round {
 	l, n := s.level, 0
@@ -293,8 +294,8 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids reports whether a disturbed round must be measured again. It returns false if too little
-// time is left.
+// voids reports whether a round was disturbed and must be measured again. It returns false if too
+// little time is left.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
@@ -302,8 +303,8 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain reports whether a disturbed round is measured again. of is the level's number of
-// rounds, and voided is the number of rounds that were measured again so far.
+// measuredAgain reports whether a disturbed round is measured again. The parameter of is the
+// level's number of rounds. voided is the number of rounds that were measured again so far.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }

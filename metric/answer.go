@@ -5,22 +5,23 @@ import "slices"
 // Answer holds the findings on the text of one natural answer, without the text itself. Package
 // answers makes the findings when the answer ends.
 type Answer struct {
-	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
-	Repeats bool  `json:"repeats,omitempty"` // the text says the same few words again and again
+	Empty   bool  `json:"empty,omitempty"`   // the answer has no visible text and no tool call
+	Repeats bool  `json:"repeats,omitempty"` // the text repeats the same few words
 	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
 	JSON    Found `json:"json,omitempty"`    // whether it is JSON as the request asked
-	Call    Found `json:"call,omitempty"`    // whether its calls of tools are valid
+	Call    Found `json:"call,omitempty"`    // whether its tool calls are valid
 	Right   Found `json:"right,omitempty"`   // whether the answer solves its task
 	// Item identifies the item of a task, so that two requests for the same item count once. It is
 	// "" if the request is not from a task.
 	Item string `json:"item,omitempty"`
 }
 
-// Found says whether an answer has what its request asked for; Unasked if the request did not ask.
+// Found says whether an answer has a property, such as valid JSON. It is Unasked if the request did
+// not ask for the property.
 type Found string
 
 const (
-	Unasked Found = "" // the request does not ask for this property
+	Unasked Found = "" // the request did not ask for the property
 	Yes     Found = "yes"
 	No      Found = "no"
 )
@@ -33,9 +34,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says returns whether the answer has the property of a metric of answers, such as "is valid JSON"
-// (see Def.OfAnswers). It returns Unasked if the request does not ask for the property or for a
-// natural answer. A failed request counts as bad.
+// Says returns whether the answer has the property that a metric counts. Such a property is "is
+// valid JSON" (see Def.OfAnswers). It returns Unasked if the request asked for no natural answer,
+// or not for the property. A failed request counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {
@@ -81,7 +82,7 @@ func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	return map[Found]float64{Yes: 1}[found], found != Unasked
 }
 
-// Bad reports whether the request counts against a metric of answers.
+// Bad reports whether the request makes the metric of answers worse.
 func (s *Sample) Bad(def Def) bool {
 	found := s.Says(def)
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter

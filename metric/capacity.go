@@ -15,7 +15,7 @@ type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Over     LoadKind `json:"over"`
-	Step     float64  `json:"step,omitempty"` // load of one level in the unit Over; 0 means 1
+	Step     float64  `json:"step,omitempty"` // level n has the load n · Step; 0 means 1
 	From     int      `json:"from"`
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
@@ -26,9 +26,9 @@ type Capacity struct {
 	// way.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
-	// Crossing estimates the load at which the first threshold reaches its limit; 0 if there is no
-	// estimate. CrossingLow and CrossingHigh are the ends of the estimate's interval. If
-	// CrossingHigh is 0, the interval has no upper end. No bound is ever taken from Crossing.
+	// Crossing estimates the load at which the first threshold reaches its limit. It is 0 without
+	// an estimate. CrossingLow and CrossingHigh are the ends of its interval; CrossingHigh is 0 if
+	// the interval has no upper end. Nothing is certified by Crossing.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
@@ -40,13 +40,13 @@ type Capacity struct {
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
-	// NonMonotone lists pairs [fails, passes] of loads: the first load certainly fails, although
+	// NonMonotone lists contradictions as pairs of loads: the first load certainly fails, although
 	// the second is larger and certainly passes.
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
-	// Confirmed means that the load Pass passed twice. The second time used only new requests.
+	// Confirmed means that the load Pass passed again, on new requests only.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // of the search, without levels with fixed loads
+	Spent     time.Duration   `json:"spent_ns"` // time of the search, without fixed levels
 	// Reason explains why the search ended. If the user skipped the search, it is SkippedOnly.
 	Reason string   `json:"reason"`
 	Notes  []string `json:"notes,omitempty"`
@@ -60,23 +60,23 @@ type CapacityKind string
 const (
 	CapacityUnknown      CapacityKind = "unknown"      // nothing is certified; Reason explains why
 	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as required
-	CapacityInterpolated CapacityKind = "interpolated" // levels between Pass and Fail are undecided
+	CapacityInterpolated CapacityKind = "interpolated" // no verdict between Pass and Fail
 	CapacityAtLeast      CapacityKind = "at_least"     // no level failed
 	CapacityBelow        CapacityKind = "below"        // no level passed
 	CapacityServerCap    CapacityKind = "server_cap"   // the server admits at most Pass requests
 )
 
-// CapacityProbe is one visit of the search to a level.
+// CapacityProbe is one measurement of a level by a capacity search.
 type CapacityProbe struct {
 	N       int    `json:"n"`
 	Purpose string `json:"purpose"`
-	// Set is the number of the probe's set of samples at this N, from 0. Each set has new requests.
+	// Set is the number of the set of requests at this N, from 0. Each set has new requests.
 	Set int `json:"set"`
-	// Level is the name of the level that holds the samples. With is the name of a level of the
-	// plan that is judged together with these samples; "" if there is none.
+	// Level is the name of the level that holds these samples. With is the name of a plan's own
+	// level whose samples are judged with them; "" if there is none.
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
-	Requests int           `json:"requests"` // judged, in all visits to the set; 0 if cut short
+	Requests int           `json:"requests"` // judged requests in all probes of the set; 0 if cut short
 	Planned  int           `json:"planned"`  // number of planned looks, which share the allowed error; 0 if there was no look
 	Outcome  string        `json:"outcome"`
 	Binding  string        `json:"binding,omitempty"`
@@ -93,20 +93,18 @@ type Probe struct {
 
 // Look is a planned judgement of a level that still runs, as in sequential tests.
 type Look struct {
-	// Requests is the number of judged requests, in order of start.
+	// Requests is the number of judged requests, the earliest ones of the level.
 	Requests int `json:"requests"`
 	// Planned is the number of planned looks; at least 1. The looks share the allowed error.
 	Planned int `json:"planned"`
-	// Spent is the share of the allowed error that may be spent up to and including this look, in
-	// (0, 1]. 0 means that every look has an equal part of the error.
+	// Spent is the cumulative share of the allowed error at this look, in (0, 1]. 0 means that
+	// every look has an equal part of the error.
 	Spent float64 `json:"spent,omitempty"`
-	// Outcome is "pass", "fail" or "inconclusive". It is "" if the decision is left to the end of
-	// the run.
+	// Outcome is "pass", "fail" or "inconclusive". It is "" if only the end of the run decides.
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// Words writes the result in one line for people. The line has the kind of the result, and what is
-// known below and above the limit:
+// Words writes the result in one line, with what is known around the limit:
 //
 //	39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40
 //	~15 requests in flight (12 passes, 18 fails)
@@ -159,7 +157,7 @@ func (c Capacity) Words() string {
 	case CapacityBelow:
 		b.WriteString("<" + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
-			b.WriteString(reason) // the reason also explains why no lower level is certified
+			b.WriteString(reason) // the reason also says why no lower level is certified
 		}
 	case CapacityServerCap:
 		b.WriteString(at(c.Pass) + unit + " (admission cap)")
@@ -211,15 +209,15 @@ func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
 
-// particulars returns what follows the load in the line of Words.
+// particulars returns the rest of the line that Words writes, after the load.
 func (c Capacity) particulars() string {
 	at := c.Amount
 	var b strings.Builder
 	if c.Pass > 0 && !c.Confirmed && c.Over != OpenLoop {
 		b.WriteString(", not confirmed")
 	}
-	// At a certified rate the threshold's value is far below its limit. So show it only together
-	// with the value at a failed load.
+	// At a certified rate the threshold's value is far below its limit, which would mislead. So
+	// show it only together with the value at a failed load.
 	if c.Binding != "" && (c.Over != OpenLoop || c.AtFail != "") {
 		var points []string
 		if c.AtPass != "" {
@@ -239,10 +237,10 @@ func (c Capacity) particulars() string {
 	return b.String()
 }
 
-// Load converts a level n of the search to a load in the unit Over.
+// Load returns the load of level n, in the unit Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
-// Probed reports whether the probe p was made at the load of the level l.
+// Probed reports whether the probe p measured the load of the level l.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	if l.Speedup > 0 {
 		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2
@@ -261,7 +259,7 @@ func (c Capacity) Named(n int) string {
 	return c.Amount(n)
 }
 
-// Amount writes the load of level n as a number, in the unit Over but without its name.
+// Amount writes the load of level n without its unit, such as "8.1".
 func (c Capacity) Amount(n int) string {
 	// Six digits are enough. With more, 3 steps of 0.1 would be written as 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)

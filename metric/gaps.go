@@ -2,9 +2,6 @@ package metric
 
 import "slices"
 
-// A request has about a hundred gaps. Many are equal in whole microseconds, so counting them is
-// much faster than sorting.
-
 // manyGaps is the number of gaps from which counting them is faster than sorting them.
 const manyGaps = 1 << 12
 
@@ -16,7 +13,7 @@ type tally struct {
 	long  []uint32
 }
 
-// tallyOf returns an empty tally for n gaps from least to most microseconds.
+// tallyOf returns an empty tally for n gaps, each of least to most microseconds.
 func tallyOf(n int, least, most uint32) tally {
 	return tally{least: least, count: make([]uint32, min(int(most-least)+1, 2*n))}
 }
@@ -31,7 +28,8 @@ func (t *tally) add(us uint32, times int) {
 	}
 }
 
-// seconds returns the counted gaps in seconds, as the fields Values and Until of a distribution.
+// seconds returns the different gaps in seconds, in order. They are the fields Values and Until of
+// a distribution.
 func (t *tally) seconds() (values []float64, until []int) {
 	different, n := len(t.long), 0
 	for _, times := range t.count {

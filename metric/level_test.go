@@ -9,8 +9,8 @@ import (
 
 const s = time.Second
 
-// stream returns a completed request: sent at the given time, with chunks at the given offsets from
-// the run's start and out tokens in all.
+// stream returns a completed request with out tokens. It was sent at the given time, and its chunks
+// came at the given times. All times count from the run's start.
 func stream(slot int, phase Phase, sent time.Duration, out int, chunks ...time.Duration) *Sample {
 	x := &Sample{Slot: slot, Phase: phase, Scheduled: sent, Sent: sent, First: chunks[0], Last: chunks[len(chunks)-1], End: chunks[len(chunks)-1],
 		Chunks: len(chunks), Usage: &Usage{Input: 100, Output: out, Cached: -1}}
@@ -40,21 +40,20 @@ func TestRates(t *testing.T) {
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
 	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
-		// This warm-up request has 10 tokens: one at 8 s, and then 3 at each of 9, 11 and 12 s. So
-		// 6 tokens are in the window.
+		// Of the 10 tokens of a warm-up request, 6 are in the window: 3 at 11 s and 3 at 12 s.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
 		// This request lies wholly inside the window: 21 tokens.
 		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
 		// The window is (10, 20] s, so it includes a chunk at 20 s but not one at 10 s.
 		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 3 tokens: at 10 s, 20 s and 21 s
 		failed, // counts for nothing
-		cut,    // of its 10 chunks, 2 count, with 3.4 tokens each
+		cut,    // 2 of its 10 chunks count, with 3.4 tokens each
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// 6 + 21 + 1 + 6.8 tokens in 10 s: 3.48 tok/s
 	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
-	// One measured request has its first token in (10, 20] s, and 100 input tokens. The cancelled
-	// request has no usage, so its input tokens are unknown.
+	// Only one measured request with known usage has its first token in (10, 20] s. It has 100
+	// input tokens: 10 tok/s.
 	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
 	// Two requests ended in (10, 20] s: at 12 and at 15 s.
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
@@ -65,7 +64,7 @@ func TestRates(t *testing.T) {
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
-	// In (10, 15] s there arrive 6 + 21 tokens, and in (15, 20] s there arrive 1 + 6.8 tokens.
+	// 6 + 21 tokens arrive in (10, 15] s, and 1 + 6.8 tokens in (15, 20] s.
 	halves := r.Stretches(Steady, 2)
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
@@ -81,12 +80,12 @@ func TestRates(t *testing.T) {
 		t.Errorf("%d on the ramp", n)
 	}
 
-	// Without recorded gaps, the tokens after the first one count as spread evenly. The first token
-	// comes at 10 s, and two tokens follow until 21 s.
+	// Without recorded gaps, the tokens after the first one count as evenly spread: here two tokens
+	// from 10 s to 21 s.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
 	r.Samples[0].Gaps = nil
 	closeTo(t, "throughput without gaps", l.Value("throughput", Steady, nil, nil), 2.0*10/11/10)
-	// All tokens are in one chunk.
+	// A chunk of all 30 tokens counts as a whole.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 30, 11*s)}
 	closeTo(t, "throughput of one chunk", l.Value("throughput", Steady, nil, nil), 3)
 }
@@ -117,8 +116,8 @@ func TestInterrupted(t *testing.T) {
 		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
 		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
 	}}
-	// Of 22 due requests, three completed and one failed. The run cancelled the other 18, which
-	// cannot have an answer.
+	// Of 22 planned requests, three completed and one failed. The run cancelled the other 18, which
+	// count neither way.
 	if l.Due() != 22 || l.Answerable() != 4 {
 		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
 	}
@@ -141,11 +140,11 @@ func TestScalingAndPrefill(t *testing.T) {
 	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
 	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
 	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
-	// 100 input tokens have a mean TTFT of 2 s: 50 tok/s.
+	// 100 input tokens in a mean TTFT of 2 s are 50 tok/s.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
-	// The hit rate ignores requests that do not report cached tokens. For the first two requests it
-	// is (30 + 0) / (100 + 100) = 0.15.
+	// The hit rate ignores requests without a number of cached tokens, such as the third. Of the
+	// first two it is (30 + 0) / (100 + 100) = 0.15.
 	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
@@ -172,13 +171,13 @@ func TestSynchrony(t *testing.T) {
 	closeTo(t, "even spread", spread.Synchrony(8), 0)
 	// Two slots that start half a cycle apart are not synchronous.
 	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
-	// Two slots start an eighth of a cycle apart, so R² = (1 + cos 45°)/2. Then ρ² = 2R² − 1 = cos
-	// 45°.
+	// Two slots start an eighth of a cycle apart, so R² = (1 + cos 45°)/2. The synchrony is ρ, and
+	// ρ² = 2R² − 1 = cos 45°.
 	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
-	// A slot that starts a whole cycle after the other slot is in phase with it.
+	// A slot that starts a whole cycle after the other is in phase with it.
 	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
 
-	// If slots start at random times, the synchrony is near 0 for any number of slots.
+	// Slots with random starts have a synchrony near 0, however many they are.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0

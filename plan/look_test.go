@@ -36,18 +36,20 @@ func TestLooks(t *testing.T) {
 		rounds   int
 		change   func(*Plan, *Workload)
 		bounds   []*Threshold
-		want     string // each look as "requests/share of the error/rounds"
+		want     string // each look as "requests/share of the error spent/rounds"
 	}{
-		// The first look spends a quarter of 5 %, which is 0.0125. By chance 100 requests meet a
-		// p95 with probability 0.95^100 = 0.0059, which is less than 0.0125.
+		// The first look spends a quarter of the error of 5 %: 0.0125. By chance 100 requests meet
+		// a p95 with probability 0.95^100 = 0.0059, which is less, so 100 requests are enough for a
+		// look.
 		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
-		// By chance 75 requests meet a p95 with probability 0.95^75 = 0.0213, which is above the
-		// error of that look, 0.0125. 105 requests meet it with 0.95^105 = 0.0046, which is below
-		// 0.0245.
+		// By chance 75 requests meet a p95 with probability 0.95^75 = 0.0213. That is above the
+		// error of their look, 0.0125, so this look is left out. With 105 requests it is 0.0046,
+		// below 0.0245.
 		{"few for p95", 150, 10, nil, []*Threshold{p95}, "105/0.49/7 150/1.00/3"},
 		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 100/1.00/5"},
-		// By chance 435 requests meet a p99 with probability 0.99^435 = 0.0126, which is above
-		// 0.0125. 609 requests meet it with 0.99^609 = 0.0022, which is below 0.0245.
+		// By chance 435 requests meet a p99 with probability 0.99^435 = 0.0126. That is above the
+		// error of their look, 0.0125, so this look is left out. With 609 requests it is 0.0022,
+		// below 0.0245.
 		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "609/0.49/7 870/1.00/3"},
 		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
 		{"max", 200, 10, nil, []*Threshold{mean, most}, "100/fail/5 200/1.00/5"},

@@ -10,8 +10,8 @@ import (
 )
 
 // possible returns an error if the record of a request is impossible. All times come from one
-// monotonic clock, so they must be in order and must agree with the gaps. Values from the server
-// are not checked.
+// monotonic clock. So they must be in order, and the gaps between tokens must add up. Values from
+// the server are not checked.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
 		return errors.New("its place in the round is negative")
@@ -30,7 +30,7 @@ func possible(s *metric.Sample) error {
 		{s.End, "it ended"},
 	} {
 		if stamp.at == 0 {
-			continue // zero means that the event did not happen
+			continue // zero means that the time was not recorded
 		}
 		if stamp.at < last {
 			return fmt.Errorf("%s before %s", stamp.what, after)
@@ -70,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // the gap may be longer: this is the largest number
+			return nil // the gap may be longer than this largest number
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}

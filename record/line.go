@@ -28,13 +28,13 @@ type schema struct {
 
 func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major, s.minor) }
 
-// These are the types of lines, in the order of their first line in a file.
+// Types of lines, in the order in which they first occur in a file.
 const (
 	typeHeader      = "header" // the first line, which names the schema
-	typeRun         = "run"    // the run, without servers, levels and end
+	typeRun         = "run"    // start of the run; servers, levels and end have lines of their own
 	typeServerReady = "server_ready"
 	typeLevel       = "level"  // without rounds
-	typeSample      = "sample" // one request, at its end
+	typeSample      = "sample" // one request, written when it ended
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
 	typeCapacity    = "capacity"   // the result of a search; since 1.1
@@ -43,7 +43,7 @@ const (
 	typeRunDone     = "run_done"
 )
 
-// line is one line of the file. Type says which fields are set.
+// line is one line of the recording. Type says which fields are set.
 type line struct {
 	Type   string            `json:"type"`
 	Schema string            `json:"schema,omitempty"`
@@ -52,7 +52,7 @@ type line struct {
 	Level  *metric.Level     `json:"level,omitempty"`
 	Due    int               `json:"due,omitempty"` // number of requests due at a level, over all rounds
 	Round  *metric.Round     `json:"round,omitempty"`
-	Of     *levelKey         `json:"of,omitempty"` // the level of a round
+	Of     *levelKey         `json:"of,omitempty"` // level of the round
 	Sample *metric.Sample    `json:"sample,omitempty"`
 
 	Capacity   *metric.Capacity   `json:"capacity,omitempty"`
@@ -68,7 +68,7 @@ type levelKey struct {
 
 func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
 
-// bare returns the run without the parts that have separate lines.
+// bare returns a copy of the run without the parts that have lines of their own.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
 	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil

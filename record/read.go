@@ -58,7 +58,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 type reader struct {
 	run      *metric.Run
 	minor    int    // minor version of the recording's schema
-	kept     *store // store for the requests of a long recording; nil if they stay in memory
+	kept     *store // store of the requests, if the recording is long; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -72,12 +72,12 @@ type openRound struct {
 	ended    bool
 	seen     map[place]bool
 	measured tally
-	last     time.Duration // when its last request ended
+	last     time.Duration // end of its last request
 	packed   *packed       // packed requests of the round; nil if the round itself has the requests
 }
 
-// tally collects facts about the measured requests of a round: their number, the first due time and
-// the last end time.
+// tally counts the measured requests of a round. It keeps their first due time and their last end
+// time.
 type tally struct {
 	n          int
 	start, end time.Duration
@@ -99,16 +99,16 @@ type place struct {
 	order int
 }
 
-// maxLine is the largest length of a line, in bytes. The line of a request with a million tokens
-// has about 7 MB.
+// maxLine is the largest length of a line, in bytes. A request with a million tokens takes about 7
+// MB.
 const maxLine = 64 << 20
 
 // longFile is the size of a recording, in bytes, from which the reader does not keep the requests
 // in memory. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long reports whether a recording is too long to keep its requests in memory. A recording with
-// answers always stays in memory, because every answer is examined again.
+// long reports whether a recording is too long to keep its requests in memory. With recorded
+// answers it is not, because every answer is examined again.
 func long(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {
@@ -195,8 +195,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	case typeRunDone:
 		rd.runDone(l.Run)
 	default:
-		// A later minor version may have new types of lines. In a version that this reader knows,
-		// an unknown type means damage.
+		// A recording of a later minor version may have new types of lines. Otherwise an unknown
+		// type means damage.
 		if rd.minor <= samplesSchema.minor {
 			return fmt.Errorf("the type %q is unknown", l.Type)
 		}
@@ -205,8 +205,8 @@ func (rd *reader) take(n int, l *decoded) error {
 	return nil
 }
 
-// runDone takes the end of the run from r. r lacks the servers, levels, capacities and comparisons,
-// which come from earlier lines.
+// runDone takes the end of the run from the record r. Its servers, levels, capacities and
+// comparisons come from earlier lines.
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)
@@ -214,7 +214,8 @@ func (rd *reader) runDone(r *metric.Run) {
 	rd.ended = true
 }
 
-// hollow reports whether the line lacks the JSON object that its type requires.
+// hollow reports whether the line lacks the JSON object of its type. For example, a line of type
+// "run" must have a run.
 func (l *line) hollow() bool {
 	switch l.Type {
 	case typeRun, typeRunDone:
@@ -288,7 +289,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end drops the data that a round needs only while it is read.
+// end releases the data that only the reading of a round needs.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.packed != nil {
@@ -357,13 +358,13 @@ func (rd *reader) close() {
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
-			s.Unended = true // an error of the server may be missing at the end of the recording
+			s.Unended = true // the cut-off end may have held an error of the server
 		}
 		rd.problem("the run has no end: its process was killed, or still runs")
 	}
 }
 
-// divide gives each part of a mix its requests. The file contains only the requests of the whole
+// divide gives each part of a mix its requests. The recording has only the requests of the whole
 // mix.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {

@@ -9,7 +9,7 @@ func TestRedactCutText(t *testing.T) {
 		"the key sk-verysec …":            "the key [redacted] …",
 		"the key sk-verysec… (and so on)": "the key [redacted]… (and so on)",
 		"the key sk-verysecret …":         "the key [redacted] …",
-		"the key sk-…":                    "the key sk-…", // the beginning of any key
+		"the key sk-…":                    "the key sk-…", // may be the beginning of any key
 		"sk-very is no cut text":          "sk-very is no cut text",
 		"… sk-very":                       "… sk-very",
 		"…":                               "…",
@@ -25,7 +25,7 @@ func TestRedactCutText(t *testing.T) {
 	}
 }
 
-// A log is read line by line, so each long line of a secret is removed on its own.
+// A log is read line by line. So each long line of a secret is removed on its own.
 func TestRedactLines(t *testing.T) {
 	r := NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nab==\n-----END KEY-----"})
 	if got := r.Text("read MIIEvQIBADANBgkqhkiG9w0"); got != "read [redacted]" {

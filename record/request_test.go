@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// fill calls set on the fields of v for which the function there returns true. It leaves out Said,
-// which is recorded in another file.
+// fill sets the fields of v for which the function there returns true. The function set sets one
+// field. fill leaves out Said, which is recorded in another file.
 func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -192,8 +192,8 @@ func BenchmarkRequestLine(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// The fast decoder reads every line of a request that the writer writes, unless the line has
-// findings on the answer.
+// The fast decoder reads every line of a request that the writer writes. Only lines with findings
+// on the answer are left to the slow decoder.
 func TestFastLine(t *testing.T) {
 	whole := filled()
 	whole.Answer = nil
@@ -216,7 +216,7 @@ func TestFastLine(t *testing.T) {
 }
 
 // FuzzFastLine compares the fast decoder with encoding/json. If both accept a line, they must read
-// the same from it. They must also write it in the same way.
+// the same from it, and write it in the same way.
 func FuzzFastLine(f *testing.F) {
 	whole := filled()
 	whole.Answer = nil

@@ -17,14 +17,12 @@ const (
 	CommentBytes = 60_000
 )
 
-// Comment writes the document as a comment on a pull request, in GitHub flavoured Markdown. It has
-// the verdict, the answer of each comparison, the changes with their bounds, and the capacities. It
-// also lists what failed, and what would decide the run.
+// Comment writes the document as a comment on a pull request, in GitHub flavoured Markdown. Text
+// from outside is escaped.
 //
-// The first two lines are hidden. The first line is <!-- tokgate:NAME --> with the plan's name, by
-// which a later run finds its earlier comment. The second line is <!-- red --> if the run is not
-// green. If the run is green, it is <!-- changed --> if a comparison found a difference, and <!--
-// same --> otherwise. Text from outside is escaped as in Markdown.
+// The first two lines are hidden. The first is <!-- tokgate:NAME --> with the plan's name, by which
+// a later run finds the comment. The second is <!-- red --> if the run is not green, <!-- changed
+// --> if a comparison found a difference, or <!-- same -->.
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
@@ -56,7 +54,7 @@ func Comment(w io.Writer, d *Document) error {
 type list struct {
 	head, noun string
 	rows       []string // at most listRows rows
-	left       int      // number of rows that are not shown
+	left       int      // number of rows left out
 }
 
 const listRows = 8
@@ -98,7 +96,7 @@ func marker(name string) string {
 	return cmp.Or(strings.Trim(name, "-"), "plan")
 }
 
-// news returns "red", "changed" or "same", for the hidden line of a comment.
+// news sums up the run in one word, for a hidden line of the comment: "red", "changed" or "same".
 func (d *Document) news() string {
 	if d.ExitCode != 0 || d.Outcome != Pass {
 		return "red"
@@ -149,7 +147,7 @@ func (m *markdown) answers() list {
 
 // changed shows the changes of all comparisons in one table.
 func (m *markdown) changed() list {
-	heads := changeHead[:len(changeHead)-1] // without the verdict column; a sign shows the verdict
+	heads := changeHead[:len(changeHead)-1] // all but the verdict, which a sign shows
 	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
@@ -170,7 +168,7 @@ func (m *markdown) changed() list {
 	return l
 }
 
-// ranked returns the changes that a comment shows, in this order: changes that miss their limit,
+// ranked returns the changes that a comment shows. First come changes that miss their limit, then
 // capacities, the change that decides each workload, and other certain changes.
 func (c *Comparison) ranked() []*Change {
 	binding := c.binding()
@@ -199,9 +197,8 @@ func (c *Comparison) ranked() []*Change {
 	return out
 }
 
-// unmet lists the checks that failed, had an error or were not decided, with a note on what would
-// decide them. Failed changes have a table of their own. They are left out here unless they quote a
-// bad answer.
+// unmet lists the checks that failed, had an error or were not decided. A note says what would
+// decide them. Failed changes are in another table, and are here only if they quote a bad answer.
 func (m *markdown) unmet() list {
 	l := list{noun: "row", head: problemHead}
 	for st := StatusError; st < StatusSkipped; st++ {

@@ -10,34 +10,32 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Comparison compares a candidate with a control, on the same prompts.
+// Comparison holds the results of comparing two servers on the same prompts.
 type Comparison struct {
 	Name      string `json:"name"`
 	Control   string `json:"control"`   // address of the control's server, or folder of a stored control
 	Candidate string `json:"candidate"` // address
-	// Paired means that rounds of both servers took turns, and that each round is compared with its
-	// partner. If it is false, the control was recorded at another time, and a drift between the
-	// two times is possible.
+	// Paired means that the servers took turns, round by round. Each round is compared with its
+	// partner on the other server. Otherwise the control is an earlier recording, and a drift since
+	// then is possible.
 	Paired  bool   `json:"paired"`
 	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" if Paired is false
-	// SideBySide means that both servers of a round ran at the same time. After each round they
-	// swapped their GPUs.
+	// SideBySide means that both servers of a round ran at the same time. They swapped their GPUs
+	// for the next round.
 	SideBySide bool    `json:"side_by_side,omitempty"`
-	Rounds     int     `json:"rounds"`  // judged rounds of each side
-	Units      int     `json:"units"`   // number of independent observations among the rounds
+	Rounds     int     `json:"rounds"`  // number of judged rounds, the same for both sides
+	Units      int     `json:"units"`   // number of independent observations in the judged rounds
 	Outcome    Outcome `json:"outcome"` // outcome over the changes that the plan requires
 	// Skipped is the reason why the comparison was not made; "" if it was.
 	Skipped string `json:"skipped,omitempty"`
 	// Line is the result in one line, such as "mtp: yes for decode and chat; no for long_prefill".
 	Line string `json:"line"`
-	// Differences lists the differences between the two servers, observed or declared, in the order
-	// of their keys.
+	// Differences lists how the two servers differ, observed or declared, sorted by key.
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // all measured changes, required or not
-	// Answers holds the prompts on which the candidate's answer is worst, compared with the
-	// control's. Each has both answers. Absent if there are none, or if their text was not
-	// recorded.
+	// Answers holds the prompts on which the candidate did worst, with both answers. Absent if
+	// there are none, or if their text was not recorded.
 	Answers []Answer `json:"answers,omitempty"`
 	Notes   []string `json:"notes"`
 }
@@ -65,15 +63,15 @@ type Change struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // "capacity" for the capacity
 	Metric   string `json:"metric"`
-	Stat     string `json:"stat"` // "" for a level-wide metric
+	Stat     string `json:"stat"` // statistic, such as "p95"; "" for a metric of the whole level
 	Unit     string `json:"unit"`
 	Better   string `json:"better"` // "lower" or "higher"
-	// Control and Candidate are means over the rounds; null if there is no value. The means are
-	// arithmetic if Points is set, or else geometric.
+	// Control and Candidate are means over the rounds: arithmetic means if Points is set, or else
+	// geometric means. null if there is no value.
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	// Change is candidate / control − 1, or candidate − control if Points is set. Low and High are
-	// one-sided bounds of the change, each with the confidence Confidence.
+	// one-sided bounds of the change. Each holds with probability Confidence.
 	Points     bool   `json:"points"`
 	Change     Number `json:"change"`
 	Low        Number `json:"low"`
@@ -83,26 +81,25 @@ type Change struct {
 	// requires if Improve is set. null if the plan sets no limit.
 	Limit   Number `json:"limit"`
 	Improve bool   `json:"improve,omitempty"`
-	// Certifiable is the smallest tolerance with which these data would have passed.
+	// Certifiable is the smallest tolerance that these data would have certified.
 	Certifiable Number  `json:"certifiable"`
 	Outcome     Outcome `json:"outcome"` // "skipped" if there is no limit, or if the limit does not apply
 	Severity    string  `json:"severity"`
-	// Direction is "better", "worse", or "" if the interval includes zero.
+	// Direction is "better" or "worse". It is "" if the interval of the change includes zero.
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
-	Pairs     []Pair `json:"pairs"` // one for each round; with a stored control, one for each side of a round
+	Pairs     []Pair `json:"pairs"` // one for each round; with a stored control, for each side
 }
 
-// Pair is one round of a comparison.
+// Pair holds the results of both servers in one round of a comparison.
 type Pair struct {
 	Round     int    `json:"round"` // 0-based
 	Seed      int64  `json:"seed"`
 	Control   Number `json:"control"`
 	Candidate Number `json:"candidate"`
 	Change    Number `json:"change"`
-	// Note explains why the change in the round is far from the change in all other rounds; else
-	// "".
+	// Note explains why the round is an outlier; "" if it is none.
 	Note string `json:"note,omitempty"`
 }
 

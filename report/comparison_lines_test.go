@@ -111,8 +111,8 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 	return l
 }
 
-// The summary line of a comparison agrees with the verdicts on its changes. It does not pass if a
-// change failed, and does not say "no" if all changes passed.
+// The summary line of a comparison agrees with the verdicts on its changes. A failed change never
+// gives a passing line, and passed changes never give the answer "no".
 //
 // A comparison that was not possible is never shown as passed, not even in JUnit.
 func TestComparisonLines(t *testing.T) {
@@ -126,7 +126,7 @@ func TestComparisonLines(t *testing.T) {
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
 		rank := map[Outcome]int{Skipped: 0, Pass: 1, Inconclusive: 2, Fail: 3, Error: 4}
-		invalid := false // a server or a load is not valid
+		invalid := false // true if the verdict on a server or on the load is bad
 		for _, x := range d.Verdicts {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// nothing returns the document of a run that ended before anything was measured.
+// nothing returns the document of a run that was interrupted before it measured anything.
 func nothing() *Document {
 	run := &metric.Run{ID: "r", Tool: "dev", Plan: "p.hcl", Started: time.Unix(0, 0), Stopped: "interrupted"}
 	return New(run, nil, assert.Verdicts{Outcome: assert.Error}, Meta{ExitCode: assert.ExitInterrupted})
@@ -86,9 +86,9 @@ func TestNumberJSON(t *testing.T) {
 	}
 }
 
-// The expected values of level 30 were computed by hand. Each of 2 rounds has 60 requests. Requests
-// 0, 10, … 50 fail with a status. Requests 0, 15, 30 and 45 fail with a timeout. A timeout replaces
-// the status, so 4 requests of a round have a status and 4 a timeout.
+// The expected values for 30 requests in flight were computed by hand. In each of 2 rounds of 60,
+// requests 0, 10, … 50 fail with a status, and 0, 15, 30 and 45 with a timeout. Requests 0 and 30
+// count only as timeouts. So 4 requests have a status, and 4 a timeout.
 func TestLoadFacts(t *testing.T) {
 	c := document().Cases[1]
 	if c.Due != 120 || c.Completed != 104 || c.Failed != 16 {
@@ -100,11 +100,11 @@ func TestLoadFacts(t *testing.T) {
 	if got, want := c.OutputTokens, 104*21; got != want {
 		t.Errorf("output tokens = %d, want %d", got, want)
 	}
-	// Both rounds have a window from 2 s to 48 s: together 2 × 46 s = 92 s.
+	// The measuring window of both rounds is from 2 s to 48 s: together 2 × 46 s = 92 s.
 	if c.Window != 92 {
 		t.Errorf("window = %v, want 92", c.Window)
 	}
-	// The first round starts at 0 s, and the second ends at 60 s + 50 s = 110 s.
+	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
 	if c.At != 0 || c.Duration != 110 {
 		t.Errorf("at, duration = %v, %v, want 0, 110", c.At, c.Duration)
 	}
@@ -122,8 +122,8 @@ func TestLoadFacts(t *testing.T) {
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	}
-	// 16 of 120 requests failed: 13 %. They rank last, so the p90 is a failed request, and the p75
-	// is not.
+	// The 16 failed requests of 120, which are 13 %, count as slowest. So the p90 is a failed
+	// request, and the p75 is not.
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
 		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
 	}
@@ -168,9 +168,8 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestRedaction(t *testing.T) {
 	p := &plan.Plan{Secrets: []string{"", "abc", "token", "token-long"}}
 	b := builder{redact: redactor(p, "")}
-	// The first secret is the beginning of the second. The second is still removed as a whole. The
-	// secret "abc" is not removed: it is shorter than four bytes, so replacing it would damage
-	// words.
+	// "token-long" is removed as a whole, although it begins with the secret "token". "abc" stays:
+	// removing secrets of less than four bytes would damage words.
 	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
 		t.Errorf("clean = %q, want %q", got, want)
 	}
@@ -213,8 +212,8 @@ func FuzzReadDocument(f *testing.F) {
 	})
 }
 
-// BenchmarkNew1MSamples makes a document with 200 levels of 5000 requests, with 20 gaps each. All
-// levels share the same samples, so the benchmark does not measure the memory of samples.
+// BenchmarkNew1MSamples makes a document of a million requests: 200 levels share the same 5000
+// samples, so the memory of samples does not count.
 func BenchmarkNew1MSamples(b *testing.B) {
 	round := &metric.Round{Due: 5000, Complete: true, End: time.Hour, WindowEnd: time.Hour}
 	for i := range 5000 {

@@ -30,7 +30,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		ID: "20261120T140500Z-3f9c", Tool: "0.1.0", Plan: "plans/chatbot.hcl",
 		PlanHash: strings.Repeat("ab", 32),
 		Started:  time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC),
-		Salt:     math.MaxUint64, // has more digits than a number in JSON keeps
+		Salt:     math.MaxUint64, // more digits than readers of JSON numbers keep
 		End:      12*time.Minute + 3*time.Second,
 		Servers: []*metric.ServerRun{
 			{Address: `vllm["on"]`, Fingerprint: metric.Fingerprint{
@@ -82,7 +82,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	one := level(`vllm["on"]`, "1", 1, 30, 200)
-	for _, r := range one.Rounds { // without the first text of an answer, ttfa has no value
+	for _, r := range one.Rounds { // no time of the first text, so no value of ttfa
 		for _, s := range r.Samples {
 			s.FirstAnswer = 0
 		}
@@ -117,8 +117,8 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
-	// rate turns a closed-loop level into an open-loop level. In the closed-loop level, samples are
-	// due every 100 ms.
+	// The function rate makes a level of an open loop: it moves the samples of a closed-loop level,
+	// which are 100 ms apart, to the given rate.
 	rate := func(name string, perSecond, ttft float64) *metric.Level {
 		l := level(`vllm["on"]`, name, 1, 40, ttft)
 		l.Kind, l.N, l.Rate, l.Saturation = metric.OpenLoop, 0, perSecond, []float64{9.2, 9.6, 9.4}
@@ -227,7 +227,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	return run, p, v, m
 }
 
-// source is a plan of 60 lines, with a secret and with text that looks like markup.
+// source returns a plan of 60 lines, with a secret and text like markup.
 func source() string {
 	lines := make([]string, 60)
 	lines[0] = "# " + strings.ReplaceAll(strings.ReplaceAll(hostile, "\n", " "), "\r", "")
@@ -243,7 +243,7 @@ func document() *Document {
 	return New(run, p, v, m)
 }
 
-// passing is a small document in which everything passes.
+// passing returns a small document in which everything passes.
 func passing() *Document {
 	run, p, v, m := fixture()
 	run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]

@@ -69,8 +69,7 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// Add up the rounds. The time from the first to the last round also includes rounds of the
-		// second server.
+		// Add up the rounds of this server. Between them the other server's rounds took place.
 		c.Duration = 0
 		for _, r := range c.Rounds {
 			c.Duration += r.Duration
@@ -118,7 +117,7 @@ func (b *builder) requests(c *Case, samples []*metric.Sample) {
 	c.Failures = append(c.Failures, countFailures(failures)...)
 }
 
-// seriesOf joins the series of a metric in all rounds of a level to one series.
+// seriesOf joins the readings of one metric from all rounds of a level to one series.
 func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 	joined := metric.Series{}
 	for _, r := range l.Rounds {
@@ -204,8 +203,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values, d.Until = why, nil, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// If no request has a value, there are no percentiles. Infinite values would look like
-		// measurements.
+		// Without values there are no percentiles. Infinite ones would look like measurements.
 		if len(d.Values) == 0 {
 			return Number{}
 		}
@@ -230,8 +228,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	return s
 }
 
-// counted adds the mean and the percentiles of a histogram to a summary. The mean is exact. A
-// percentile is estimated within its bucket.
+// counted adds the mean and the percentiles of a histogram to a summary. The mean is exact, and
+// percentiles are estimates within their bucket.
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {

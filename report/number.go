@@ -80,7 +80,6 @@ func percent(n Number) string {
 	return metric.Format(metric.Ratio, n.V)
 }
 
-// orWhy writes a value with its unit, or the reason why there is none.
 func orWhy(unit string, n Number, why string) string {
 	switch {
 	case n.OK:

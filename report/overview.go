@@ -2,8 +2,7 @@ package report
 
 import "strings"
 
-// overview writes a line for each workload and server: its worst verdict, and its
-// requirements.
+// overview writes a line for each workload and server, with the worst verdict and the requirements.
 func (m *markdown) overview() string {
 	s := section{budget: m.share(overviewBytes), most: 16}
 	lead := "| | Workload | Server | Requirements |\n|---|---|---|---|\n"
@@ -66,8 +65,8 @@ func (m *markdown) compared() string {
 	return s.close("row")
 }
 
-// binding returns the change that decides the comparison of each workload. This is the worst of the
-// changes with a limit. If no change has a limit, it is the first change that was measured.
+// binding returns, for each workload, the change that decides its comparison: the worst change with
+// a limit. If no change has a limit, it is the first that was measured.
 func (c *Comparison) binding() []*Change {
 	var list []*Change
 	at := map[string]int{}
@@ -86,8 +85,7 @@ func (c *Comparison) binding() []*Change {
 	return list
 }
 
-// sign returns the sign and word for a change in a table. A change without a limit has no outcome,
-// so its direction is shown.
+// sign returns a sign with a word for the change: its outcome, or its direction if it has no limit.
 func (c *Change) sign() string {
 	if c.Limit.OK || c.Outcome != Skipped {
 		return signs[c.status()]
@@ -95,14 +93,14 @@ func (c *Change) sign() string {
 	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
-// status returns the status of a verdict with this outcome and severity.
+// status returns the status of the change, by its outcome and severity.
 func (c *Change) status() Status {
 	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
 	return v.Status()
 }
 
-// of returns the worst status of a group's verdicts, and their counts. A group without verdicts has
-// the status of an error, because it was not judged.
+// of returns the worst status of a group's verdicts, and how many have each status. A group without
+// verdicts counts as an error, because it was not judged.
 func (m *markdown) of(g *group) (Status, Tally) {
 	var list []Verdict
 	worst := StatusPass

@@ -17,9 +17,9 @@ type Problem struct {
 	Line    int    // 1-based; 0 if unknown
 }
 
-// Problems lists the problems of a run, the worst first. Equally bad problems are in the order of
-// the plan. A run that did not succeed has at least one problem. The texts are single lines without
-// control characters. They may quote text that tokgate did not write.
+// Problems lists the problems of a run: the worst first, then in plan order. A run that did not
+// succeed has at least one. Titles and messages are single lines without control characters. They
+// may quote text that tokgate did not write.
 func Problems(d *Document) []Problem {
 	var list []Problem
 	for st := StatusError; st <= StatusSkipped; st++ {

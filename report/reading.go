@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Reading is the value of a threshold's metric at one probe of a capacity search. Low and High are
-// one-sided bounds of the value, with the confidence at which the probe was judged.
+// Reading is the value of a metric at one probe of a capacity search. Low and High are its
+// one-sided bounds.
 type Reading struct {
 	Metric  string `json:"metric"`
 	Stat    string `json:"stat"` // "" for a metric of the whole level
@@ -20,8 +20,8 @@ type Reading struct {
 	High    Number `json:"high"` // null if the data give none
 }
 
-// readings judges a probe as the capacity search did. It returns nil if the plan is missing, or if
-// the probe shares its requests with a level of the plan.
+// readings judges a probe again, as the capacity search did, and returns the values. It returns nil
+// if the plan is missing, or if the probe shares its requests with a level of the plan.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
 	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil
@@ -47,8 +47,8 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	return out
 }
 
-// capacityBounds returns the workload's thresholds on its capacity, by metric and statistic, such
-// as "ttft p95".
+// capacityBounds returns the thresholds at the capacity by metric and statistic, such as "ttft
+// p95".
 func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	bounds := map[string]*plan.Threshold{}
 	for _, sla := range w.SLAs {
@@ -67,8 +67,8 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is slightly less than the distance at which a LookThreshold cuts off values. A value
-// beyond it may be infinite, so it is not shown.
+// farthest is just below the largest distance from the limit that a LookThreshold records. A value
+// at a larger distance may be infinite, so it is not shown.
 const farthest = 4.999
 
 // reading returns a threshold's value and bounds. t has their distances from the limit.
@@ -87,7 +87,7 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		return some(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
-	if upward { // for a lower limit, swap the bounds
+	if upward { // if the limit is a lower limit, the bounds change places
 
 		out.Low, out.High = out.High, out.Low
 	}

@@ -34,8 +34,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// written lists the outputs that are not in formats.All. Each entry has the document that the tests
-// of the output use.
+// written lists the outputs that are tested besides those in formats.All, with their golden files.
 var written = []struct {
 	file  string
 	write func(io.Writer, *Document) error
@@ -88,7 +87,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// No output contains a secret of the plan, even if the secret is part of a message.
+// No output contains a secret of the plan, even if a server's message does.
 func TestSecretsAreInNoOutput(t *testing.T) {
 	for _, f := range written {
 		var b bytes.Buffer

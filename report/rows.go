@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// rowsOf describes the rows of a data set that were sent. It returns nil if no request had a row.
+// rowsOf sums up the rows of a data set that the requests sent. It returns nil if no request had a
+// row.
 func rowsOf(samples []*metric.Sample) *Rows {
 	var out Rows
 	seen := map[int]bool{}

@@ -9,7 +9,7 @@ import (
 // simulated says what a simulated run is worth.
 const simulated = "Every server was the built-in simulator, in virtual time, and the load generator was never late. These figures say nothing about a real server."
 
-// Took writes how long the run took.
+// Took writes the duration of the run.
 func (d *Document) Took() string {
 	if d.Simulated {
 		return "took " + text.Clock(d.Duration) + " of virtual time"

@@ -11,8 +11,7 @@ import (
 )
 
 // TerminalSummary writes a short form of the document: one line for each comparison and each
-// workload, then the failures. The last line is the outcome. No line can be mistaken for a command
-// by a CI system.
+// workload, then the failures, and last the outcome. A CI system takes no line for a command.
 func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(cmp.Or(width, 80), minWidth), color: color}
 	t.header()
@@ -84,7 +83,8 @@ type because struct {
 	others int
 }
 
-// causes groups the verdicts for the summary. Errors with the same reason form one group.
+// causes groups verdicts for the summary. Errors of the same kind with the same reason form one
+// group.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names returns a different name for each document. It is the last part of the document's folder,
-// or the run's id if there is no folder. A name that repeats an earlier one gets a number. A name
-// is one line without control characters.
+// Names returns a different one-line name for each document. It is the last part of the document's
+// folder, or the run's id if there is no folder. A name that repeats an earlier one gets a number.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}
@@ -31,14 +30,15 @@ func Names(docs []*Document) []string {
 	return out
 }
 
-// beside is a table of one metric. It has a row for each load and a column for each document.
+// beside is a table that compares documents side by side, in one metric. It has a row for each load
+// and a column for each document.
 type beside struct {
 	title string
-	rows  [][]string // the first row is the head
+	rows  [][]string // table rows; the first is the head
 }
 
-// sideBySide groups the cases of several documents by workload and level. If a document has several
-// servers, only cases of the same server form a group.
+// sideBySide groups the cases of several documents: cases of the same workload and level form a
+// group. If a document has several servers, the server must be the same too.
 func sideBySide(docs []*Document) []beside {
 	type key struct{ server, workload, level string }
 	var order []key
@@ -90,7 +90,7 @@ func sideBySide(docs []*Document) []beside {
 	return out
 }
 
-// outcomes returns the rows of a table: a head, and then the name, outcome and result of each
+// outcomes returns the rows of a table: a header row, and then the name, outcome and result of each
 // document.
 func outcomes(docs []*Document) [][]string {
 	rows := [][]string{{"Run", "Outcome", "Result"}}

@@ -24,8 +24,8 @@ var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
 
 func count(text, part string) int { return strings.Count(text, part) }
 
-// faultTests has a test for every fault: a single request shows the effect that the fault's
-// description promises.
+// faultTests has at least one test for every fault: a single request shows the effect that the
+// fault's description promises.
 var faultTests = []struct {
 	rule  string
 	check func(t *testing.T, w *world)
@@ -372,13 +372,14 @@ var faultTests = []struct {
 	{"cached", streamHas(`"prompt_tokens":15,"total_tokens":25,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":15}`, 1)},
 }
 
-// natural is a natural answer, as it was streamed.
+// natural is a streamed answer whose length the simulated model chose itself.
 type natural struct {
 	tokens       []string
 	text, finish string
 }
 
-// naturally requests a natural answer of at most 256 tokens, and returns its stream.
+// naturally requests an answer of at most 256 tokens that ends by itself. It returns the streamed
+// answer.
 func naturally(w *world) natural {
 	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
 	tokens := contents(text, "content")
@@ -431,7 +432,7 @@ func streamHas(part string, times int) func(*testing.T, *world) {
 	}
 }
 
-// contents lists the values of the field key in the deltas of a stream, without empty values.
+// contents lists the values of a field, key, in the deltas of a stream. It leaves out empty values.
 func contents(text, key string) (values []string) {
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(line, `"delta":{"`+key+`":"`)
@@ -458,15 +459,15 @@ func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) 
 			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
 			t.Errorf("%v, %v, %s", r, err, text)
 		}
-		time.Sleep(time.Second) // a step takes at most a second to end
+		time.Sleep(time.Second) // the current step of the engine ends within a second
 		if s := w.server.State(); s.Running != 0 {
 			t.Errorf("the engine goes on: %+v", s)
 		}
 	}
 }
 
-// holds sends a request and expects three tokens. For the next hour, only the bytes of more may
-// follow.
+// holds sends a request with a timeout of one hour, and expects three tokens. The server must then
+// hold the stream open. After the tokens it may send only the bytes in the parameter more.
 func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -522,8 +523,8 @@ func TestWhichRequestsAreHit(t *testing.T) {
 			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
 		}
 	}
-	// The number of hits in 10,000 requests, each with probability 0.3, has a standard error of
-	// √(10000·0.3·0.7) = 46.
+	// Each of 10,000 requests is hit with probability 0.3. The number of hits has a standard error
+	// of √(10000·0.3·0.7) = 46. The test allows 200, more than four of them.
 	got := hits("http-500:share=0.3", pathChat, 10_000)
 	if n := count(got, "x"); n < 2800 || n > 3200 {
 		t.Errorf("a share of 0.3 hit %d of 10000", n)

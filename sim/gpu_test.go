@@ -37,8 +37,8 @@ func TestGPUAt(t *testing.T) {
 	}
 }
 
-// Of ten seconds, the GPU is idle for four at 60 W and decodes for five at 300 W. It prefills for
-// one at 500 W. The energy is 4·60 + 5·300 + 1·500 = 2240 J, so the mean power is 224 W.
+// The meter reports the mean power between two readings, ten seconds apart here. Four seconds idle
+// at 60 W, five of decoding at 300 W and one of prefill at 500 W are 2240 J, or 224 W.
 func TestPowerMeter(t *testing.T) {
 	read := Power{60, 300, 500}.Meter()
 	gauges, counters := map[string]float64{}, map[string]float64{}
@@ -51,8 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds starts just before the reading. All of it counts at once, but the
-	// reported power stays at its maximum.
+	// A step of five seconds starts just before this reading, and counts at once. The reported
+	// power must not exceed its maximum all the same.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

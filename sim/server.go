@@ -21,9 +21,9 @@ type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
 	Model   string   // id of the model to serve; "" means the profile's model
-	Engine  string   // engine whose metric names /metrics uses: "sglang", or any other text for vLLM
+	Engine  string   // "sglang" for SGLang's metric names at /metrics, else vLLM's names
 	APIKey  string   // key that requests below /v1 must send as a bearer token; "": no key is required
-	Faults  Script   // faults in addition to those of the profile
+	Faults  Script   // faults besides those of the profile
 	// OnEmit is called right before the server writes a chunk with tokens. Several goroutines may
 	// call it at once. chunk is the number of the chunk, from 0. id is the id in the chunks of the
 	// answer, such as "chatcmpl-…". It ends in the request's X-Request-Id, if there is one.
@@ -38,7 +38,7 @@ type Options struct {
 
 // Served describes one completion request. Its times are from the server's own clock.
 type Served struct {
-	ID      string    `json:"id"` // id of the answer, the same as for OnEmit
+	ID      string    `json:"id"` // id of the answer, which OnEmit gets too
 	Arrived time.Time `json:"arrived"`
 	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: no token
 	Last    time.Time `json:"last,omitzero"`  // right before the last token was written
@@ -69,7 +69,7 @@ type Server struct {
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // answered prompts, by the key that the fault replay looks up
+	answered sync.Map // seeds of the prompts that were received, for the fault replay
 
 	done chan struct{} // closed by Close
 
@@ -180,8 +180,8 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	return s.web, nil
 }
 
-// connState closes a connection after a complete answer, if a fault requires it. The answer had
-// announced that the connection stays open.
+// connState closes a connection after its answer if a fault requires that. The answer said that the
+// connection would stay open.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state != http.StateIdle && state != http.StateClosed {
 		return
@@ -313,16 +313,16 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 // loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 
-// run is one job in flight, with the emissions that its handler has not taken yet.
+// run is one job of the engine. It holds emissions, new tokens, that its handler has not taken yet.
 type run struct {
 	id   uint64
-	wake chan struct{} // holds a value if there are emissions for the handler
+	wake chan struct{} // holds a value if emissions wait for the handler
 
 	mu      sync.Mutex
 	pending []Emission
 	times   Times
 
-	told told // the server's mu protects told
+	told told // protected by the server's mutex mu
 }
 
 // submit gives a job to the engine, and starts the loop if it is not running.
@@ -378,17 +378,17 @@ func (s *Server) deliver(emitted []Emission) {
 		r.mu.Lock()
 		r.times = *e.Times
 		r.pending = append(r.pending, *e)
-		r.pending[len(r.pending)-1].Times = nil // Times is valid only during this call
+		r.pending[len(r.pending)-1].Times = nil // Times may be used only during this call
 		r.mu.Unlock()
 		select {
 		case r.wake <- struct{}{}:
-		default: // the handler is already notified
+		default: // the handler of the request was already woken
 		}
 	}
 }
 
-// take waits for emissions of r and appends them to into. It returns false if the client has gone
-// or the server was closed.
+// take waits for emissions of r, its new tokens, and appends them to the list into. It returns
+// false if the client has gone or the server was closed.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:
@@ -404,7 +404,7 @@ func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission,
 	return into, true
 }
 
-// release removes a run. If its job is not finished, release cancels the job.
+// release removes a run, and cancels its job if it is not finished.
 func (s *Server) release(r *run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

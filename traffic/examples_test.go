@@ -20,17 +20,18 @@ import (
 
 var update = flag.Bool("update", false, "write the examples of plans/traces")
 
-// tenMinutes is the duration of each example.
+// tenMinutes is the duration of each example, in seconds.
 const tenMinutes = 600.0
 
 // synthetic is a note in the first row of each example whose format has room for it.
 const synthetic = "made by tokgate's tests, not recorded: see README.md"
 
-// arrivals calls visit with the time of each request, at the given mean rate. The gaps between the
-// times are gamma distributed with the given shape; shape 1 is Poisson.
+// arrivals calls the function visit with the time of each request, at the given mean rate. The gaps
+// between requests are gamma distributed with the given shape; shape 1 is Poisson.
 func arrivals(r *rand.Rand, rate, shape float64, visit func(t float64)) {
 	for t := 0.0; ; {
-		// For a shape of k/2, a gamma distributed gap is half the sum of k squared normal numbers.
+		// A gap has a gamma distribution, whose shape is a multiple of 1/2. So half a sum of
+		// squared normal numbers gives the gap.
 		gap := 0.0
 		for range int(2 * shape) {
 			z := r.NormFloat64()
@@ -50,7 +51,7 @@ func logNormal(r *rand.Rand, median, sigma float64, most int) int {
 }
 
 func line(b *bytes.Buffer, row any) {
-	raw, _ := json.Marshal(row) // cannot fail: a row has only text and numbers
+	raw, _ := json.Marshal(row) // never fails: rows have only text and numbers
 	b.Write(append(raw, '\n'))
 }
 
@@ -67,7 +68,8 @@ type chain struct {
 	tokens int
 }
 
-// add returns a new prompt. It begins with the blocks of from, and continues with more new tokens.
+// add returns a prompt that continues an earlier prompt, the parameter from. more is its number of
+// new tokens.
 func (c *chains) add(from chain, more int) chain {
 	out := chain{slices.Clone(from.ids[:from.tokens/c.block]), from.tokens + more}
 	for len(out.ids) < (out.tokens+c.block-1)/c.block {
@@ -108,7 +110,7 @@ func mooncake(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// bailian makes a trace of chats in which several turns may follow the same earlier turn.
+// bailian makes a trace of chats, in which one turn may have several continuations.
 func bailian(r *rand.Rand) []byte {
 	type row struct {
 		Synthetic string   `json:"synthetic,omitempty"`
@@ -214,7 +216,7 @@ func tracelab(r *rand.Rand) []byte {
 		for round := 0; t < tenMinutes && round < 60; round++ {
 			more, output := logNormal(r, 700, 1.1, 8000), logNormal(r, 160, 0.9, 2000)
 			if round == 0 {
-				more += 9000 // tokens of the agent's system prompt and its tools
+				more += 9000 // the agent's system prompt and tools, in tokens
 			}
 			kind, spoke := "tool_result", t+0.5+float64(output)/60
 			if round == 0 {
@@ -261,8 +263,8 @@ func aiperf(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// samples makes the recording of a tokgate run with an open loop. It has only the fields that a
-// replay reads.
+// samples makes the recording of an open-loop run by tokgate. It has only the fields that a replay
+// reads.
 func samples(r *rand.Rand) []byte {
 	b := bytes.NewBufferString(`{"type":"header","schema":"tokgate.samples/1.3","synthetic":"` + synthetic + "\"}\n")
 	arrivals(r, 2, 1, func(t float64) {
@@ -291,7 +293,7 @@ func TestExamples(t *testing.T) {
 		make         func(*rand.Rand) []byte
 		sessions     bool
 		block        int
-		hits         [2]float64 // lowest and highest allowed hit rate of a prefix cache
+		hits         [2]float64 // smallest and largest allowed hit rate of a prefix cache
 	}{
 		{"mooncake-synthetic.jsonl", "mooncake", mooncake, false, 512, [2]float64{0.35, 0.45}},
 		{"bailian-synthetic.jsonl", "bailian", bailian, true, 16, [2]float64{0.4, 0.7}},

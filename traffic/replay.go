@@ -12,25 +12,25 @@ import (
 // Stretch says which part of a trace is replayed, and how.
 type Stretch struct {
 	From, To time.Duration // time since the trace's first request; To 0 means until the trace ends
-	// Spread is the largest random delay of a request; 0 means no delay. It undoes the rounding of
-	// a trace whose times were rounded down to multiples of Spread.
+	// Spread is the largest random delay of a request; 0 means no delay. In some traces, times are
+	// rounded down to multiples of a step. A Spread of that step undoes the rounding.
 	Spread   time.Duration
-	Seed     int64 // seed of the random delays of Spread
-	Truncate bool  // shorten requests to the server's context; see Recorded.Fit
+	Seed     int64 // seed of the random delays that Spread adds
+	Truncate bool  // shorten requests that exceed the server's context; see Recorded.Fit
 }
 
 // Replay is a stretch of a trace that is ready to be replayed.
 type Replay struct {
 	*Trace
 	Stretch
-	// Rows are all rows of the trace in order, with their times in the replay. The measured rows
-	// are Due rows from First on.
+	// Rows are all rows of the trace in order, with their times in the replay. Due of them are
+	// measured, from the row First on.
 	Rows       []Recorded
 	First, Due int
 }
 
-// Replay prepares a part of a trace for a replay. It returns an error if no request was sent in
-// this part.
+// Replay prepares a replay of the given stretch of the trace. It returns an error if the stretch
+// has no request.
 func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	r := &Replay{Trace: t, Stretch: s, Rows: t.Rows}
 	if s.Spread > 0 {
@@ -87,11 +87,11 @@ func (r *Replay) Length() time.Duration {
 // Rate returns the stretch's requests per second.
 func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 
-// Measured returns the replayed rows whose requests are measured.
+// Measured returns the rows of the replayed stretch. Their requests are measured.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
 // Before returns the index of the first row that was sent at most d before the given row. If the
-// given row comes before the stretch, the start of the stretch takes its place.
+// given row comes before the replayed stretch, d is counted back from the start of the stretch.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -104,9 +104,9 @@ func (r *Replay) Before(row int, d time.Duration) int {
 	return i
 }
 
-// Fit cuts a request to the context and returns its lengths, in tokens. A context of 0 has no
-// limit. cut is set if the request was too long. The answer then gets at least half of the context,
-// if it needs that much. The prompt gets the rest.
+// Fit returns the lengths of a request, in tokens, so that it fits the context. A context of 0 has
+// no limit. cut is set if the request was too long. Its answer then gets at most half of the
+// context, or all that the prompt leaves if that is more.
 func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	if context == 0 || r.Input+r.Output <= context {
 		return r.Input, r.Output, false
@@ -159,7 +159,7 @@ type Part struct {
 	Tokens int
 }
 
-// Parts returns the pieces of which the prompt of row i consists, in order.
+// Parts returns the pieces of the prompt of row i, in order.
 func (r *Replay) Parts(i int) []Part {
 	row := &r.Rows[i]
 	var parts []Part
@@ -191,14 +191,14 @@ func Cut(parts []Part, tokens int) []Part {
 	return parts
 }
 
-// Kinds of keys: the id in a key is that of a block, of a row or of an answer.
+// Kinds of keys. A key is made from the id of a block, of a row or of an answer.
 const (
 	ofBlocks = iota
 	ofRows
 	ofAnswers
 )
 
-// keyOf makes a key from an id by spreading it over 64 bits. It uses the last step of SplitMix64.
+// keyOf makes a key of 64 bits from an id, by the last step of SplitMix64.
 func keyOf(kind, id uint64) uint64 {
 	x := id + kind*0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -206,9 +206,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats returns, for each row in [from, end), how many tokens its prompt shares with the
-// beginning of an earlier prompt in the range. If all is set, later prompts count too. context cuts
-// the prompts to that many tokens; 0 means no limit.
+// Repeats returns how many tokens each prompt has in common with an earlier prompt. Only beginnings
+// of prompts count, and only rows in [from, end). If all is set, later prompts count too. Prompts
+// are cut to the context, in tokens; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -236,11 +236,12 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	return out
 }
 
-// stem describes the pieces with one key that follow the same tokens. most is the largest number of
-// tokens of such a piece, and row is its row. next is the largest number in any other row.
+// stem describes the pieces of prompts that have one key and follow the same tokens. most is the
+// number of tokens of the longest piece, and row is its row. next is the number of tokens of the
+// longest piece in another row.
 type stem struct{ most, row, next int }
 
-// grow records the pieces of a row's prompt in seen.
+// grow records the pieces of a row's prompt in the map seen.
 func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	chain := uint64(0)
 	for _, p := range parts {
@@ -257,8 +258,8 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares returns how many tokens at the beginning of a row's prompt also begin another row's
-// prompt.
+// shares returns how many tokens a prompt has in common with another row's prompt. Only their
+// beginnings count.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {
@@ -276,10 +277,10 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	return sum
 }
 
-// HitRate returns the share of prompt tokens that a cache of unlimited size would find. A token is
-// found if an earlier prompt begins with the same tokens up to it. Earlier requests count from row
-// from on. A real cache finds less, because an earlier request may not be processed yet. HitRate is
-// 0 if the lengths of prompts are not known.
+// HitRate returns the share of prompt tokens that a cache of unlimited size would find. It would
+// find a token if an earlier prompt begins with the same tokens up to it. from is the first row
+// that counts as earlier. A real cache finds less, because an earlier request may not be processed
+// yet. HitRate is 0 if the lengths of prompts are unknown.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

@@ -40,8 +40,7 @@ func (r *Row) Fields() map[string]json.RawMessage {
 	return out
 }
 
-// Text returns the text of the row's prompt, or of all its messages. It leaves out the tokens of
-// images and tools.
+// Text returns the text of the row's prompt or messages. It leaves out images and tools.
 func (r *Row) Text() string {
 	if r.Messages == nil {
 		return r.Prompt
@@ -66,8 +65,8 @@ func (r *Row) Text() string {
 // maxTokens is the largest length of an answer that a row may set.
 const maxTokens = 100_000_000
 
-// readRow reads the JSON of one row and keeps nothing of raw. It ignores members that Row
-// does not have.
+// readRow reads the JSON of one row, and keeps no part of the slice raw. It ignores members that
+// Row does not have.
 func readRow(raw []byte, line int) (Row, error) {
 	if !json.Valid(raw) {
 		return Row{}, badJSON(raw)

@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// Shared describes prompts that share their beginnings. There are several groups of prompts, and
-// each group has a prefix. A prompt begins with its group's prefix, or with the first part of it.
-// The zero Shared means that prompts share nothing.
+// Shared describes prompts that begin alike. There are several groups of prompts. All prompts of a
+// group begin with the same text, its prefix, or with the first part of it. The zero Shared means
+// that prompts share nothing.
 type Shared struct {
 	Groups int // number of prefixes, at least 1
-	// Tokens is the usual length of a prefix. The share Longer of the prompts, in [0, 1), has a
-	// longer prefix, of Tokens + More tokens.
+	// Tokens is the usual length of a prefix. Some prompts, the share Longer in [0, 1), have a
+	// prefix of Tokens + More tokens.
 	Tokens, More int
 	Longer       float64
 }
 
-// Bounds for prefixes that are computed from a hit rate, in tokens. Servers find only whole blocks
-// of a prompt in their caches. A block has 16 tokens in vLLM on GPUs, and up to 128 on CPUs. So a
-// prefix of a multiple of 128 tokens is always found whole. Short prompts use a smaller multiple.
+// Lengths of prefixes that are computed from a hit rate, in tokens. Servers find only whole blocks
+// of a prompt in their caches. A block of vLLM has 16 tokens on GPUs, and up to 128 on CPUs. So a
+// prefix is a multiple of 128 tokens, or of less for short prompts.
 const (
 	wholeBlock = 128
 	leastBlock = 16
@@ -29,9 +29,9 @@ const (
 // has these tokens.
 const LeastUnique = 64
 
-// ForHitRate chooses prefixes such that a server finds the share rate of all prompt tokens in its
-// cache. rate is in (0, 1), and input is the length of a prompt in tokens. The error says that no
-// prefix gives this rate.
+// ForHitRate chooses prefixes for the hit rate of a cache. rate is the share of all prompt tokens
+// that a server should find in its cache, in (0, 1). input is the length of a prompt in tokens. The
+// error says that no prefix gives this rate.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {
@@ -55,9 +55,8 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 func (s Shared) Most() int { return s.Tokens + s.More }
 
 // Of chooses the prefix of a request: its group, and how many tokens of the group's prefix it has.
-// The share Longer of a round's requests has the longer prefix, to within one request. draw is a
-// random number of the request, and round a random number of its round. order is the request's
-// number in the round.
+// The share Longer of a round's requests, to within one, has the longer prefix. draw and round are
+// random numbers of the request and of its round. order is the request's number in the round.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

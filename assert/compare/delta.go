@@ -7,17 +7,17 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
-// delta is a change on the scale on which it is tested. A positive value is worse. Values are
-// logarithms of ratios, or differences if the change is in points.
+// delta is the change of a metric from control to candidate, as it is tested. Values are logarithms
+// of ratios, or differences if the change is in points. A positive value is worse.
 type delta struct {
-	units []float64 // change of each independent unit, from the control to the candidate
-	// If the control is stored, the sides are not paired. Then control and candidate hold the
-	// values of each side. If one of these values is infinite, units still holds differences. They
-	// are between rounds of both sides with the same place in the order.
+	units []float64 // change from control to candidate, for each independent unit
+	// The sides are not paired if the control is a stored run. Then control and candidate hold the
+	// values of each side. If a value is infinite, units holds differences all the same: between
+	// the first rounds of both sides, the second rounds, and so on.
 	control, candidate []float64
 	unpaired           bool
-	// counts is set for metrics that count requests. It holds the effective numbers of good
-	// requests and of all requests, in which dependent requests count for less.
+	// counts is set for metrics that count requests. It holds how many independent requests the
+	// good requests are worth, and how many all requests are worth.
 	counts *counts
 	// paired holds the outcomes of the pairs, for metrics that compare answers to the same prompt.
 	// It is nil for other metrics.
@@ -32,7 +32,8 @@ func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
 
-// bounds returns the estimate of the change and its two bounds. Each bound has the error alpha.
+// bounds returns the estimate of the change, and a lower and an upper bound. Each bound may be
+// wrong with probability alpha.
 func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	if o := d.paired; o != nil {
 		low, high, ok = stat.PairedShare(o.lost, o.won, o.all, alpha)
@@ -45,7 +46,7 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		ok = ok && len(d.units) >= 2
 	}
 	if c := d.counts; ok && c != nil {
-		// The change counts good requests, so a decrease is worse. If no request failed on either
+		// More good requests are better, so the signs are swapped. If no request failed on either
 		// side, all rounds are equal, and a t interval would have no width.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
@@ -56,8 +57,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
-// pAbove is the p-value for the claim that the change is above the limit. It is the smallest error
-// at which the data support the claim, or 1 if they never do.
+// pAbove is the p-value for a change above the limit: the smallest error at which the data show it.
+// It is 1 if they never do.
 func (d delta) pAbove(limit float64) float64 {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x > limit })
@@ -90,7 +91,7 @@ func (d delta) pAbove(limit float64) float64 {
 	return hi
 }
 
-// below reports whether the data show that the change is below limit, with the error alpha.
+// below reports whether the data show a change below the limit, at the error alpha.
 func (d delta) below(limit, alpha float64) bool {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x < limit }) <= alpha
@@ -99,8 +100,8 @@ func (d delta) below(limit, alpha float64) bool {
 	return ok && high < limit
 }
 
-// signs returns the p-value of a sign test. It is the probability that as many units or more are on
-// the given side, if both sides are equally likely. The test is used if a unit is infinite.
+// signs returns the one-sided p-value of a sign test on the units. It is the probability that at
+// least as many units lie on the given side by chance. It is used if a unit is infinite.
 func (d delta) signs(side func(float64) bool) float64 {
 	k := 0
 	for _, x := range d.units {
@@ -111,7 +112,7 @@ func (d delta) signs(side func(float64) bool) float64 {
 	return stat.AtLeast(float64(k), float64(len(d.units)), 0.5)
 }
 
-// mirrored returns the change with the opposite sign, so that better and worse are swapped.
+// mirrored returns the change with the opposite sign: better becomes worse.
 func (d delta) mirrored() delta {
 	negate := func(xs []float64) []float64 {
 		out := make([]float64, len(xs))

@@ -18,8 +18,8 @@ func read(nats float64) *metric.PairedAnswer {
 }
 
 // answersOf returns n prompts with the answers of both servers. Each token of an answer has the
-// loss 0.3 nats. The control answers a quarter of the prompts twice. change may alter the answers
-// to prompt i.
+// loss 0.3 nats. The control answers a quarter of the prompts twice. The function change may alter
+// the answers to prompt i.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -36,7 +36,7 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 // judgeAnswers judges paired answers of a vLLM server by the default limits of an answers block.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
-// judgeAnswersOf is judgeAnswers for a control with the given engine.
+// judgeAnswersOf judges paired answers like judgeAnswers, but of a server with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
@@ -85,8 +85,8 @@ func TestOddAnswers(t *testing.T) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
-		// 8 of the control's 250 answers are odd. At the same rate, ⌈8·200/250⌉ = 7 of the
-		// candidate's 200 answers would be odd. Here 9 are: two more.
+		// 8 of the control's 250 answers are odd. At that rate ⌈8·200/250⌉ = 7 of the candidate's
+		// 200 are odd. Two more are allowed, so 9 pass.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -95,9 +95,9 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// 10 odd answers are three more than predicted, and only two more are tolerated. But chance
-		// alone may explain them. Suppose 18 of all 450 answers are odd at random. Then 10 or more
-		// of them are among the candidate's 200 with probability P(Bin(18, 200/450) ≥ 10) = 0.24.
+		// 10 odd answers are three more than at the control's rate, and two more are allowed. But
+		// chance may explain them. If 18 of all 450 answers are odd at random, 10 or more are among
+		// the candidate's 200 with probability P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 10 {
 				p.Candidate = read(5)
@@ -141,17 +141,16 @@ func TestAnswerNLL(t *testing.T) {
 		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
 		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
 		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
-		// The candidate's answers differ from the control's by 0.08 nats. The control's own second
-		// answers differ from its first by 0.08 nats too. The difference of the two counts: 0.08 −
-		// 0.08 = 0.
+		// The candidate's answers are 0.08 nats less likely than the control's. But so are the
+		// control's own second answers. What counts is the difference, 0.08 − 0.08 = 0.
 		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
 			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
 			if p.Again != nil {
 				p.Again = read(0.38 + 0.01*rng.NormFloat64())
 			}
 		}), verdict.Pass},
-		// One odd answer, with a loss of 64·9 nats, would dominate the mean over 200 answers. So
-		// odd answers are counted, and do not enter the mean.
+		// One odd answer must not dominate the mean over 200 answers. Its loss is 9 nats for each
+		// of its 64 tokens. So odd answers are counted, and left out of the mean.
 		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
 			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
 				p.Candidate = read(9)
@@ -169,8 +168,8 @@ func TestAnswerNLL(t *testing.T) {
 }
 
 // TestAnswersThatLack checks that a comparison never passes if answers, scores or records are
-// missing. If the control cannot score texts, the metrics of scores do not apply, but the form of
-// the answers is still judged.
+// missing. An engine that is known not to score texts is no error: then only the form of the
+// answers is judged.
 func TestAnswersThatLack(t *testing.T) {
 	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
 		r := answersOf(200, func(int, *metric.AnswerPair) {})
@@ -189,7 +188,8 @@ func TestAnswersThatLack(t *testing.T) {
 		odd, loss   verdict.Outcome
 		emptyAnswer verdict.Outcome
 	}{
-		// 200 prompts are too few to certify a rate to within one point, so rates are only shown.
+		// 200 prompts are too few to certify a rate of empty answers to within one point. So the
+		// rate is only shown.
 		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
 		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
 		{"no prompt", &metric.PairedAnswers{}, verdict.Error, verdict.Error, verdict.Error},
@@ -198,8 +198,7 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// If the control answered no prompt, no answer of the candidate could be worse. So nothing
-		// is decided.
+		// Nothing is decided if the control gave no answer, because no answer can be worse.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
@@ -229,8 +228,8 @@ func TestFormOfAnswers(t *testing.T) {
 		metric string
 		want   verdict.Outcome
 	}{
-		// On 10 of 200 prompts only the candidate's answer is bad. The lower bound of Tango's
-		// interval is above the tolerance of 1 point.
+		// 10 bad answers of 200, all on the candidate, are 5 points more. The lower bound of
+		// Tango's interval for them is above the tolerance of 1 point.
 		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
 		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
 		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},
@@ -246,9 +245,9 @@ func TestFormOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogprobGap has two pairs of answers, each of 64 tokens. The sums of their log-probabilities
-// differ between the servers by 3.2 and 9.6 nats: 12.8 / 128 = 0.1 nats per token. An odd answer
-// does not count. The gap has no verdict.
+// TestLogprobGap: the gap is the mean difference of log-probabilities between the servers. Two
+// answers of 64 tokens differ by 3.2 and 9.6 nats in all: 12.8 / 128 = 0.1 nats per token. An odd
+// answer, whose loss is far too high, does not count. The gap has no verdict.
 func TestLogprobGap(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) {
 		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
@@ -268,15 +267,14 @@ func TestLogprobGap(t *testing.T) {
 
 var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
 
-// TestLongOddAnswersCharacteristics measures how many gates fail if each answer is odd with
+// TestLongOddAnswersCharacteristics measures how often a gate fails if each answer is odd with
 // probability p.
 //
 // Of n answers, at least three are odd with probability 1 − P(Bin(n, p) ≤ 2). This is 99.7 % for n
 // = 200 and p = 5 %, 99.7 % for n = 500 and p = 2 %, and 97.1 % for n = 700 and p = 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
-	// A share that is measured on this many gates differs from the true share by at most about
-	// three standard deviations.
+	// A share measured on these gates is rarely off by more than three standard deviations.
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int

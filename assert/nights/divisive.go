@@ -11,8 +11,8 @@ import (
 const (
 	// leastSegment is the minimum number of nights between two changes.
 	leastSegment = 5
-	// A change counts if its p-value, from this number of permutations, is at most significance.
-	// The smallest possible p-value is 1/(permutations+1).
+	// A change counts if its p-value is at most significance. The p-value comes from this number of
+	// permutations, so it is at least 1/(permutations+1).
 	permutations = 199
 	significance = 0.01
 )
@@ -20,9 +20,9 @@ const (
 // cut is a lasting change in a series of nights.
 type cut struct {
 	Night  int     // index of the first night after the change
-	Before float64 // mean of the nights before the change, from the previous one on
+	Before float64 // mean of the nights from the previous change to this one
 	After  float64 // mean of the nights after the change, up to the next one
-	P      float64 // p-value: share of shuffled series that have at least this distance
+	P      float64 // p-value: share of shuffled series with at least as large a distance
 }
 
 // divisive returns the changes in a series, in order. It splits the series at the night where both
@@ -48,8 +48,8 @@ func divisive(series []float64) []cut {
 	return cuts
 }
 
-// split finds the changes in xs and appends them to cuts, in order. xs begins at night from of the
-// whole series.
+// split finds the changes in xs and appends them to cuts, in order. from is the index of the first
+// value of xs in the whole series.
 func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	s := newOrder(xs)
 	at, energy := s.best()
@@ -63,7 +63,7 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
-			return // further shuffles cannot make this change significant
+			return // the change can no longer become significant
 		}
 	}
 	p := float64(as) / (permutations + 1)
@@ -72,8 +72,8 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// order holds the values of a series in any order. For each value, far has the sum of its distances
-// to all other values. These sums do not depend on the order.
+// order holds the values of a series in any order. far has, for each value, the sum of its
+// distances to all other values. The order of the values does not change the sums.
 type order struct {
 	xs, far []float64
 	pairs   float64 // sum of the distances between all pairs of values
@@ -96,7 +96,8 @@ func (s *order) swap(i, j int) {
 }
 
 // best finds the split of the series whose two parts have the largest energy distance. For parts X
-// and Y of n and m nights, that is n·m/(n+m) · (2·E|X−Y| − E|X−X'| − E|Y−Y'|).
+// and Y of n and m nights, that is n·m/(n+m) · (2·E|X−Y| − E|X−X'| − E|Y−Y'|). X' and Y' are
+// independent copies of X and Y.
 //
 // cut is the number of nights in the first part. It is 0 if the series is too short or constant.
 // Each split updates the sums of the previous split, so best visits each pair of nights only once.
@@ -104,7 +105,7 @@ func (s *order) best() (cut int, energy float64) {
 	total := len(s.xs)
 	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs
 	for k := 1; k < total; k++ {
-		// The k-th value moves from the right part to the left part.
+		// Move the k-th value from the right part to the left part.
 		x, toLeft := s.xs[k-1], 0.0
 		for _, y := range s.xs[:k-1] {
 			toLeft += math.Abs(x - y)

@@ -5,27 +5,27 @@ import "math"
 const (
 	// backNights is the minimum number of consecutive nights that end an alarm.
 	backNights = 3
-	// backOdds is the likelihood ratio that ends an alarm: how much likelier the last nights are if
-	// the series is back than if it is still changed.
+	// backOdds is the likelihood ratio that ends an alarm: the last nights must be this much
+	// likelier if the series is back than if it is still changed.
 	backOdds = 10
-	// leastChange and mostChange limit the size of a change in the likelihood ratio, in standard
-	// deviations. Without leastChange, it would take many nights to see the end of a small change.
-	// Without mostChange, a series that is half way back would count as back.
+	// leastChange and mostChange bound the size of a change for the likelihood ratio, in standard
+	// deviations. Without leastChange, the end of a small change would show only after many nights.
+	// Without mostChange, half the way back would count as back.
 	leastChange, mostChange = 1, 3
-	// mostNight limits the deviation of one night, in standard deviations. So one extreme night
-	// cannot decide alone.
+	// mostNight limits how far one night may deviate, in standard deviations. So no single night
+	// decides alone.
 	mostNight = 3
 )
 
-// latch is an alarm that stays on until somebody pins a run, or until the series is back at its
-// reference. Each night adds to a sum: the log odds that the series is back, and not still at the
-// mean since the change. The sum starts again at 0 if it would become negative (a cumulative sum:
-// Page, Biometrika 41, 1954).
+// latch is an alarm on a series of nightly values. It stays on until somebody accepts a run as the
+// new reference, or until the series is back at its reference. Each night adds evidence to a sum:
+// the log odds that the series is back and not still changed. The sum never falls below 0 (a
+// cumulative sum: Page, Biometrika 41, 1954).
 type latch struct {
 	on, worse bool
-	from      int     // first night of the change
-	odds      float64 // sum of the nights' log odds that the series is back, at least 0
-	back      int     // number of nights since odds was 0
+	from      int     // index of the first changed night
+	odds      float64 // log odds that the series is back, summed over the nights; at least 0
+	back      int     // nights since odds was last 0
 }
 
 // release updates the odds that the series is back at its reference. If they are high enough, it

@@ -34,7 +34,7 @@ func nightsOf(key metric.Trend, values ...float64) metric.History {
 	return h
 }
 
-// steady returns the figures of n nights around 2 s, alternately one percent above and below.
+// steady returns figures of n nights: 2 s, by turns one percent more and one percent less.
 func steady(n int) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -53,7 +53,7 @@ func TestJudgeNights(t *testing.T) {
 	rate.Stat = "rate"
 	preempted := ttftTrend
 	preempted.Metric, preempted.Stat = "preemptions", ""
-	// On the third and the fourth night the workload was different.
+	// The workload was different on the third and fourth night.
 	again := nightsOf(ttftTrend, 2, 2, 2, 2, 2)
 	again.Nights[2].Figures[1].Asked, again.Nights[3].Figures[1].Asked = "b", "b"
 	eve := time.Date(2026, 10, 10, 4, 0, 0, 0, time.UTC) // of night r10
@@ -63,15 +63,15 @@ func TestJudgeNights(t *testing.T) {
 		opts     Options
 		outcome  verdict.Outcome
 		recorded bool
-		words    string // text in the message of the second trend or in the field Why
+		words    string // text in the second trend's message, or in Why
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and judging begins with night 11"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
-		// The standard deviation of the nights is √(10/9)·0.01 = 0.01054 on the logarithmic scale,
-		// with 0.8·10 − 1 = 7 degrees of freedom. A new night differs from the mean of ten nights
-		// by √(1 + 1/10) times as much. The one-sided error is 0.3·0.007/2 for each of the two
-		// series, so t = 4.66. The half width of the interval is 4.66·0.01054·√1.1 = 0.0515. Its
-		// ends are 2·e^±0.0515: 1.9 and 2.11 s.
+		// The new night is expected at 2·e^±0.0515 s: 1.9 to 2.11 s. On the logarithmic scale, the
+		// half width is t · s · √(1 + 1/10) = 0.0515.
+		//
+		// The standard deviation s of the ten nights is √(10/9)·0.01 = 0.01054. The one-sided error
+		// is 0.3·0.007/2 for each of two series, with 0.8·10 − 1 = 7 degrees of freedom: t = 4.66.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight the value is 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight the value is 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},
@@ -91,8 +91,8 @@ func TestJudgeNights(t *testing.T) {
 		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: nights are compared by ratios, and the value was 0 in run r0"},
 		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded only: this is night 3, "},
 		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
-		// A capacity of 40 requests on every night may be rounded by half a request, so 39 is not
-		// yet a change.
+		// A capacity in whole requests may be rounded by half a request. So 39 after nights of 40
+		// is not yet a change.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
 		// The test for a rate does not allow for rounding by half a unit, because a rate may have
 		// any decimals. Half a request per second would be an eighth of 4 req/s.
@@ -116,7 +116,8 @@ func TestJudgeNights(t *testing.T) {
 	}
 }
 
-// Nights before a pin do not count, so a pin accepts earlier changes.
+// Nights before a pin do not count. So a pin, which accepts a run as the new reference, accepts
+// earlier changes.
 func TestJudgeNightsPinned(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(20), 2.4, 2.41, 2.39)...)
 	if got := Judge(h, Options{}); got.Outcome != verdict.Fail || got.Since != 23 {
@@ -143,8 +144,8 @@ func TestJudgeNightsPinned(t *testing.T) {
 	}
 }
 
-// If a workload changes, its old series ends and a new series begins. The end of the old series
-// does not count as a missing measurement.
+// If a workload changes, its old series of nights ends and a new one begins. The old series then
+// does not count as not measured.
 func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
 	h.Nights[10].Figures[1].Asked = "b"
@@ -160,7 +161,7 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	}
 }
 
-// The report of a change has its date, and a list of what else changed that night.
+// The report of a change has its date, and lists what else changed that night.
 func TestJudgeNightsChanges(t *testing.T) {
 	values := steady(30)
 	for i := 20; i < 30; i++ {
@@ -198,8 +199,8 @@ func TestJudgeNightsMixed(t *testing.T) {
 	}
 }
 
-// A server that runs on another GPU tonight is an error, until a pin accepts the new GPU. Nights on
-// different GPUs are not compared.
+// A night on another GPU is an error, until a pin accepts the new GPU. Nights on different GPUs are
+// not compared.
 func TestJudgeNightsOtherGPU(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(12), 4, 2)...)
 	for i := range h.Nights {

@@ -19,8 +19,8 @@ import (
 
 // supervisedName is the environment variable that tells a run the pid of its supervisor.
 //
-// The run also gets two file descriptors. Descriptor 3 reaches its end when the supervisor ends. To
-// descriptor 4 the run writes that it ended normally.
+// A supervised run also gets two file descriptors. Descriptor 3 reaches its end when the supervisor
+// ends. To descriptor 4 the run writes that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
 // pid returns the process id that users see and may kill. It is the supervisor's, if there is a
@@ -49,7 +49,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	for i, p := range plans {
 		run, _, err := record.Read(dirs[i])
 		if err != nil || run.Started.Before(began) {
-			continue // the crash came before the run of this plan
+			continue // an older recording: the crash came before this plan's run
 		}
 		void(run, "tokgate itself crashed during the run")
 		out := o.out
@@ -61,8 +61,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	return measureError(errors.New("tokgate crashed, so the run has no verdict"), "this is a bug in tokgate: please report it with the lines above")
 }
 
-// void invalidates a run for the given reason. Its measurements are still shown, but get no
-// verdict.
+// void invalidates a run: its measurements are still shown, but get no verdict. why is the reason.
 func void(run *metric.Run, why string) {
 	if run == nil {
 		return

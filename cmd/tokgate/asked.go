@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// asked prints the requests that a run sends besides its load, and about how long they take.
+// asked prints the requests that prepare a measurement, and about how long they take.
 func (x *expansion) asked() {
 	type asks struct{ servers, lines []string }
 	var all []*asks
@@ -39,7 +39,7 @@ func (x *expansion) asked() {
 // returns nil if there are none.
 func (x *expansion) asks(s *plan.Server) (lines []string) {
 	var sent []*plan.Workload
-	kinds := map[string]bool{} // kinds of requests that differ in how the server counts prompt tokens
+	kinds := map[string]bool{} // kinds of requests whose prompt tokens are counted differently
 	onlyIDs, warm := true, 0
 	for _, c := range append(exec.Cases(x.p), exec.Searches(x.p)...) {
 		if c.Server != s {
@@ -54,7 +54,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 			}
 			sent = append(sent, w)
 			if w.Prompt.Dataset == nil || w.Prompt.Task != "" && w.Input > 0 {
-				fields, _ := w.Fields() // the decoder has already refused fields with errors
+				fields, _ := w.Fields() // the decoder has already reported errors in these fields
 				kinds[fmt.Sprintf("%s %s %v", w.API, w.Request.Model, fields)] = true
 				onlyIDs = onlyIDs && w.API == plan.Completions
 			}
@@ -105,8 +105,8 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	return fmt.Sprintf("Then %s to learn how it counts tokens%s. Together they take about as long as %s short requests. If tokgate knows the model from an earlier run, 2 requests are enough.%s", asked, each, took, pieces)
 }
 
-// rowsAsked describes the requests to the tokenizer that count the tokens of a data set's rows. It
-// is "" if no such request is needed.
+// rowsAsked describes the requests that count the tokens of a data set's rows. It is "" if none is
+// needed.
 func rowsAsked(w *plan.Workload) string {
 	switch set := w.Prompt.Dataset; {
 	case set == nil:

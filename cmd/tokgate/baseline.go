@@ -8,7 +8,8 @@ import (
 )
 
 // baselines reads the recorded runs that are controls of comparisons. It examines their answers
-// again, by what the plan requires now. It returns an error if a control is missing.
+// again, because the plan may require other things now. It returns an error if a control is
+// missing.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
 	for _, c := range p.Compares {

@@ -44,7 +44,8 @@ func TestLongPlanBombs(t *testing.T) {
 	}
 }
 
-// Data files have bounds of their own, so they do not count towards the plan's bounds.
+// Memory for data files does not count towards the bounds of the plan. Such files have bounds of
+// their own.
 func TestDataHasItsOwnBounds(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	s := spendingNow(bounds{cpu: time.Hour, memory: 16 << 20})

@@ -80,7 +80,7 @@ func TestBusy(t *testing.T) {
 		return path
 	}
 	for range 4 {
-		// The loop ends when this process ends, in whatever way.
+		// The busy loop ends with the test process, however that process ends.
 		loop := osexec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("while kill -0 %d; do :; done", os.Getpid()))
 		if err := loop.Start(); err != nil {
 			t.Fatal(err)
@@ -92,15 +92,15 @@ func TestBusy(t *testing.T) {
 		name, path string
 		runs       int
 		truth      int                          // the true capacity in requests in flight; 0 if the plan is not a search
-		kept       func(codes map[int]int) bool // whether the counts of exit codes are as promised
+		kept       func(codes map[int]int) bool // reports whether the counts are as promised
 	}{
 		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitError] <= 6**busy && 2*n[assert.ExitFail] <= *busy }},
 		// The true mean is 352 ms at 12 requests in flight, and 373 ms at 13. So the capacity at a
 		// limit of 362 ms is 12.
 		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
-		// The true p95 is 506 ms at 47 requests in flight, and 534 ms at 48. So the capacity at a
-		// limit of 520 ms is 47.
+		// The true p95 of TTFT is 506 ms with 47 requests in flight, and 534 ms with 48. So the
+		// capacity for a limit of 520 ms is 47.
 		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
 	} {
 		codes, largest := map[int]int{}, 0

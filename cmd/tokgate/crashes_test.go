@@ -31,8 +31,8 @@ var (
 	crashSeed = flag.Uint64("crash-seed", 1, "of the times at which TestCrashes does")
 )
 
-// crashPlan gates a server that answers within a few milliseconds, so the gate must never fail. If
-// the generator stops for several seconds, the server must not be blamed.
+// crashPlan gates a server that answers within milliseconds, so the gate must never fail: even a
+// generator that stops for seconds is not the server's fault.
 const crashPlan = `
 gate {
   decide = "estimate"
@@ -72,7 +72,7 @@ const (
 // crashWays lists the ways to disturb a run, and the number of runs for each way.
 var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, emptied: 20}
 
-// disturb disturbs the current run in the given way.
+// disturb disturbs the run in progress, in the given way.
 func (l *life) disturb(way string, r *rand.Rand) {
 	switch run := l.measuring(); way {
 	case killRun:
@@ -93,8 +93,8 @@ func (l *life) disturb(way string, r *rand.Rand) {
 	}
 }
 
-// measuring returns the pid of the process that measures. If there is none, it returns an
-// impossible pid.
+// measuring returns the pid of the process that measures. Without one, it returns an impossible
+// pid.
 func (l *life) measuring() int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
 	for _, path := range lists {
@@ -106,9 +106,8 @@ func (l *life) measuring() int {
 	return 1 << 30
 }
 
-// TestCrashes runs the gate in real processes, and disturbs each run at a random time. It kills the
-// run, its supervisor or both with kill -9, stops the run for 0.2 to 8 s, closes the reader of its
-// output, or removes its results folder.
+// TestCrashes runs the gate in real processes, and disturbs each run at a random time. For example,
+// it kills the run with kill -9, stops it for a while, or removes its results folder.
 //
 // A run may pass only if its recording is complete. It may not fail because of the disturbance. The
 // next run must clean up everything. The test takes real time; `make crashes` runs it.
@@ -180,7 +179,7 @@ func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, e
 		return code, fmt.Errorf("after %v: exit %d: %w\n%s", after.Round(time.Millisecond), code, err, said)
 	}
 	if way == killBoth {
-		l.undisturbed() // the next run must end the processes that this run left
+		l.undisturbed() // the next run must end the processes that were left
 	}
 	for _, pid := range l.mine() {
 		if l.alive(pid) {
@@ -207,8 +206,8 @@ func (l *life) judge(way string, code int) error {
 		if code == assert.ExitPass && way != emptied {
 			return err
 		}
-		// A passed run removes the folder of its notes at the end. A run that did not pass must
-		// report an error.
+		// The results folder was removed during the run. If the run passed all the same, it must
+		// leave nothing there.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
@@ -239,8 +238,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed runs the gate without disturbing it, and returns how long it took. The gate must
-// remove what earlier runs left, and leave nothing itself.
+// undisturbed runs the gate to its end, and returns how long that took. The gate must remove what
+// earlier runs left, and leave nothing itself.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()

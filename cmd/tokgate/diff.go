@@ -50,7 +50,7 @@ plan, or the second does not keep to the policy.`,
 
 func (a *app) diff(base, head string, in inputs, weakened bool) error {
 	rules := in.policy
-	in.policy = "" // the policy is not for the base
+	in.policy = "" // the policy judges only head, so the file of base is read without it
 	plans, err := a.loadAll([]string{base, head}, in, false)
 	if err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// diskPlan gates an endpoint, and records answers and nights. Its verbs stand for the URL and the
-// limit of TTFT.
+// diskPlan gates an endpoint, and records answers and a history of nights. Its two format verbs
+// stand for the URL and the limit of TTFT.
 const diskPlan = `
 gate {
   decide = "estimate"
@@ -44,8 +44,8 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults lists ways in which one call to the disk fails. n is the number of that call, counted
-// from 1. The function counts all calls in *calls.
+// diskFaults lists ways in which call n to the disk fails, counted from 1. The returned function
+// counts all calls in *calls.
 var diskFaults = []struct {
 	name  string
 	fault func(n int, calls *int) disk.Fault
@@ -81,7 +81,7 @@ var diskFaults = []struct {
 type diskNight struct {
 	t      *testing.T
 	url    string // of the server
-	passes bool   // the run of this night passes if the disk works
+	passes bool   // whether the run of this night passes if the disk works
 	dir    string // folder with the plan and all output
 }
 
@@ -212,7 +212,7 @@ func ends(path, with string) error {
 	return err
 }
 
-// lines returns an error if the file has fewer than least lines.
+// lines returns an error if the file has too few lines. least is the smallest number.
 func lines(path string, least int) error {
 	b, err := os.ReadFile(path)
 	if n := bytes.Count(b, []byte("\n")); err == nil && n < least {
@@ -223,8 +223,8 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees reports whether the exit code agrees with the last line of the output. After a printed
-// error the exit code must not be 0.
+// agrees reports whether the exit code agrees with the one that the output states last. After a
+// printed error, the exit code must not be 0.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {
 		return r.code != assert.ExitPass || strings.Contains(r.err, " added to ")
@@ -255,7 +255,7 @@ func TestLongDiskFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				ran.try(0)
-				want := ran.before(i).try(i).code // exit code with a working disk
+				want := ran.before(i).try(i).code // exit code with a disk that works
 				tried := 0
 				for _, kind := range diskFaults {
 					first = (first + 7) % *everyCall
@@ -273,8 +273,8 @@ func TestLongDiskFaults(t *testing.T) {
 	}
 }
 
-// tryDisk runs command i of a night after the earlier commands succeeded. The disk call with the
-// number at fails in it. tryDisk returns the number of calls to the disk.
+// tryDisk runs command i of a night, after the earlier commands succeeded. The parameter at is the
+// number of the disk call that fails. tryDisk returns how many disk calls the command made.
 func tryDisk(ran *diskNight, i, want int, kind string, fault func(*int) disk.Fault, at int) (calls int) {
 	n := ran.before(i)
 	c := n.commands()[i]

@@ -58,7 +58,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// nameTable lists which series of each engine's page becomes which metric.
+// nameTable lists the metrics of tokgate, with the series on each engine's page for them.
 func nameTable() string {
 	engines := engine.Names(engine.Engine.Known)
 	var ours []string
@@ -163,7 +163,7 @@ func actionTable(t *testing.T) string {
 	return strings.ReplaceAll(b.String(), "|  |\n", "| |\n")
 }
 
-// Every command that writes reports writes every format.
+// Each command that writes reports has a flag for each format.
 func TestFormatsOfCommands(t *testing.T) {
 	for _, c := range (&app{}).root().Commands() {
 		switch c.Name() {

@@ -176,7 +176,7 @@ type command struct {
 	line  string
 	words []string // without the program
 	code  int      // expected exit code, from a comment after the command such as "# exit 1"
-	whole bool     // true for a command in a code block, false for a command inside a sentence
+	whole bool     // in a code block; false if inside a sentence
 }
 
 var (
@@ -237,8 +237,8 @@ func commands(t *testing.T, page string) (ours, make []command) {
 	return ours, make
 }
 
-// parse checks a command line with the flags of the real command. If the command is complete, it
-// also checks the arguments.
+// parse checks the flags of a documented command against the program. It also checks the arguments
+// of a command in a code block.
 func (c command) parse() error {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()
@@ -269,8 +269,8 @@ func (c command) parse() error {
 	return cmd.ValidateArgs(cmd.Flags().Args())
 }
 
-// Every command in the documentation parses, and every make target exists. If a page names its
-// plans, its commands run in order, in a folder with these plans.
+// Every documented command parses, and every make target exists. If a page names its plan files,
+// its commands run in order, in a folder with these plans.
 //
 // The commands run in virtual time, with the built-in server in place of a URL. A command that
 // needs a real server is only validated.
@@ -383,8 +383,8 @@ func (c command) runnable(t *testing.T, url string) []string {
 	return append(args, "--quiet")
 }
 
-// realTarget matches the beginning of a block for a real server. The block must begin a line,
-// because comments may contain the same words.
+// realTarget matches the first line of a block for a real server. It matches only at the start of a
+// line, because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
 // validated returns the command `tokgate validate` for the plan of run, a tokgate command line. It

@@ -21,7 +21,7 @@ import (
 	"github.com/tokgate/tokgate/report/nights"
 )
 
-// step is one command line run as a step of GitHub Actions, in a checkout.
+// step is a simulated step of a GitHub Actions job. A test runs one tokgate command in it.
 type step struct {
 	t         *testing.T
 	workspace string
@@ -153,8 +153,7 @@ func TestActionsRun(t *testing.T) {
 	}
 }
 
-// With several plans in one step, the worst verdict is the step's verdict. Each plan has its own
-// line.
+// If a step runs several plans, the worst verdict is its verdict. Each plan has a line of its own.
 func TestActionsRunSeveral(t *testing.T) { alone(testActionsRunSeveral)(t) }
 
 func testActionsRunSeveral(t *testing.T) {
@@ -253,8 +252,8 @@ func testActionsUnwritable(t *testing.T) {
 	}
 }
 
-// A night that is worse than earlier nights is annotated at the history block of the plan. The
-// summary of the step has a table of it.
+// A night that is worse than earlier ones gets an annotation at the history block. The summary of
+// the step shows it in a table.
 func TestActionsNightly(t *testing.T) {
 	for _, severity := range []string{"error", "warning"} {
 		t.Run(severity, func(t *testing.T) {

@@ -10,17 +10,18 @@ import (
 	"github.com/tokgate/tokgate/exec/server"
 )
 
-// Times after a signal, for a run in CI, and for any run after SIGTERM. Requests in flight have
-// hurriedDrain to end, and then a server has hurriedGrace. The times are short, because a CI system
-// soon kills a cancelled job. GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL.
+// Times after a signal in CI, and after SIGTERM anywhere. Requests in flight have hurriedDrain to
+// end, and then a server has hurriedGrace. They are short, because a CI system soon kills a
+// cancelled job. GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL.
 const (
 	hurriedDrain = 3 * time.Second
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts returns two contexts. The first signal (SIGINT, SIGTERM or SIGHUP) cancels drain, and
-// requests in flight may end. The second signal cancels now. After SIGTERM or SIGHUP, now is
-// cancelled soon after drain without a second signal. In CI this also happens after SIGINT.
+// interrupts returns two contexts, drain and now. The first signal (SIGINT, SIGTERM or SIGHUP)
+// cancels drain, and requests in flight may end. The second signal cancels the context now. After
+// SIGTERM or SIGHUP, and in CI after SIGINT, this context is cancelled soon after drain without a
+// second signal.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)
@@ -58,8 +59,8 @@ func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, sto
 	}
 }
 
-// grace returns a function that says how long a server may take to stop before it is killed. The
-// time is shorter once the context now has ended.
+// grace returns a function that says how long a server may take to stop. The time is shorter once
+// the context called now has ended.
 func grace(now context.Context) func() time.Duration {
 	return func() time.Duration {
 		if now.Err() != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// rateWindow is the window in which a rate's thresholds are judged.
+// rateWindow is the measuring window of a rate, whose requests decide the rate's thresholds.
 type rateWindow struct {
 	exec.Case
-	lasts time.Duration // longest time with all extensions; for a search its whole budget; 0: unknown
+	lasts time.Duration // longest duration with all extensions; the budget of a search; 0 if unknown
 	looks []plan.Look
 }
 
-// rateWindows lists the windows of all rates of a plan, and of its searches over rates. Each leg of
-// a comparison would have a window of its own, so cases with several legs are left out. The stages
-// of a load share one window. A plan that only measures has no windows.
+// rateWindows lists the measuring windows of a plan's rates, and of its searches over rates. The
+// stages of a load share one window. Cases with several legs, turns of a server in a comparison,
+// are left out, because each leg has a window of its own.
 func rateWindows(p *plan.Plan) []rateWindow {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -51,7 +51,7 @@ func rateWindows(p *plan.Plan) []rateWindow {
 	return out
 }
 
-// binds reports whether an sla block applies to the level of the window.
+// binds reports whether an sla block applies to the level that the window measures.
 func (w rateWindow) binds(s *plan.SLA) bool {
 	if w.Load == nil {
 		return s.AtCapacity
@@ -59,29 +59,29 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 	return slices.Contains(s.At, w.Level.Name)
 }
 
-// short is a threshold on a percentile, or on the share of good requests, for which a window is too
-// short.
+// short is a threshold for which a window is too short. It is on a percentile, or on the share of
+// good requests.
 type short struct {
 	window    rateWindow
-	of        *plan.Workload // a workload, or a part of a mix
+	of        *plan.Workload // the threshold's workload, or part of a mix
 	threshold *plan.Threshold
 	request   time.Duration // duration of one request
 	lifetimes float64       // smallest length of the window, in durations of one request
 	by        string        // where request is from
 }
 
-// takes returns the shortest window that is long enough, rounded up (assert.Window).
+// takes returns the shortest window that is long enough, rounded up by assert.Window.
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
-// tooShort returns the threshold for which the window is too short. If there are several, it
-// returns the one that needs the longest window. It leaves out thresholds that passed in the last
-// run; last may be nil. The function request returns how long a request of a part takes. The result
-// is nil if the window is long enough, or if the time of a request is unknown.
+// tooShort returns a threshold for which the window is too short; nil if there is none. Of several,
+// it takes the one that needs the longest window. Thresholds that passed in the last run do not
+// count; last may be nil. The function request returns how long a request of a workload takes; 0 if
+// unknown.
 func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
 	var worst *short
 	for _, part := range w.Workload.Whole() {
 		took, by := request(part)
-		if mix, from := request(w.Workload); mix > took { // the parts share the server, so the longer time counts
+		if mix, from := request(w.Workload); mix > took { // the parts share the server: the longer time counts
 			took, by = mix, from
 		}
 		for _, sla := range part.SLAs {
@@ -99,13 +99,13 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
-// never reports whether the threshold cannot pass in the window, even if all rounds are alike.
+// never reports whether so short a window rules out a pass, even with equal rounds.
 func (s short) never() bool {
 	return assert.NeverPasses(s.threshold, s.window.lasts, s.request.Seconds())
 }
 
-// passes says whether the threshold may pass although the window is too short: as a heading, and as
-// a sentence.
+// passes says whether a threshold may pass in too short a window. It returns a heading and a
+// sentence.
 func (s short) passes() (heading, sentence string) {
 	noun, otherwise := "Percentile", "may pass only by its margin"
 	sentence = "If rounds differ, it passes only far from its limit"
@@ -141,10 +141,10 @@ func (s short) advice() string {
 	return fmt.Sprintf("Set duration = %q", plan.PlainDuration(long))
 }
 
-// movingTogether warns of thresholds on percentiles and shares of a rate for which the window may be
-// too short. It warns once for each workload. The time of a request comes from the last run, or from
-// the thresholds of the plan. A threshold that passed in the last run gets no warning, because its
-// margin was large enough, or its rounds were alike.
+// movingTogether warns of rates whose window may be too short for a threshold. Such thresholds are
+// on percentiles and shares. It gives one warning for each workload. The time of a request comes
+// from the last run, or from the plan's thresholds. A threshold that passed in the last run gets no
+// warning.
 func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	warned := map[*plan.Workload]bool{}
@@ -189,15 +189,16 @@ func (l *lastRun) passed(s *short) bool {
 	return l != nil && l.passes[caseKey(w.Server.Address(), s.of.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
 }
 
-// foretelling is the display of a run that also warns of windows that are too short for a
-// percentile. It warns as soon as the warm-up of a rate has shown how long requests take.
+// foretelling is the display of a run that also warns of short windows. It warns as soon as the
+// warm-up of a rate has shown how long requests take. A window may then be too short for a
+// percentile.
 type foretelling struct {
 	*progress.Display
 	windows []rateWindow
 
 	mu    sync.Mutex
 	took  map[[3]string][]float64 // seconds that each warm-up request took, by server, workload and level
-	begun map[[3]string]bool      // levels whose warm-up is over, by server, workload and level
+	begun map[[3]string]bool      // whether the warm-up is over, by server, workload and level
 }
 
 func foretell(d *progress.Display, p *plan.Plan) *foretelling {

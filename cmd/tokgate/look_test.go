@@ -81,7 +81,7 @@ func sealed(t *testing.T, src string) string {
 	return b.String()
 }
 
-// A capacity search is recorded. Judging the recording gives the same verdict.
+// A capacity search is recorded, and judging the recording gives the same verdict.
 func TestCapacity(t *testing.T) { inBubble(testCapacityOverASocket)(t) }
 
 func testCapacityOverASocket(t *testing.T) {
@@ -122,7 +122,7 @@ workload "w" {
 			t.Errorf("level %+v", l)
 		}
 	}
-	// The command judge has only the recording. It must give the same verdict.
+	// The judge command sees only the recording, and must give the same verdict.
 	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
 }

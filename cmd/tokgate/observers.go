@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// observers passes every event to all observers. An error of one observer does not stop the others.
+// observers passes every event to each observer, even if another one returns an error.
 type observers []exec.Observer
 
 func (o observers) each(f func(exec.Observer) error) error {

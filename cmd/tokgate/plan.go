@@ -117,13 +117,13 @@ func (x *expansion) title(s string) { fmt.Fprintf(x.out, "\n%s\n", s) }
 
 func (x *expansion) para(lead, s string) { para(x.out, x.width, lead, s) }
 
-// block holds table rows that are the same for all its workloads and servers.
+// block holds table rows that several workloads and servers have in common.
 type block struct {
 	workloads, servers []string
 	rows               [][]string
 }
 
-// blocks collects rows by workload and server.
+// blocks collects table rows by workload and server.
 type blocks []*block
 
 func (b *blocks) add(workload, server string, row ...string) {
@@ -280,8 +280,7 @@ func (x *expansion) requirements() {
 	for _, f := range assert.Certify(x.p) {
 		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
-	// Levels with the same requirement are joined to one row. The row has the position of the first
-	// of these levels.
+	// Levels with the same requirement share one row. It has the position of the first of them.
 	type row struct{ workload, server, holds, needed string }
 	levels := map[row][]string{}
 	var order []row
@@ -322,8 +321,8 @@ func (x *expansion) requirements() {
 	x.para("  ", "In addition, every case must be measured validly, and no server may change before the end of the run.")
 }
 
-// together joins the names of levels with commas. It writes a kind of load once if several levels
-// in a row have it: "burst 1, 2, 4".
+// together joins the names of levels with commas. Neighbours with the same kind of load share its
+// name: "burst 1, 2, 4".
 func together(levels []string) string {
 	out, of := "", ""
 	for i, l := range levels {
@@ -341,7 +340,7 @@ func together(levels []string) string {
 	return out
 }
 
-// limit writes what a capacity search must find.
+// limit writes which load a capacity search must find.
 func (x *expansion) limit(workload string) string {
 	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {
@@ -362,8 +361,8 @@ func need(f assert.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// comparisons prints the requirements of each comparison, and the chance that an unchanged
-// candidate passes.
+// comparisons prints what each comparison requires, and the chance that an unchanged candidate
+// passes.
 func (x *expansion) comparisons() {
 	if len(x.p.Compares) == 0 {
 		return
@@ -391,7 +390,7 @@ func (x *expansion) comparisons() {
 	}
 }
 
-// answers prints how many answers of both servers are compared, and what it costs to score them.
+// answers prints how many answers a comparison needs, and the cost of scoring them.
 func (x *expansion) answers(c *plan.Compare) {
 	prompts, again := exec.Asks(c)
 	if prompts == 0 {
@@ -431,16 +430,16 @@ func grouped(n int) string {
 	return b.String()
 }
 
-// Limits on what `tokgate plan` simulates: only plans with few tokens, and only a few runs. The
-// strength command makes more runs.
+// Limits on what `tokgate plan` simulates. It simulates only plans with few tokens, and only a few
+// runs; the strength command makes more runs.
 const (
-	briefTokens = 40_000 // of one run: answer tokens plus 1/16 of the prompt tokens, estimated
+	briefTokens = 40_000 // estimated tokens of one run: of answers, plus 1/16 of those of prompts
 	briefRuns   = 5
 	mostTokens  = 400_000 // a plan with more than briefTokens is simulated in one run only
 )
 
-// strength prints which slower servers the gate would notice, if that takes only a
-// few seconds.
+// strength prints which slower servers the gate would notice. It prints nothing if that takes more
+// than a few seconds.
 func (x *expansion) strength(ctx context.Context) error {
 	p, tokens := x.p, 0
 	for _, c := range exec.Cases(p) {

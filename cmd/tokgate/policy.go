@@ -7,8 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// hold reports where a plan breaks the policy in a file. base loads the plan whose requirements
-// must be kept; it is nil if that plan is not known.
+// hold reports where the plan p breaks the policy in a file. A policy has rules for plans. The
+// function base loads the plan of the base branch, whose requirements p must keep; nil if there is
+// no base branch.
 func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) (*plan.Plan, hcl.Diagnostics) {
 	rules, diags := decode.Policy(file, nil)
 	if diags.HasErrors() {

@@ -144,7 +144,7 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 }
 
 // demandedRuns is the number of simulated runs for each regression that a plan must notice. The
-// gate may miss the regression in at most one of the runs.
+// gate may miss it in at most one of them.
 const demandedRuns = 20
 
 // needDemanded simulates the regressions that the plans say they must notice. It returns an error

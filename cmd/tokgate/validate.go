@@ -61,7 +61,7 @@ Exit code 0: valid (warnings may be printed); 2: not valid.`,
 	return cmd
 }
 
-// foreseen warns of problems that otherwise only show after the load.
+// foreseen warns of problems before the run that would otherwise show only after it.
 func foreseen(p *plan.Plan) hcl.Diagnostics {
 	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
 }
@@ -104,8 +104,7 @@ func needPlans(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// planSize describes the plan in a few words: "1 server, 2 workloads, 7 levels, 12
-// requirements".
+// planSize describes the plan in a few words: "1 server, 2 workloads, 7 levels, 12 requirements".
 func planSize(p *plan.Plan) string {
 	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(len(exec.Cases(p)), "level"))
 	if n := len(exec.Searches(p)); n == 1 {

@@ -17,17 +17,17 @@ import (
 // job is a job of a GitHub Actions workflow, with its timeout.
 type job struct {
 	file, name string
-	timeout    time.Duration // 0 if an expression sets it
+	timeout    time.Duration // time limit of the job; 0 if an expression sets it
 }
 
-// The default timeout of a job (docs.github.com, Workflow syntax).
+// jobTimeout is GitHub's default timeout of a job (docs.github.com, Workflow syntax).
 const jobTimeout = 360 * time.Minute
 
 // Workflow files of more than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
 // cutOff warns about CI jobs whose timeout would end the run before its verdict. takes is the
-// expected time of the run; 0 if not known.
+// expected duration of the run; 0 if unknown.
 func cutOff(p *plan.Plan, takes time.Duration) []string {
 	var out []string
 	for _, j := range jobsOf(p.Path) {
@@ -67,7 +67,7 @@ func jobsOf(planFile string) []job {
 	}
 }
 
-// workflow has those parts of a workflow file that tokgate reads.
+// workflow holds what tokgate reads of a workflow file.
 type workflow struct {
 	Jobs map[string]struct {
 		Timeout yaml.Node `yaml:"timeout-minutes"`
@@ -117,7 +117,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 		limit := jobTimeout
 		if !j.Timeout.IsZero() {
 			var minutes float64
-			_ = j.Timeout.Decode(&minutes) // an expression leaves 0: not known
+			_ = j.Timeout.Decode(&minutes) // an expression leaves 0, which means unknown
 			limit = time.Duration(min(max(minutes, 0), 1e6) * float64(time.Minute))
 		}
 		out = append(out, job{shown, name, limit})

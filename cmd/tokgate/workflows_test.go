@@ -23,9 +23,9 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 )
 
-// asProgram is an environment variable that makes the test binary behave like tokgate. With the
-// value "simulate", the command run simulates. With the value "virtual", every command runs in
-// virtual time over a network in memory. In both cases a busy machine does not change the result.
+// asProgram is the environment variable that makes the test binary behave like tokgate. With
+// "simulate", the run command simulates. With "virtual", every command runs in virtual time over a
+// network in memory. So a busy machine does not change the results.
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -48,17 +48,17 @@ func TestMain(m *testing.M) {
 	os.Exit(program(args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// virtualProgram runs the command line of this process in virtual time; nil if this process runs
+// virtualProgram runs this process's command line in virtual time; nil while this process runs
 // tests.
 var virtualProgram func(*testing.T)
 
-// virtually runs a command line in virtual time. It does so in the hidden test TestVirtualProgram,
+// virtually runs a command line in virtual time. The hidden test TestVirtualProgram does the work,
 // because only a test can start a synctest bubble.
 func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
-		time.Sleep(time.Until(now)) // the virtual clock begins in the year 2000; set it to now
+		time.Sleep(time.Until(now)) // the virtual clock begins in the year 2000: advance it to now
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}
@@ -140,8 +140,9 @@ func newCheckout(t *testing.T, mode string) *checkout {
 	return c
 }
 
-// upload stands in for actions/upload-artifact, with the inputs of its action.yml. The input path
-// may have several lines. By default it skips hidden files. A name cannot be used twice.
+// upload stands in for the action actions/upload-artifact, and knows the inputs of its action.yml.
+// The input path may have several lines. Hidden files are skipped by default. Each artifact needs a
+// new name.
 func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	for name := range with {
 		if !slices.Contains([]string{"name", "path", "if-no-files-found", "retention-days", "include-hidden-files"}, name) {
@@ -178,9 +179,9 @@ func (c *checkout) upload(with map[string]string) (map[string]string, error) {
 	return nil, nil
 }
 
-// downloadInto replaces actions/download-artifact for a job with another workspace. Without a name,
-// the action downloads all artifacts, and makes a folder for each. The paths in this folder begin
-// below the common folder of the artifact's files.
+// downloadInto stands in for the action actions/download-artifact, in a job with another workspace.
+// It downloads all artifacts, each into a folder of its name. Paths in this folder are relative to
+// the common folder of the artifact's files.
 func (c *checkout) downloadInto(workspace string) runner.Action {
 	return func(with map[string]string) (map[string]string, error) {
 		for name := range with {
@@ -264,8 +265,8 @@ func annotations(commands []runner.Command) []string {
 	})
 }
 
-// gatePlan is the format of a plan with a gate. Its arguments are the body of the server and the
-// limit of the TTFT.
+// gatePlan is a plan with a gate, as a format. Its two verbs stand for the body of the server and
+// the limit of the TTFT.
 const gatePlan = `server "vllm" {
   %s
 }
@@ -285,8 +286,8 @@ workload "chat" {
 }
 `
 
-// compared returns the plan with a comparison with the server of the base branch. The plan sends
-// enough requests for a decision. Its variable may come from a file on each branch.
+// compared adds a comparison to the plan: with the server of the base branch. The plan then sends
+// enough requests for a decision. The value of its variable may come from a file on each branch.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }
@@ -308,10 +309,10 @@ compare "pull_request" {
 }
 `
 
-// servers lists servers with different faults, and the verdict of a gate on each server.
+// servers lists servers with different faults, and the verdict that a gate gives each.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // simulator profiles of the base branch and the pull request; "" if none
+	base, head                string // simulator profiles of base branch and pull request; "" if none
 	code                      int
 	verdict                   string
 	annotations               []string
@@ -326,8 +327,7 @@ var servers = []struct {
 	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
-	// The limit allows 5 % slow requests. Of 200 requests 3 % are slow, which is too close to 5 %
-	// for a verdict.
+	// 3 % of 200 requests are slow. The limit allows 5 %, which is too near for a verdict.
 	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
@@ -388,7 +388,7 @@ func TestLongWorkflowGate(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
 				t.Errorf("the summary begins %.200q", summary)
 			}
-			// Every gate uploads its results, with any verdict.
+			// Whatever its verdict, every gate uploads its results.
 			results := gate.Outputs["results"]
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
 				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
@@ -438,8 +438,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// The plan compares with base.server, which exists because a pull request has a base
-		// branch.
+		// A pull request has a base branch, so base.server exists for the plan's comparison.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -494,7 +493,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 	}{{"20s", "pass"}, {"1us", "fail"}}
 	for i, night := range nights {
 		plan := strings.Replace(strings.TrimSpace(nightlyPlan), "20s", night.threshold, 1)
-		c := newCheckout(t, "virtual") // a simulated night is not added to a history
+		c := newCheckout(t, "virtual") // not "simulate": a simulated night does not enter a history
 		c.commit(map[string]string{"plans/control.hcl": plan})
 		if i == 0 {
 			c.git("init", "--quiet", "--bare", origin)
@@ -506,8 +505,8 @@ func TestLongWorkflowNightly(t *testing.T) {
 			t.Fatalf("night %d: outputs %v\n%s", i, job.Outputs, job.Log)
 		}
 
-		// The second job runs on another machine. The stub of gh prints its arguments, and lists
-		// the open issue if there is one.
+		// The job that publishes the night runs on another machine. A script replaces the program
+		// gh: it records its arguments, and lists the open issue if there is one.
 		result := "success"
 		if job.Failed {
 			result = "failure"
@@ -545,7 +544,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 				}
 			}
 		}
-		// The history branch contains only the files of the nights.
+		// The history branch holds only files of nights, besides .gitattributes.
 		var kept string
 		for _, name := range strings.Fields(c.git("--git-dir", origin, "ls-tree", "--name-only", "-r", "tokgate-history")) {
 			if name == ".gitattributes" {
@@ -637,8 +636,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// The action finds the base branch even in a shallow checkout. It does not use an older copy that
-// an earlier job fetched.
+// The action finds the newest commit of the base branch, even in a shallow checkout. An older copy
+// from an earlier job does not count.
 func TestActionBase(t *testing.T) {
 	origin := newCheckout(t, "")
 	old := origin.commit(map[string]string{"f": "old"})
@@ -721,7 +720,7 @@ func TestActionBuilds(t *testing.T) {
 	}
 	c := newCheckout(t, "")
 	delete(c.With, "version")
-	// The step uses the caches of the go command that runs this test.
+	// The step of the job uses the caches of this test's go command.
 	c.Environ = append(c.Environ, "GOCACHE="+goenv(t, "GOCACHE"), "GOMODCACHE="+goenv(t, "GOMODCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS"), "GOPROXY="+goenv(t, "GOPROXY"))
 	job, err := c.Run(t.Context(), actionStep(""), "j", nil)
 	if err != nil {

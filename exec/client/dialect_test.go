@@ -61,7 +61,7 @@ func TestBody(t *testing.T) {
 		if err := errors.Join(err, json.Unmarshal([]byte(tt.want), &members)); err != nil {
 			t.Fatalf("%s, %s: %v", tt.engine, tt.name, err)
 		}
-		// The fields are sent in the order of their names, as json.Marshal writes a map.
+		// All fields of the request are sent, sorted by name as json.Marshal sorts a map.
 		if want, _ := json.Marshal(members); string(got) != string(want) {
 			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
 		}

@@ -18,23 +18,23 @@ import (
 type line struct {
 	d     *direct
 	conn  net.Conn
-	once  bool          // the connection is closed after one answer
+	once  bool          // the connection can carry only one answer
 	since time.Duration // time at which the connection became idle; direct's lock protects it
 
 	mu   sync.Mutex
-	call *call   // nil if no call uses the connection
+	call *call   // current call; nil if no call uses the connection
 	rd   *reader // nil if nothing is being read
-	used bool    // an earlier call got an answer on this connection
+	used bool    // an earlier call was answered on this connection
 	gone bool
-	// aside reads an answer that is not a plain stream, instead of the watcher. It is nil if no
-	// such answer is being read.
+	// aside reads an answer that is not a plain stream. It replaces the goroutine that watches the
+	// connection. It is nil if no such answer is being read.
 	aside func()
 
-	watched // state of the watcher; see watch
+	watched // state for the poller, if one reads this connection
 }
 
-// start sends a call on this connection. It returns false if the connection is closed. The caller
-// can then use another one.
+// start sends a call on this connection. It returns false if the connection is closed; then the
+// caller can use another one.
 func (l *line) start(c *call, wire []byte) bool {
 	l.mu.Lock()
 	if l.gone {
@@ -51,7 +51,7 @@ func (l *line) start(c *call, wire []byte) bool {
 	}
 	stopped := c.ctx.Err() != nil
 	l.mu.Unlock()
-	if stopped { // the caller stopped the call before it had a connection
+	if stopped { // cancelled before it got a connection
 		l.abort(c)
 		return true
 	}
@@ -65,20 +65,21 @@ func (l *line) start(c *call, wire []byte) bool {
 	return true
 }
 
-// mostInline is the longest request, in bytes, that the sending goroutine writes itself. Its write
-// may wait until the server reads.
+// mostInline is the longest request, in bytes, that the sending goroutine writes itself. It may
+// have to wait until the server reads, so another goroutine writes longer requests.
 const mostInline = 64 << 10
 
-// interruptible is a connection whose Read and Write never block. A goroutine may wait for data on
-// a copy of it, and interrupt ends that wait.
+// interruptible is a connection whose Read and Write never block. A goroutine may wait for its
+// data, and interrupt ends that wait.
 type interruptible interface{ interrupt() }
 
-// room returns the memory for the next read. Only the watcher calls it, and it holds the lock.
+// room returns the memory for the next read. Only the goroutine that watches the connection calls
+// it, and it holds the lock.
 func (l *line) room() []byte {
 	if l.rd == nil {
 		l.use(readers.Get().(*reader))
 	}
-	room, _ := l.rd.split.free() // there are always a few free bytes, see body
+	room, _ := l.rd.split.free() // the method body always leaves a few free bytes
 	return room
 }
 
@@ -93,7 +94,7 @@ func (l *line) use(rd *reader) {
 func (l *line) arrived(b []byte, at time.Duration, err error) {
 	switch c := l.call; {
 	case l.gone:
-	case c == nil: // c is nil: the server closed the connection, or sent bytes without a request
+	case c == nil: // without a request, the server sent bytes or closed
 		l.d.drop(l)
 		l.close()
 	case c.resp == nil:
@@ -109,7 +110,7 @@ const maxHead = 10 << 20
 // errMore means that the rest of an answer's head has not arrived yet.
 var errMore = errors.New("more to come")
 
-// head reads the head of an answer, and the bytes of the body that came with it.
+// head reads the head of an answer from the bytes b. The bytes after it belong to the body.
 func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	if len(b) > 0 {
 		c.firstByte.CompareAndSwap(0, max(int64(at), 1))
@@ -141,7 +142,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 			return
 		}
 		known = &opening{c.head[:n:n], resp, frameFor(resp)}
-		resp.Body = http.NoBody // the answer is kept for later, so drop the source of its body
+		resp.Body = http.NoBody // the parsed head is kept, its body is not
 		l.d.opening.Store(known)
 		l.d.h.noteGateway(resp.Header)
 	}
@@ -161,8 +162,8 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// opening is the head of a plain stream, together with its meaning. Servers often repeat a head
-// exactly: its date counts only whole seconds.
+// opening is the head of a plain stream, parsed. Servers often repeat a head exactly, because its
+// date counts only whole seconds, so it is parsed only once.
 type opening struct {
 	wire  []byte
 	resp  *http.Response
@@ -208,7 +209,7 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	defer headReaders.Put(r)
 	for r.end = end; ; {
 		here := c.head
-		// Parse only whole lines: the parser would take the end of its input for the end of a line.
+		// Parse only whole lines: the parser takes the end of its input for a line's end.
 		if end == nil {
 			here, r.end = here[:bytes.LastIndexByte(here, '\n')+1], errMore
 		}
@@ -223,7 +224,8 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 	}
 }
 
-// body handles bytes of an answer's body. They are in b, in the memory that room returned.
+// body handles the bytes b of an answer's body. The bytes are in the memory that the method room
+// returned.
 func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	n, used, broken := c.frame.strip(b)
 	l.rd.split.advance(n)
@@ -248,8 +250,8 @@ func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// finish ends the call c on this connection. If the answer was read to its end, the connection may
-// carry another call. Otherwise it is closed.
+// finish ends the call c. If its answer was read to the end, the connection may carry another call.
+// Otherwise it is closed.
 func (l *line) finish(c *call, whole bool) {
 	l.call, l.used = nil, true
 	if l.rd != nil {
@@ -263,8 +265,8 @@ func (l *line) finish(c *call, whole bool) {
 	l.d.keep(l)
 }
 
-// fail ends a call that got no answer. If a kept-alive connection was already dead, fail sends the
-// request again on a fresh connection instead.
+// fail ends a call that got no answer. But if it used a kept-alive connection that was dead
+// already, fail sends the request again on a fresh one.
 func (l *line) fail(c *call, err error) {
 	l.call = nil
 	l.close()
@@ -291,7 +293,7 @@ func (l *line) abort(c *call) {
 	case c.resp == nil:
 		l.fail(c, c.ctx.Err())
 	default:
-		if l.rd == nil { // no byte of the answer was read
+		if l.rd == nil { // the answer has no bytes yet, so there is no reader
 			l.room()
 		}
 		end, _, err := c.take(l.rd, l.d.h.config.Now(), c.ctx.Err())
@@ -319,8 +321,8 @@ func (l *line) shut() {
 	}
 }
 
-// read reads an answer that is not a plain stream, as net/http does. here holds the bytes that were
-// read before. The caller must not hold the lock.
+// read reads an answer that is not a plain stream, with net/http's parser. The parameter here holds
+// the bytes that were already read. The caller must not hold the lock.
 func (l *line) read(c *call, here []byte, at time.Duration) {
 	from, err := waiting(l.conn)
 	if err != nil {
@@ -361,7 +363,7 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 	c.end(end, err)
 }
 
-// redirected hands this call and all later calls to net/http, which follows redirects.
+// redirected hands this call and all later calls to net/http, because it follows redirects.
 func (l *line) redirected(c *call) {
 	l.mu.Lock()
 	l.call, l.aside = nil, nil
@@ -374,7 +376,7 @@ func (l *line) redirected(c *call) {
 	c.standard()
 }
 
-// ending is a body that remembers whether it was read to its end.
+// ending is the body of an answer. It remembers whether it was read to its end.
 type ending struct {
 	io.ReadCloser
 	over bool
@@ -386,8 +388,8 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch begins to wait for bytes on the connection. The poller waits if there is one and the
-// connection is a kernel socket. Otherwise a goroutine reads.
+// watch starts to wait for bytes on the connection. The poller, which waits for many kernel
+// sockets, does so if it can. Otherwise a goroutine reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()
@@ -411,7 +413,7 @@ func (l *line) watch() {
 			l.mu.Lock()
 		}
 	}
-	if l.rd != nil { // the watcher of a closed connection no longer uses its reader
+	if l.rd != nil { // a closed connection no longer needs its reader
 		readers.Put(l.rd)
 	}
 }

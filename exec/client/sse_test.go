@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split feeds a stream to a splitter in reads of limited size, and lists the frames that result.
+// split feeds a stream to a splitter in small reads, and lists the resulting frames. The function
 // size returns the largest size of the next read.
 func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string, error) {
 	t.Helper()
@@ -129,8 +129,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// The splitter keeps a limited number of bytes of input that is no event stream. A message quotes
-// them.
+// Of input that is no event stream, the splitter keeps the first bytes for a message.
 func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
@@ -146,8 +145,8 @@ func TestSplitJunk(t *testing.T) {
 	}
 }
 
-// A long event is copied only a few times: the buffer doubles when it is full. So it allocates less
-// than four times the size of the event.
+// A long event is copied only a few times, because a full buffer doubles. So it allocates less than
+// four times the size of the event.
 func TestSplitLongEvent(t *testing.T) {
 	const size = 2 << 20
 	long := "data: a\n\ndata: " + strings.Repeat("x", size) + "\n\ndata: b\n\n"
@@ -196,7 +195,7 @@ func FuzzSplit(f *testing.F) {
 		want := naive(stream)
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := new(splitter)
-		if seed%2 == 0 { // half of the runs use a splitter again
+		if seed%2 == 0 { // half of the runs reuse a splitter
 			_, _ = split(t, p, []byte("data: old\ndata: old\r"), func() int { return 3 })
 			p.reset()
 		}

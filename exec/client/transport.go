@@ -24,7 +24,7 @@ type Request struct {
 	Model       string // id sent
 	Prompt      Prompt
 	Input       int // tokens asked for
-	Output      int // requested tokens; of a natural answer, the maximum
+	Output      int // requested tokens of the answer; the maximum of a natural answer
 	Natural     bool
 	Temperature *float64
 	Stop        []string
@@ -37,20 +37,20 @@ type Prompt struct {
 	Text     string
 	IDs      []int           // token ids; if not empty, sent instead of Text
 	Messages json.RawMessage // messages of a chat; nil if Text is the user's only message
-	// Fields are added to the body of the request with this prompt. They replace all other fields
-	// of the same name.
+	// Fields are added to the body of the request with this prompt. They replace other fields of
+	// the same name.
 	Fields map[string]json.RawMessage
-	// Parts describe a prompt that begins like other prompts. Virtual time uses them instead of the
-	// text; nil if the prompts do not begin alike.
+	// Parts describe a prompt that begins like other prompts; nil if it does not. In virtual time
+	// they take the place of the text.
 	Parts  []Part
-	Tokens int // number of tokens by the server's count; 0 if unknown, or if it is the request's Input
+	Tokens int // tokens by the server's count; 0 if unknown, or if equal to the request's Input
 	Output int // tokens of the answer to this prompt; 0 means the Output of the request
 	Row    int // row of the data set, from 1; 0 without a row
-	// Shared is an upper bound on the part of the prompt that a cache may already have. It is the
-	// share of the prompt, from its beginning, that earlier requests may have sent too.
+	// Shared is the largest share of the prompt that a cache may already hold. It is the share,
+	// from the prompt's beginning, that earlier requests may have sent too.
 	Shared float64
 
-	Ready *Ready // bytes of the request, built before it was due; nil if not built
+	Ready *Ready // bytes of the request, built ahead of time; nil if not built
 }
 
 // Ready is the bytes of a request as they go over the connection.
@@ -61,7 +61,7 @@ type Ready struct {
 	natural    bool
 }
 
-// of reports whether p holds the bytes of the request r.
+// of reports whether p was built for a request with the fields of r.
 func (p *Ready) of(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
@@ -75,16 +75,15 @@ func (p *Prompt) Bytes() int {
 	return n
 }
 
-// Part is a piece of a prompt. Of two pieces with the same key, the longer one begins with the text
-// of the shorter one.
+// Part is a piece of a prompt. Two pieces with the same key begin with the same text: the shorter
+// one is the beginning of the longer one.
 type Part struct {
 	Key    uint64
 	Tokens int
 }
 
-// Further returns the fields of the body that are not in OpenAI's API and that no attribute of the
-// plan sets. If a field is set for all requests and for this request, the value of this request
-// wins.
+// Further returns further fields of the request's body: fields that OpenAI's API lacks and no
+// attribute of the plan sets. A value for this request replaces a value for all requests.
 func (r *Request) Further() map[string]any {
 	if len(r.Prompt.Fields) == 0 {
 		return r.Extra
@@ -104,9 +103,8 @@ type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
 	ToolCall  bool // the event has a tool-call delta with a name or arguments
-	Text      int  // size of all text in this event, as JSON, in bytes
-	// Raw and Visible are the bytes of the text: Raw is content and reasoning, Visible is content
-	// alone.
+	Text      int  // bytes of all text in this event, as JSON
+	// Raw is the text of the event, content and reasoning. Visible is the content alone.
 	Raw, Visible []byte
 	Calls        []CallPart
 	Several      bool // the event is of a second choice, which the request did not ask for
@@ -128,11 +126,11 @@ type CallPart struct {
 // number of reasoning tokens in Output, even if their text was not sent.
 type Usage struct{ Input, Output, Cached, Reasoning int }
 
-// Stream receives the events of one request in order. Only one goroutine calls it at a time. Times
-// come from the transport's Now when the bytes arrived.
+// Stream receives the events of one request, in order, from one goroutine at a time. The times say
+// when the bytes arrived, by the transport's Now.
 type Stream interface {
 	Sent(at time.Duration)                // the first byte of the request was written
-	Headers(at time.Duration, status int) // the header of the answer was read
+	Headers(at time.Duration, status int) // the status and the headers of the answer were read
 	Event(at time.Duration, e *Event)
 	// End is the last call. err is nil if the stream ended by itself, even before the end of the
 	// answer. Answer decides whether the answer is complete.
@@ -149,8 +147,8 @@ type Retried interface {
 
 // Transport sends requests to one server.
 type Transport interface {
-	// Send starts r and returns at once. It reports the answer to s. If ctx is cancelled, the
-	// stream ends with the error of ctx.
+	// Send starts the request r and returns at once. The answer goes to the stream s. If ctx is
+	// cancelled, the stream ends with the error of ctx.
 	Send(ctx context.Context, r *Request, s Stream)
 }
 
@@ -158,8 +156,8 @@ type Transport interface {
 // not delay the request.
 type Prepared interface {
 	Transport
-	// Prepare returns the prompt of r together with the bytes of the whole request. The bytes are
-	// only for a request in which all fields are those of r.
+	// Prepare returns the prompt of r with the bytes of the whole request. The bytes fit only
+	// requests whose other fields equal those of r.
 	Prepare(r *Request) Prompt
 	// Warm opens connections until n requests can be sent at once, and returns when they are open.
 	// It reports no failures, because the requests will show them. Connections that were idle for
@@ -174,7 +172,7 @@ type Error struct {
 	Status  int    // HTTP status; 0 if the status is not the reason
 	Message string // message in the server's own words if it sent one; at most MaxMessage bytes
 
-	RetryAfter time.Duration // wait that the server asked for, up to metric.MaxRetryAfter; 0: none
+	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0: none
 
 	Err error // error of the network or of the decoder; nil if there was none
 }

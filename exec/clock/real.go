@@ -10,13 +10,13 @@ import (
 // cmd, no other type reads the time.
 type Real struct {
 	origin time.Time
-	wake   chan struct{} // has one token if a function was posted
+	wake   chan struct{} // holds a token if a function was posted
 
 	mu    sync.Mutex
 	queue queue
 
-	alarm *alarm        // wakes the loop; if nil, the runtime's timers do
-	armed time.Duration // when the alarm goes off
+	alarm *alarm        // wakes the loop; if nil, timers of the runtime wake it
+	armed time.Duration // time at which the alarm goes off
 }
 
 // NewReal returns a clock whose origin is now.
@@ -39,7 +39,7 @@ func (c *Real) Sharpen() (stop func()) {
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // Wait wakes up anyway: an earlier token is still in the channel
+	default: // the channel already has a token that wakes Wait
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *Real) Wait(ctx context.Context) error {
 	}
 }
 
-// arm sets the alarm to the given time, and reports whether that succeeded.
+// arm sets the alarm to the given time, and reports whether it could.
 func (c *Real) arm(at time.Duration) bool {
 	if c.alarm == nil {
 		return false

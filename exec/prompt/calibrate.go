@@ -15,7 +15,7 @@ import (
 // Counter returns how many prompt tokens the server counts for p.
 type Counter func(ctx context.Context, p client.Prompt) (int, error)
 
-// Options says what Calibrate may ask.
+// Options configures Calibrate.
 type Options struct {
 	// Salt is different in every run, so that no two runs have the same prompts.
 	Salt uint64
@@ -27,8 +27,8 @@ type Options struct {
 	Tokenizer Counter
 	// Usage returns prompt_tokens of a real request for one token. Required.
 	Usage Counter
-	// IDs, if set, returns the token ids of bare text. With ids, one question gives the counts of
-	// many words.
+	// IDs returns the token ids of bare text; nil if the server cannot. With ids, one question
+	// gives the token counts of many words.
 	IDs func(ctx context.Context, text string) ([]int, error)
 	// AsIDs makes prompts of token ids. It requires IDs.
 	AsIDs bool
@@ -37,14 +37,14 @@ type Options struct {
 	Known *Known
 }
 
-// effort limits the number of questions to a counter.
+// effort limits how many questions a calibration asks.
 type effort struct {
 	pool    int  // words wanted
 	least   int  // smallest number of words that is accepted
-	weigh   int  // number of questions that measure how many tokens a word costs
-	volley  int  // number of words in one of the first questions
+	weigh   int  // number of questions that measure the token costs of words
+	volley  int  // words in one of the first questions
 	segment int  // words of one question
-	hunts   int  // number of questions that find words whose counts do not add up
+	hunts   int  // largest number of questions that look for words whose counts do not add up
 	halve   bool // tries half of the words before it looks for words that do not add up
 	atOnce  int  // questions under way
 }
@@ -57,10 +57,9 @@ var (
 // mostAtOnce limits the number of questions that wait for an answer at the same time.
 const mostAtOnce = 16
 
-// Calibrate learns how the server counts tokens. If the tokenizer returns its tokens, or if each
-// word is a token, this takes six questions to the tokenizer and two tokens of the model. Without a
-// tokenizer, and if each word is a token, it takes about six tokens of the model. Otherwise it
-// takes about 25 questions in five or six waves.
+// Calibrate learns how the server counts tokens. If each word is one token, or if the tokenizer
+// returns its tokens, it takes six questions to the tokenizer and two tokens of the model.
+// Otherwise it takes about 25 questions. Without a tokenizer, the model is asked.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -79,8 +78,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 			if m.exact, err = m.agree(ctx, o.Usage); m.exact || err != nil {
 				return m, err
 			}
-			// The tokenizer counts differently from the usage, by which tokens are charged. A
-			// plan's numbers mean charged tokens, so the usage counts.
+			// The server's tokenizer and its usage report count differently. A plan's numbers mean
+			// the tokens of the usage report, which are charged, so prompts are sized by usage.
 		case !errors.Is(err, errNotAdditive) && !errors.Is(err, client.ErrNoTokenizer):
 			return nil, fmt.Errorf("could not ask the tokenizer: %w", err)
 		}
@@ -99,9 +98,9 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 // still be measured, because the plan judges its failures.
 const attempts = 4
 
-// patient returns a counter that repeats a question if count fails. It does not repeat the question
-// if there is no tokenizer, or if ctx has ended. A busy server may accept only a few questions at
-// the same time. If it refuses one, the question is repeated alone.
+// patient returns a counter that asks again if the function count fails. It does not ask again if
+// there is no tokenizer, or if the context has ended. A busy server may accept only a few questions
+// at a time. If it refuses one, that question is repeated alone.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
 	ask := func(ctx context.Context, p client.Prompt, takes int) (int, error) {
@@ -146,11 +145,11 @@ func turnedAway(err error) bool {
 	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 
-// errNotAdditive means that no set of words was found whose token counts add up.
+// errNotAdditive means that the token counts of words do not add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
-// proportional calibrates a Maker for a server that does not count by words, such as a gateway that
-// estimates tokens from bytes. It learns the number of bytes per token.
+// proportional calibrates a Maker for a server that counts tokens by bytes. For example, a gateway
+// may estimate tokens. proportional learns the number of bytes per token.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
 	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
@@ -175,12 +174,12 @@ func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, erro
 	return m, nil
 }
 
-// separators lists the texts between words, in the order in which they are tried. A separator
-// fails if the vocabulary has tokens that span words.
+// separators lists the texts to put between words, in the order of trial. A separator fails if some
+// tokens of the model span two words.
 var separators = []string{" ", "\n", ", "}
 
-// calibrateText learns to make prompts of text. ids, if not nil, returns the token ids
-// of bare text.
+// calibrateText learns to make prompts of text. The function ids returns the token ids of bare
+// text; nil if the server cannot.
 func calibrateText(ctx context.Context, count Counter, ids func(context.Context, string) ([]int, error), e effort, salt uint64) (*Maker, error) {
 	var last error
 	for _, sep := range separators {
@@ -189,7 +188,7 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 		if last = m.learn(q, e); last == nil {
 			return m, nil
 		}
-		if q.err != nil { // the server failed, so another separator would not help
+		if q.err != nil { // after a failure of the server, another separator does not help
 			return nil, q.err
 		}
 	}
@@ -199,7 +198,7 @@ func calibrateText(ctx context.Context, count Counter, ids func(context.Context,
 // learn fills in the fields pool and lead. It first tests a guess of how many tokens each word
 // costs. If the guess is wrong, it asks the server.
 func (m *Maker) learn(q *questions, e effort) error {
-	quick := *q // asks long questions; if the server refuses them, shorter ones follow
+	quick := *q // sends fewer, longer questions first; they fail if the server refuses long prompts
 	brief := e
 	brief.segment, brief.hunts = e.volley, 0
 	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {
@@ -231,8 +230,8 @@ func (m *Maker) learn(q *questions, e effort) error {
 	return fmt.Errorf("%w: found fewer than %d words that can be joined by %q", errNotAdditive, e.least, m.sep)
 }
 
-// take fills the pool with the words whose counts add up. It reports whether there are enough of
-// these words.
+// take fills the pool with the words of list whose token counts add up. It reports whether there
+// are enough.
 func (m *Maker) take(q *questions, list []word, e effort) bool {
 	pool, ok := q.additive(list, e)
 	if !ok || len(pool) < e.least {
@@ -248,8 +247,8 @@ func (m *Maker) take(q *questions, list []word, e effort) bool {
 func (m *Maker) begin(q *questions) error {
 	m.lead = word{lead(m.sep), q.base}
 	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {
-		// Use the cheapest word of the pool, because the second opening word is not in the pool and
-		// its count may not add up.
+		// Usually a prompt begins with two opening words. The second is not in the pool, so its
+		// count may not add up. The cheapest word of the pool replaces it.
 		cheapest := slices.MinFunc(m.pool, func(a, b word) int { return cmp.Compare(a.cost, b.cost) })
 		m.lead.text = opening[0] + cheapest.text
 		if m.lead.cost, q.err = q.total(m.lead.text); q.err != nil {
@@ -259,7 +258,7 @@ func (m *Maker) begin(q *questions) error {
 	return m.confirm(q)
 }
 
-// confirm checks the calibration with two prompts like those of the load.
+// confirm checks the calibration with a short and a long prompt.
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {
@@ -280,8 +279,8 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off makes two prompts of the requested lengths. It returns, for each prompt, how many more
-// tokens usage counts than were requested.
+// off makes two prompts of the requested lengths. For each it returns how many tokens too many the
+// function usage counts.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {
@@ -295,9 +294,9 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares the tokenizer's count with the usage, for two prompts. If both differences are
-// equal, the tokenizer leaves out that many tokens, and agree corrects m. Otherwise agree returns
-// false.
+// agree compares the tokenizer's counts of two prompts with their usage. If both differ by the same
+// number, the tokenizer leaves out that many tokens around a prompt, and agree corrects m.
+// Otherwise it returns false.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {
@@ -310,8 +309,8 @@ func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	return true, nil
 }
 
-// Check makes a prompt of the given number of tokens, counts it with count, and returns the result.
-// So it checks the calibration by a sample.
+// Check tests the calibration by a sample. It makes a prompt of the given number of tokens, and
+// returns how many tokens the function count finds in it.
 func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (int, error) {
 	p, err := m.Make(k, tokens)
 	if err != nil {
@@ -320,8 +319,8 @@ func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (in
 	return count(ctx, p)
 }
 
-// calibrateIDs makes a Maker that uses the token ids of ordinary text. It learns how many tokens
-// the server adds to them.
+// calibrateIDs makes a Maker whose prompts consist of token ids from ordinary text. It learns how
+// many tokens the server adds to a prompt.
 func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
 	ids, err := o.IDs(ctx, " "+strings.Join(words, " "))
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// MakeParts returns a prompt of k that consists of the given pieces. In the prompts of one round,
-// pieces with the same key begin with the same tokens. The prompt has as many tokens as its pieces
-// together, but at least Least. Its field Shared counts only the tokens that the server puts around
-// a prompt, because a cache may have them too.
+// MakeParts returns the prompt for the key k, made of the given pieces. In the prompts of one
+// round, pieces with the same Key begin with the same tokens. The prompt is as long as its pieces
+// together, but at least Least tokens. Its field Shared counts only the tokens that the server
+// itself adds, which a cache may have.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0
@@ -37,7 +37,7 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-// of returns the random source for the text of p, a piece of a prompt.
+// of returns the random source for the text of the piece p.
 func of(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
 // partIDs writes token ids.
@@ -56,8 +56,9 @@ func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 	return ids
 }
 
-// partWords writes the words of the pieces of a prompt. A server may add tokens behind a prompt. So
-// each piece but the last gets as many tokens more, and its words do not depend on what follows.
+// partWords writes a prompt that consists of several pieces. A server may put tokens of its own
+// behind a prompt. So each piece except the last is longer by that many tokens. Its words then do
+// not depend on the next piece.
 func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
 	var b strings.Builder
 	b.Grow(len(m.lead.text) + total*m.average + 32)
@@ -81,8 +82,8 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 	return b.String(), nil
 }
 
-// proportionalParts makes a prompt of the given pieces. It writes as many bytes as it estimates for
-// the tokens.
+// proportionalParts makes a prompt of the given pieces, for a server that counts by bytes. It
+// writes as many bytes as the tokens should take.
 func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
 	size := int(m.perToken*float64(total) + m.before + 0.5)
 	b := append(make([]byte, 0, size+longest), m.lead.text...)

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The example finds how many requests in flight keep TTFT below 8 s. TTFT grows by 0.2 s with each
-// request in flight.
+// The example finds how many requests in flight keep TTFT below 8 s. Each of them makes TTFT 0.2 s
+// longer.
 func Example() {
 	s := search.New(search.Options{UpTo: 128, Begin: 8, Require: 30, Confirm: true})
 	for p, ok := s.Next(); ok; p, ok = s.Next() {

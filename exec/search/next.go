@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// wants yields the probes that the search wants, most important first. Next takes the first probe
-// that the budget allows. The confirmation is last and gets the rest of the budget.
+// wants yields the probes that would help the search, most important first. Next takes the first
+// one that the budget allows. The confirmation comes last, so it gets what is left of the budget.
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
@@ -19,7 +19,8 @@ func (s *Search) wants() iter.Seq[Probe] {
 	}
 }
 
-// repeat measures a level again on new requests, if the load generator was saturated.
+// repeat measures a level again if the load generator could not keep up. The probe has new
+// requests.
 func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
 	for _, l := range s.levels {
@@ -30,9 +31,8 @@ func (s *Search) repeat() (Probe, bool) {
 	return Probe{}, false
 }
 
-// settle measures a contradiction once more on new requests. In a contradiction, a level passes
-// above a level that fails. The failing level is measured first. If it now passes, the
-// contradiction is gone.
+// settle measures a contradiction once more on new requests: a level fails, and a higher level
+// passes. The failing level comes first. If it now passes, the contradiction is gone.
 func (s *Search) settle() (Probe, bool) {
 	var fail *level // the nearest below
 	for _, l := range s.levels {
@@ -48,8 +48,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate returns a probe of the required level with all its looks. ok is false once that level is
-// decided.
+// gate returns a probe of the level that the plan requires, with all its looks. ok is false once
+// that level is decided.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -65,8 +65,9 @@ func (s *Search) gate() (Probe, bool) {
 	return Probe{}, false
 }
 
-// early extends a level while the ladder is still climbing. If undecided levels are far apart, it
-// does nothing, because a deep probe of one level uses the requests better.
+// early extends an undecided level before the ladder goes on. The ladder is the first phase of a
+// search. It does nothing if undecided levels are far apart, because a deep probe of one level then
+// uses the requests better.
 func (s *Search) early() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
@@ -74,8 +75,9 @@ func (s *Search) early() (Probe, bool) {
 	return s.extend()
 }
 
-// extend adds requests to an inconclusive level inside the bracket, if its remaining looks can
-// decide it. It takes the level that needs the fewest additional requests.
+// extend adds requests to an inconclusive level inside the bracket. The bracket lies between the
+// highest pass and the lowest fail. extend takes the level that needs the fewest more, if the
+// remaining looks can decide it.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt
@@ -96,14 +98,14 @@ func (s *Search) extend() (Probe, bool) {
 	return best, cost < math.MaxInt
 }
 
-// rung returns the next step of the ladder. It is a lower level while nothing passes, and a higher
-// level while nothing fails. ok is false if the bracket has both sides.
+// rung returns the next step of the ladder, the first phase of a search. It goes down while no
+// level passes, and up while none fails. ok is false once one level passes and one fails.
 //
 // ok is also false if the ladder ends where the generator was saturated. The level before that
 // could not be measured either.
 func (s *Search) rung() (Probe, bool) {
 	if s.ceiling <= s.opts.From {
-		return Probe{}, false // the generator was saturated at every level
+		return Probe{}, false // the generator cannot keep up even at the lowest level
 	}
 	if len(s.levels) == 0 {
 		return s.first(s.clamp(s.begin()), Ladder)
@@ -124,8 +126,8 @@ func (s *Search) rung() (Probe, bool) {
 	return Probe{}, false
 }
 
-// begin returns the first level of the search. If an earlier search found a limit, it is just below
-// that limit, and the next level is just above.
+// begin returns the first level of the search. If an earlier search found a limit, the first level
+// is just below it.
 func (s *Search) begin() int {
 	if s.opts.Start > 0 {
 		return s.opts.Start - s.stride()
@@ -134,15 +136,14 @@ func (s *Search) begin() int {
 }
 
 // stride is the distance from the last known limit to the nearest levels of the search. It is an
-// eighth of the limit, but at least the resolution. At that distance the first look usually decides
-// a level.
+// eighth of the limit, but at least the resolution of the search.
 func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up returns the next level above hi, at most 2·hi. Around the last known limit, start, the next
-// level may be lower. There the levels are start−d, start+d, start+2d, start+4d and so on, where d
-// is the stride.
+// up returns the next level above hi, usually 2·hi. It is lower around start, the limit of an
+// earlier search. There the levels are start−d, start+d, start+2d, start+4d and so on, where d is
+// the stride.
 func (s *Search) up(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
@@ -158,8 +159,8 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down returns the next level below lo. It is half of lo, or the next level around the last known
-// limit if that is higher. See up.
+// down returns the next level below lo: half of lo, or a higher level that lies close to the last
+// known limit. See up.
 func (s *Search) down(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {
@@ -176,8 +177,9 @@ func (s *Search) down(lo int) int {
 // clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below returns a probe halfway between L and the lowest inconclusive level above L. Without such a
-// level the probe is in the middle of the bracket.
+// below returns a probe halfway between L and the lowest inconclusive level above it. L is the
+// highest level that passes. Without an inconclusive level, the probe is in the middle of the
+// bracket.
 func (s *Search) below() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
@@ -190,8 +192,8 @@ func (s *Search) below() (Probe, bool) {
 	return s.halve(pass, to)
 }
 
-// above returns a probe halfway between two levels: the highest inconclusive level, and the lowest
-// level that fails or cannot be measured.
+// above returns a probe above the highest inconclusive level. It is halfway to the lowest level
+// that fails or cannot be measured.
 func (s *Search) above() (Probe, bool) {
 	us := s.undecided()
 	if len(us) == 0 {
@@ -200,8 +202,8 @@ func (s *Search) above() (Probe, bool) {
 	return s.halve(us[len(us)-1].n, s.top())
 }
 
-// halve returns a probe in the middle between the levels lo and hi. If hi is more than three times
-// lo, the probe is at their geometric mean.
+// halve returns a probe halfway between the levels lo and hi. Halfway is their geometric mean if hi
+// is more than three times lo.
 func (s *Search) halve(lo, hi int) (Probe, bool) {
 	pass, _ := s.bounds()
 	if hi-lo <= s.resolution(pass) {
@@ -214,9 +216,8 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 	return s.first(mid, Bisect)
 }
 
-// check returns a probe in the middle of the widest gap between measured levels below L. It does so
-// once in a search. The gap must be wider than a quarter of L, and must end above L/2. At lower
-// levels a failure is less likely, and a measurement takes longer.
+// check returns a probe in the widest gap between levels below L, once a search. So a failure in
+// the gap would be found. The gap must be wider than a quarter of L, and must end above L/2.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
 	if s.checked || pass == 0 {
@@ -239,7 +240,8 @@ func (s *Search) check() (Probe, bool) {
 	return s.first(at, Check)
 }
 
-// confirm returns a probe that measures L once more, with new requests only.
+// confirm returns a probe that measures L once more, with new requests only. L is the highest level
+// that passes.
 func (s *Search) confirm() (Probe, bool) {
 	pass, _ := s.bounds()
 	if !s.opts.Confirm || pass == 0 {
@@ -252,8 +254,8 @@ func (s *Search) confirm() (Probe, bool) {
 	return s.fresh(l, Confirm), true
 }
 
-// top returns the lowest level above which the search need not look. It is U, or the first level
-// that cannot be measured.
+// top returns the level at which the search need not look further up. It is U, the smallest level
+// that fails, or the first level that cannot be measured.
 func (s *Search) top() int {
 	_, fail := s.bounds()
 	if fail > 0 {
@@ -290,8 +292,9 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
 }
 
-// more returns a probe that adds requests to the first samples of a level. It ends at the next
-// planned look that has at least need more requests. ok is false if no look is left.
+// more returns a probe that adds requests to the first samples of a level. It ends at the first
+// planned look that has enough new requests; need is their least number. ok is false if no such
+// look is left.
 func (s *Search) more(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)
@@ -308,11 +311,12 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 	return p, len(p.Looks) > 0
 }
 
-// fresh returns a probe that measures a level again on new requests. It has all looks of the level.
+// fresh returns a probe that measures a level again, with new requests only. The probe has all
+// looks of the level.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {
-		looks = s.opts.Deep(l.n) // with fewer requests the level could not be decided
+		looks = s.opts.Deep(l.n) // fewer requests could not decide the level
 	}
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }

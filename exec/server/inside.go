@@ -29,7 +29,7 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 		return w, func() {}
 	}
 	leave := func() {}
-	// Read the metrics page with a separate client, which shares no connections with the load.
+	// A separate client reads the metrics page, so the load's connections stay undisturbed.
 	page, path, err := r.pages(t.URL)
 	if err != nil {
 		w.NoServer = err.Error()
@@ -55,8 +55,8 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	}
 }
 
-// labels adds facts from the labels of the server's metrics page. If the page cannot be read, it
-// adds nothing, and the reason is reported elsewhere.
+// labels adds facts from the labels on the server's metrics page to the fingerprint. It adds
+// nothing if the page cannot be read; the reason is reported elsewhere.
 func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	e := r.config.Engine
 	if len(e.Labels) == 0 || r.server.Telemetry.Off {
@@ -175,14 +175,14 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 	return smi.Close
 }
 
-// countsForeign reports whether tokgate counts foreign processes on the server's GPUs. The plan
-// must ask for it, and tokgate must have started the server as a process.
+// countsForeign reports whether tokgate counts foreign processes, those of others, on the server's
+// GPUs. The plan must ask for it, and tokgate must have started the server as a process.
 func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }
 
-// besides returns a source that reads with the function read. To each reading it adds how many
-// foreign processes the function list returns.
+// besides returns a source of readings, which come from the function read. To each reading it adds
+// the number of foreign processes among those that the function list returns.
 func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {

@@ -14,27 +14,27 @@ import (
 // Sizes of a captured log, in bytes.
 const (
 	tailSize = 64 << 10 // bytes at the end of the log, kept in memory
-	fileSize = 16 << 20 // size of the file, which has the beginning of the log and then its end
+	fileSize = 16 << 20 // size of the log file, which keeps the beginning and the end of the log
 	lineSize = 16 << 10 // bytes of a line; longer lines are cut into pieces
 	lastSize = 160      // bytes of the last line that a progress display shows
 )
 
-// tail captures the output of a process, whatever its length. The beginning goes to a file, and the
-// end stays in memory. After a write error it writes no more to the file. tail is safe for
-// concurrent use.
+// tail captures the output of a process, whatever its length. It keeps the beginning in a file, and
+// the end in memory. After a write error it writes no more to the file. tail is safe for concurrent
+// use.
 //
-// tail handles whole lines. If a write cut a secret in two, the secret would not be found.
+// tail handles whole lines, because it could not find a secret that is cut in two.
 type tail struct {
 	redactor record.Redactor
 
 	mu      sync.Mutex
-	file    io.Writer // log file; nil if there is none, or after a failed write
+	file    io.Writer // log file; nil if there is none, or if a write has failed
 	written int
 	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
 	total   int    // bytes of complete lines so far
 	skipped bool   // some lines were not written to the file
-	last    string // the last line that is not empty, up to lastSize bytes
+	last    string // last line with text, at most lastSize bytes of it
 	watch   func(line string)
 	closer  io.Closer // closes file; nil if there is no file
 	// finished means that the server has ended its output.
@@ -97,13 +97,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line writes the line in partial to the log, with secrets redacted.
+// line redacts the secrets in partial, a line or a piece of one. It then writes it to the log.
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
 	if !strings.HasSuffix(line, "\n") && !t.finished {
-		// Keep the end of this piece of a long line. It may begin a secret that continues in the
-		// next piece.
+		// Keep the end of a long line that continues in the next piece. It may be the beginning of
+		// a secret.
 		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
 		t.partial = append(t.partial, line[whole:]...)
 		line = line[:whole]
@@ -150,7 +150,7 @@ func (t *tail) length() int {
 	return t.total
 }
 
-// since returns the end of the log, but nothing of the log's first n bytes.
+// since returns the end of the log, leaving out the log's first n bytes.
 func (t *tail) since(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,7 +185,8 @@ func (t *tail) close() {
 	}
 }
 
-// finish writes the end of the log to the file.
+// finish completes the log's file after the server has ended its output. If the middle of the log
+// was left out, it adds the end.
 func (t *tail) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

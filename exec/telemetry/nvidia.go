@@ -24,7 +24,7 @@ import (
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // the field of a card for the value; nil for index and UUID
+	of   func(*card) *float64 // where a card stores the value; nil for index and UUID
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},
@@ -35,9 +35,8 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
-// nvidiaHealth lists the health fields of the query, in the spellings of newer and of older
-// drivers. nvidia-smi rejects a query with an unknown field. tokgate then tries the next spelling,
-// and finally a query without these fields.
+// nvidiaHealth lists the query's health fields, under their newer and their older names. nvidia-smi
+// rejects a query with an unknown field. tokgate then tries the next list; the last one is empty.
 var nvidiaHealth = [][]string{
 	{"clocks_event_reasons.active", eccField},
 	{"clocks_throttle_reasons.active", eccField},
@@ -51,14 +50,14 @@ const eccField = "ecc.errors.uncorrected.volatile.total"
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
-	want  int // number of GPUs to report; 0 means all
+	want  int // number of GPUs to report; 0 means all GPUs
 	ended chan struct{}
 
 	mu     sync.Mutex
 	cmd    *osexec.Cmd
 	out    io.Closer
 	closed bool
-	cards  map[string]line // last line by index of the GPU
+	cards  map[string]line // last report of each GPU, by the GPU's index
 	failed string          // output of nvidia-smi that is not values, such as an error
 	stderr bytes.Buffer
 	err    error // error of the process
@@ -109,7 +108,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	return s, nil
 }
 
-// begin starts a command and discards the output of the previous command.
+// begin starts a command and forgets what the previous command wrote.
 func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +126,8 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	return out, cmd.Start()
 }
 
-// follow reads lines until the command has ended. unknown means that nvidia-smi does not know a
-// field of the query.
+// follow reads lines until the command has ended. unknown is true if this nvidia-smi lacks a field
+// of the query.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
 	err := s.cmd.Wait()
@@ -210,8 +209,8 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// untold reports whether the field has no value, as in "[N/A]". A GPU that shares its memory with
-// the machine reports this for its memory.
+// untold reports whether the field has no value, as in "[N/A]". For example, a GPU that shares the
+// machine's memory reports no memory.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
 // ComputeProcesses asks the nvidia-smi at path which processes compute on some GPUs, and returns
@@ -260,7 +259,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	}
 	cards := make([]card, 0, len(s.cards))
 	for index, c := range s.cards {
-		// A GPU may have stopped reporting while others continue.
+		// One GPU may have stopped reporting while the others continue.
 		if s.now()-c.at > 3*s.every+2*time.Second {
 			return nil, fmt.Errorf("nvidia-smi no longer reports GPU %s", index)
 		}

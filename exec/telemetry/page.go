@@ -18,15 +18,15 @@ import (
 // MaxPage is the largest size of a metrics page, in bytes.
 const MaxPage = 8 << 20
 
-// rule says which metric of tokgate the lines of a series belong to.
+// rule assigns the lines of a metrics page to one metric of tokgate.
 type rule struct {
 	engine.Series
 	part  string // kind of line of a histogram: "bucket", "sum" or "count"; "" for other series
 	order int    // priority among series of the same metric; the lowest wins
 }
 
-// rules maps the names on a metrics page to the rules of all engines. Each page has the series of
-// one engine.
+// rules maps the names of series to rules, for all engines together. A metrics page has the series
+// of only one engine.
 var rules = func() map[string][]rule {
 	out := map[string][]rule{}
 	for _, e := range engine.All {
@@ -49,20 +49,19 @@ var rules = func() map[string][]rule {
 
 // ParsePage reads an engine's metrics page in Prometheus's text format.
 //
-// A page may have series of several models, which differ in the label model_name. If one of them is
-// the wanted model, only its series count. Otherwise the page must have a single model, of any
-// name. A model's ranks above 0 repeat what rank 0 reports, and do not count.
+// A page may have series of several models, which differ in the label model_name. Only the wanted
+// model counts; if the page does not name it, the page must have a single model. Ranks above 0
+// repeat what rank 0 reports, and do not count.
 //
-// ParsePage returns an error if the page does not end with a line break, because it was then cut
-// off. It also returns an error if a needed line cannot be read or occurs twice. Another error is a
-// page with several models but not the wanted one.
+// ParsePage returns an error if the page was cut off, that is, if it does not end with a line
+// break. It also returns an error if a needed line cannot be read or occurs twice.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	r, _, err := parsePage(page, model)
 	return r, err
 }
 
-// parsePage reads a page as ParsePage does. It also returns the layout of the page, which helps to
-// read the next page.
+// parsePage reads a page as ParsePage does. It also returns the page's layout, its text without the
+// values, which helps to read the next page.
 func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
 		return nil, layout{}, errors.New("the page is empty")
@@ -77,7 +76,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 		}
 	}
 	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
-	var other []byte // model_name on the page, if it differs from the wanted model
+	var other []byte // label model_name that the lines have; nil if no line had one so far
 	for name, line := range series(page) {
 		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
@@ -103,17 +102,17 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	return r, p.layout, err
 }
 
-// parsed collects the values of a page of metrics under tokgate's names.
+// parsed collects the values of a metrics page, by tokgate's names of the metrics.
 type parsed struct {
 	seen       map[string]bool // names with their labels
-	at         int             // index of the end of the current line
+	at         int             // index in the page at which the current line ends
 	layout     layout
-	labels     labels // labels of the current line of the page
+	labels     labels // labels of the line that is being read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
 
-// target says where to store the value of a line: the rule, and tokgate's name of the metric.
+// target says where the value of a line is stored: under a metric of tokgate, by a rule.
 type target struct {
 	*rule
 	ours  string
@@ -130,7 +129,7 @@ type scalar struct {
 type buckets struct {
 	order int
 	le    []bucket
-	next  int     // expected index of the next line's bucket
+	next  int     // index of the bucket to which the next line should belong
 	most  float64 // the largest bound
 	sum   float64
 	count float64
@@ -158,8 +157,8 @@ func (b *buckets) add(le, n float64) {
 	b.next++
 }
 
-// line reads the value on a line of metrics. name is the name of the series, and rest is the line
-// after the name.
+// line reads one line of metrics into p. name is the name of the series, and rest is the line after
+// the name.
 func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	text, rest, err := cutLabels(rest)
 	if err != nil {
@@ -189,8 +188,8 @@ func (p *parsed) skip(rest []byte) {
 	}
 }
 
-// targets returns the places that store the value of one line of metrics. text is the line from its
-// labels on, and wanted holds the rules for its name.
+// targets returns where the value of one line of metrics is stored. text is the line from its
+// labels on. wanted holds the rules for its name.
 func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 	if p.labels, err = p.labels[:0].read(text); err != nil {
 		return nil, err
@@ -240,7 +239,7 @@ func (p *parsed) take(targets []target, v float64) error {
 
 func (p *parsed) scalar(t *target, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return // the gauge was never set
+		return // the server has never set the gauge
 	}
 	if p.scalars == nil {
 		p.scalars = map[string]scalar{}
@@ -284,7 +283,7 @@ func (p *parsed) bucket(t *target, v float64) error {
 // maxBuckets is the largest number of buckets of one histogram.
 const maxBuckets = 1000
 
-// reading returns the collected values.
+// reading returns the values collected from the page.
 func (p *parsed) reading() (*Reading, error) {
 	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
 	for ours, s := range p.scalars {
@@ -309,8 +308,8 @@ func (p *parsed) reading() (*Reading, error) {
 	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
 		return nil, ErrNothing
 	}
-	// llama.cpp reports computed prompt tokens and cached prompt tokens. Their sum is the number of
-	// tokens that were looked up in the cache.
+	// llama.cpp does not report how many prompt tokens it looked up in its cache. They are the
+	// cached tokens and the computed tokens together.
 	if _, told := r.Counters[metric.CacheQueries]; !told {
 		if hits, ok := r.Counters[metric.CacheHits]; ok {
 			r.Counters[metric.CacheQueries] = hits + r.Counters[metric.PrefillTokens]
@@ -346,7 +345,7 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 		if math.IsInf(x.le, -1) {
 			continue
 		}
-		// This condition also holds if x.n is NaN.
+		// Not x.n < before, because the condition must also hold if x.n is NaN.
 		if !(x.n >= before) || x.n > biggest {
 			return h, errors.New("its buckets do not add up")
 		}
@@ -362,8 +361,8 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	return h, nil
 }
 
-// Labels returns the facts about an engine that its page has in labels. The keys are those of the
-// fingerprint. If a series has several lines, the first line counts.
+// Labels returns facts about an engine from its page's labels, such as its version. Each fact is
+// stored under its Key. If several lines have the fact, the first line counts.
 func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	out := map[string]string{}
 	for name, rest := range series(page) {
@@ -406,7 +405,7 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
 	if v, err := strconv.ParseFloat(rest, 64); err == nil {
-		return v, nil // most lines have no timestamp
+		return v, nil // the whole text is the value, without a timestamp
 	}
 	end := strings.IndexAny(rest, " \t")
 	if rest == "" || end >= 0 && strings.ContainsAny(strings.TrimSpace(rest[end:]), " \t") {

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameAsAlone checks that the result for a page is the same, whether or not another page was read
-// before it.
+// sameAsAlone checks that reading another page first does not change the result for a page.
 func sameAsAlone(t *testing.T, model, before, page string) {
 	t.Helper()
 	pages := &Pages{Model: model}

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// These are the errors of failed connections. They are those of a kernel, so that callers can test
-// with errors.Is.
+// Failed connections return the errors of a kernel, so that callers can test with errors.Is.
 var (
 	errRefused error = syscall.ECONNREFUSED
 	errBroken  error = syscall.EPIPE
@@ -30,8 +29,8 @@ var (
 // the buffer is full, as with a socket.
 const window = 256 << 10
 
-// Network is a loopback interface in memory. It holds listeners by address. The zero Network has no
-// listener. Each synctest bubble needs its own listeners, but bubbles may share a Network.
+// Network is a loopback interface in memory, with listeners by address. The zero Network has no
+// listener. Each synctest bubble needs listeners of its own, but bubbles may share a Network.
 type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*Listener
@@ -84,7 +83,7 @@ type Listener struct {
 	leave func() // removes the listener from its network; nil if it has none
 }
 
-// Listen returns a listener outside of any Network.
+// Listen returns a listener that belongs to no Network.
 func Listen() *Listener {
 	return &Listener{addr: "memory.test:80", conns: make(chan net.Conn), done: make(chan struct{})}
 }
@@ -110,8 +109,8 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener. Only DialContext of this listener or of its network can reach the
-// address.
+// Addr implements net.Listener. The address exists only for DialContext of this listener or of its
+// network.
 func (l *Listener) Addr() net.Addr { return l.addr }
 
 type addr string
@@ -149,7 +148,8 @@ func Pipe() (net.Conn, net.Conn) {
 	return &conn{in: a, out: b}, &conn{in: b, out: a}
 }
 
-// conn is one end of a connection. It reads from the half in and writes to the half out.
+// conn is one end of a connection. It reads from in and writes to out, the two directions of the
+// connection.
 type conn struct{ in, out *half }
 
 func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
@@ -282,7 +282,7 @@ func (h *half) closeRead() {
 type deadline struct {
 	timer   *time.Timer
 	expired bool
-	changes int // number of calls of set; an old timer thereby knows that it is out of date
+	changes int // number of calls of the method set; tells an old timer that it is out of date
 }
 
 // set changes the deadline of h. The zero time removes the deadline.

@@ -52,7 +52,7 @@ func TestConditions(t *testing.T) {
 	c := contexts{"github": map[string]any{"ref": "main"}}
 	for _, tt := range []struct {
 		src        string
-		fine, late bool // result if no step has failed, and after a failed step
+		fine, late bool // the condition's result: before and after a step has failed
 	}{
 		{"", true, false}, {"success()", true, false}, {"failure()", false, true}, {"always()", true, true},
 		{"github.ref == 'main'", true, false}, {"${{ always() && github.ref == 'main' }}", true, true}, {"always() && github.ref == 'x'", false, false},

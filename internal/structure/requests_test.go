@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Packages other than cmd must read requests through the methods of metric.Round. The requests of a
+// Packages outside cmd must read requests through the methods of metric.Round. The requests of a
 // long recording are not in memory.
 func TestRequestsAreAskedFor(t *testing.T) {
 	direct := regexp.MustCompile(`range (l\.Rounds\[\w+\]|\w+\.round|r|round)\.Samples\b|len\(r\.Samples\)`)

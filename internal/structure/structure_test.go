@@ -25,8 +25,8 @@ import (
 
 const module = "github.com/tokgate/tokgate/"
 
-// most is the limits for every package, without its tests. The complexity of a function is
-// McCabe's: 1, plus 1 for each if, for, case, && and ||.
+// most holds the largest allowed values for a package, without its tests. The complexity of a
+// function is McCabe's: 1, plus 1 for each if, for, case, && and ||.
 var most = struct {
 	cycle      int // largest number of files that depend on each other in a circle
 	lines      int // of a function
@@ -76,7 +76,7 @@ func TestLongPackagesInside(t *testing.T) {
 	}
 }
 
-// pkg is one of the project's packages, without its tests.
+// pkg is a package of this project, without its tests.
 type pkg struct {
 	name  string
 	files map[string]*ast.File // files by base name; files for other platforms are left out
@@ -146,7 +146,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 			}
 			used := p.info.Uses[ident]
 			if used == nil || used.Pkg() == nil || used.Pkg().Path() != module+p.name || !topLevel(used) {
-				return true // the name is declared in another package or inside a function
+				return true // name of another package, or declared inside a function
 			}
 			to := filepath.Base(fset.Position(used.Pos()).Filename)
 			if p.files[to] == nil || to == from {
@@ -162,7 +162,7 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 	return out
 }
 
-// topLevel reports whether an object is declared outside functions, or is a method.
+// topLevel reports whether an object is a method, or is declared outside of functions.
 func topLevel(o types.Object) bool {
 	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 		return true
@@ -203,8 +203,8 @@ func largest(arrows map[string]map[string]map[string]bool) []string {
 	return biggest
 }
 
-// functions calls tell for each declared function of a file, and for each function literal in a
-// declaration of variables.
+// functions calls the function tell for each function of a file. Methods, and function literals in
+// variables, count too.
 func functions(file *ast.File, tell func(name string, n ast.Node)) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok {

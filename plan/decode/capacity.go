@@ -86,8 +86,7 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	}
 }
 
-// uncounted lists the kinds of searches in which a plan cannot set the number of requests of a
-// probe.
+// uncounted lists kinds of searches whose probes have no set number of requests.
 var uncounted = map[metric.LoadKind]struct {
 	text    string
 	refused []string
@@ -96,7 +95,7 @@ var uncounted = map[metric.LoadKind]struct {
 	metric.Users:   {"In a search over users, the `duration` of the load of users sets how long a probe lasts", []string{"requests", "max_requests"}},
 }
 
-// checkSearch refuses a search that has no range of levels to search.
+// checkSearch reports errors in the range and the sizes of a search.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)
@@ -115,12 +114,12 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 }
 
-// rateResolution is the default resolution of a search over rates: a certified rate may be up to 5
-// % below the estimated rate.
+// rateResolution is the default resolution of a search over rates. A certified rate may be up to 5
+// % below the estimated largest rate.
 const rateResolution = 0.05
 
 // readAmount reads a load of a search: a whole number, or a rate such as "8 req/s". A rate is
-// returned in units of plan.RateStep.
+// returned as a number of steps of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	if over != metric.OpenLoop && over != metric.Speedup {
 		n, ok := b.integer(name, 1, maxLevel)
@@ -176,13 +175,13 @@ func readResolution(b *body, out *plan.Capacity) {
 	out.Relative = share
 }
 
-// leastSearched is the smallest speedup that a search tries by default, in units of
+// leastSearched is the smallest speedup that a search tries by default, in steps of
 // plan.SpeedupStep.
 const leastSearched = 10
 
-// readProbeLoad returns the load of a search's probes. It is the workload's first load block of the
-// given kind, or else the default load. It is nil if the search needs a trace or users, and no load
-// block has them.
+// readProbeLoad returns the load that the probes of a search send. It is the workload's first load
+// block of the given kind, or else the default load. If a search over users or speedups has no such
+// block, it is nil.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		replays := l.Open != nil && l.Open.Trace != nil
@@ -209,8 +208,8 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	return l
 }
 
-// checkCapacity refuses a capacity search that no threshold bounds. It is called after the
-// thresholds are read.
+// checkCapacity reports an error for a capacity search that has no threshold to check. It is called
+// after the thresholds are read.
 func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// expand calls use once for each instance of a block, in the order of the keys. A block without
+// expand calls the function use for each instance of a block, in key order. A block without
 // for_each is a single instance.
 func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bool, sc *scope)) {
 	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}})
@@ -91,7 +91,7 @@ func validKey(key string) bool {
 }
 
 // families decodes all blocks of one kind. A block with for_each becomes one instance for each key.
-// families adds the instances to have, by name, and to all, in order.
+// Each instance is added to the map have, under the block's name, and to the list all.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]

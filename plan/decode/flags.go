@@ -67,8 +67,8 @@ func readFlags(b *body) []plan.Flag {
 	return out
 }
 
-// dottedKey reports whether the key of an object is written as a.b. HCL refuses such a key, because
-// it could be a name or a reference.
+// dottedKey reports whether the key of an object is written as a.b, without quotes. HCL refuses
+// such a key, because it could be a name or a reference.
 func dottedKey(key hcl.Expression) bool {
 	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)
 	if !ok || k.ForceNonLiteral {

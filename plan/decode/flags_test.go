@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The command line has the flags in the order of the source, and then the args. A mistake in one
-// flag does not hide the mistakes in other flags.
+// The server's command line has the flags in plan order, and then the args. A mistake in one flag
+// does not hide the mistakes in other flags.
 func TestCommandLineOrder(t *testing.T) {
 	src := `
 server "s" {

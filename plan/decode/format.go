@@ -20,7 +20,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	if isJSON(filename) {
 		var out bytes.Buffer
 		if err := json.Indent(&out, bytes.TrimSpace(src), "", "  "); err != nil {
-			return src, diags // HCL reads this source but encoding/json does not: keep it unchanged
+			return src, diags // only HCL can read this source, not encoding/json: keep it unchanged
 		}
 		out.WriteByte('\n')
 		return out.Bytes(), diags
@@ -36,7 +36,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 		}
 		out = next
 	}
-	// Keep the plan as it is. The formatter changed more than white space, or would change its own
+	// Keep the plan as it is: the formatter changed more than white space, or would change its own
 	// output again.
 	return src, diags
 }

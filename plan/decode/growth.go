@@ -10,17 +10,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits on the arguments and the result of a function. They are checked before the call, because a
-// large result would use up the memory.
+// Limits on the arguments and the result of a plan's functions. They are checked before the call,
+// because a large result would use up the memory.
 const (
-	// number of elements of a list made from text, or of YAML nodes with their aliases expanded
+	// limit on the elements of a list made from text, and on YAML nodes with aliases expanded
 	maxParts   = 200_000
 	maxMatched = 1 << 18 // bytes of a text that is matched against a pattern
 	maxPattern = 1 << 12 // bytes of a pattern
-	maxSteps   = 1 << 27 // number of a pattern's instructions, multiplied by the number of bytes of the text
+	maxSteps   = 1 << 27 // limit on a pattern's instructions times the bytes of the text
 )
 
-// light adds a limit to a function: its arguments together may not be larger than one value may be.
+// light adds a limit to a function: its arguments together may have at most maxValueBytes.
 func light(f function.Function) function.Function {
 	return bounded(f, func(args []cty.Value) error {
 		size := 0
@@ -60,7 +60,7 @@ func smallReplace(args []cty.Value) error {
 		if re, err := regexp.Compile(old); err == nil {
 			n = len(re.FindAllStringIndex(in, -1))
 		}
-		// a reference to a group, such as $1, inserts at most the whole matched text
+		// each reference to a group, such as $1, inserts at most the whole text
 		more = strings.Count(by, "$") * len(in)
 	} else {
 		n = strings.Count(in, old)
@@ -71,8 +71,8 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern returns an error if a pattern may take too long. In the worst case, all its
-// instructions run for each byte of the text.
+// cheapPattern returns an error if a pattern may take too long. At worst, each of its instructions
+// runs for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)
@@ -82,7 +82,7 @@ func cheapPattern(arg int, pattern, in string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil // the function's own error about the pattern is clearer
+		return nil // the function itself reports this error better
 	}
 	if prog, err := syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst)*len(in) > maxSteps {
 		return function.NewArgErrorf(arg, "the pattern is too complex for a text of %d bytes", len(in))
@@ -150,8 +150,8 @@ func fewPieces(args []cty.Value) error {
 	return nil
 }
 
-// fewElements returns an error if a JSON, CSV or YAML text has too many elements. It counts
-// separators.
+// fewElements returns an error if a JSON, CSV or YAML text may have too many elements. It counts
+// their separators.
 func fewElements(args []cty.Value) error {
 	n := 0
 	for _, c := range []byte(text(args[0])) {
@@ -181,8 +181,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes returns the number of nodes of n, with the nodes behind aliases. A node that contains an
-// alias for itself would be endless. It counts as more than maxParts.
+// nodes counts the nodes of n, and those behind aliases once for each alias. A node with an alias
+// for itself would be endless, and counts as more than maxParts.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -199,8 +199,8 @@ func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	return count
 }
 
-// fewToCompare returns an error for a list of more than 5000 elements. The function would compare
-// every pair of them.
+// fewToCompare returns an error for a list of more than 5000 elements. The function that gets the
+// list compares every pair of them.
 func fewToCompare(args []cty.Value) error {
 	if a := args[0]; !a.IsNull() && a.IsKnown() && a.CanIterateElements() && a.LengthInt() > 5000 {
 		return function.NewArgErrorf(0, "the list has more than 5000 elements")

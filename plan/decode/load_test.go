@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestGoodPlans loads every fixture and compares the plan with a golden file. A fixture may cause
-// only the warnings about drafts and about a missing time budget.
+// TestGoodPlans loads every fixture without an error, and compares the plan with a golden file. Of
+// the warnings, only those about drafts and a missing time budget are allowed.
 func TestGoodPlans(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json") {
 		t.Run(filepath.Base(path), func(t *testing.T) {

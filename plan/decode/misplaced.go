@@ -65,8 +65,8 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	}
 }
 
-// belongs lists the blocks that may hold an attribute or a block of this name. It lists the blocks
-// inside spec. If none of them fits, it lists any block of the language.
+// belongs lists the blocks that may hold an attribute or a block of this name. It searches spec and
+// the blocks inside it, and if that finds none, the whole language.
 func belongs(spec *Block, name string) []string {
 	if spec != Schema {
 		if places := whereIs(spec, spec.Name, name); len(places) > 0 {

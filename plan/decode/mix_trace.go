@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// In a mix over a trace, each row of the trace becomes a request of one workload in the mix. The
-// row's type chooses the workload, or else the workload is random. The row sets the time and the
-// lengths of the request. The workload sets everything else.
+// A mix can replay a trace: each row becomes a request of one of the mix's workloads. The row's
+// type chooses the workload, or else chance does. The row sets the time and the lengths of the
+// request. The workload sets everything else.
 
 // allLoads returns all loads of a mix, including the load of its capacity search.
 func (m *mixture) allLoads() []*plan.Load {
@@ -23,14 +23,13 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether the levels or the trace of a load could not be read. An error about that
-// was already reported.
+// unread reports whether the levels or the trace of a load could not be read. An error was then
+// reported already.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded sets the lengths of a workload in a mix from its rows in the trace. The rows also give
-// the prompts.
+// recorded sets the lengths and prompts of a mix's workload from its trace rows.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {
@@ -51,7 +50,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		return
 	}
 	if len(m.parts) == 0 {
-		return // the problem of the mix was reported before
+		return // an error of the mix was reported before
 	}
 	for _, part := range m.Mix {
 		if part.API == plan.Completions && t.HasMessages() {
@@ -86,8 +85,8 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 // byType reports whether the workloads of a mix get their trace rows by type instead of by share.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
-// checkParts reports an error if the shares of a mix do not add up to 100 %. A mix with both shares
-// and types of trace rows is an error too.
+// checkParts reports an error if the parts of a mix do not fit together. For example, their shares
+// must add up to 100 %, and shares and types of trace rows must not be mixed.
 func (m *mixture) checkParts(d *decoder) {
 	sum, of := 0, map[string]bool{}
 	for _, part := range m.parts {

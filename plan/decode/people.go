@@ -131,8 +131,8 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	return out
 }
 
-// checkTurns refuses conversations in a load that cannot have them. It also refuses a thinking time
-// without conversations.
+// checkTurns reports an error for conversations in a load that cannot have them. A thinking time
+// needs conversations too.
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {

@@ -19,8 +19,8 @@ var Schema = &Block{
 	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock, reportBlock},
 }
 
-// policyAttrs lists the attributes of the gate that a workload may override. By default, a workload
-// has the gate's values.
+// policyAttrs lists the gate's attributes that a workload may override. In a workload, their
+// default is the gate's value.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
 		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict: above 0.5 and below 1.", Max: 1},
@@ -306,8 +306,8 @@ var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan
 // severities lists the possible values of a severity argument.
 var severities = []string{"error", "warn"}
 
-// boundsRequest reports whether a good block may bound the metric, so that the value decides
-// whether a request is good.
+// boundsRequest reports whether a good block may bound the metric. A good block says which requests
+// count as good.
 func boundsRequest(d metric.Def) bool {
 	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
 }
@@ -399,8 +399,8 @@ var compareBlock = &Block{
 	},
 }
 
-// readingBlock describes the answers block of a comparison. The control scores the answers of both
-// servers.
+// readingBlock describes the answers block of a comparison. With it, the control scores the answers
+// of both servers.
 var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Compares what the two servers answer. Both answer the same prompts at temperature 0. tokgate sends these prompts in each leg, right after the measured requests, with as many in flight. The control then reports how likely every answer is, so it must not be a recorded run. `answers {}` sets default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\".",
@@ -426,8 +426,8 @@ func claimAttrs() []*Attr {
 	return append(attrs, metricAttrs(comparable)...)
 }
 
-// pairedAttrs lists the attributes for metrics of scored answers that a plan may bound. Metrics
-// that are only shown are left out.
+// pairedAttrs lists the attributes that bound metrics of scored answers. Metrics that are only
+// shown have none.
 func pairedAttrs() []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.OfPairs {
@@ -438,9 +438,9 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable reports whether a comparison may bound the metric by a relative change. It excludes
-// the load generator's own lateness. It also excludes values that can be zero, and temperatures,
-// because their relative change means nothing.
+// comparable reports whether a comparison may bound the metric by a relative change. Metrics that
+// can be zero, and temperatures, have no useful relative change. The load generator's own lateness
+// cannot be compared either.
 func comparable(d metric.Def) bool {
 	switch d.Unit {
 	case metric.Count, metric.Requests, metric.Celsius:

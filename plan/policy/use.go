@@ -14,19 +14,19 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// use is one thing that a plan uses or sets, such as an image or a URL. A policy has rules for each
-// kind of use.
+// use is one thing that a plan uses or sets, such as an image. A policy has rules for each kind of
+// use.
 type use struct {
 	kind, value string
 	rng         hcl.Range
 }
 
-// unknown replaces a text that depends on the environment of a run. The run checks the policy again
-// with the real text.
+// unknown stands for a text that only a run knows, from its environment. The run checks the policy
+// again with the real text.
 const unknown = "(unknown)"
 
-// uses lists what a plan uses, in the order of the source. It leaves out servers of the base
-// branch, because the base branch was already checked.
+// uses lists what a plan uses, in the order of the source. Servers of the base branch are not in
+// it, because that branch was checked earlier.
 func uses(p *plan.Plan) []use {
 	l := &listing{of: p}
 	for _, r := range p.Reads {
@@ -58,7 +58,8 @@ func (l *listing) add(kind, value string, rng hcl.Range) {
 	}
 }
 
-// gate adds the settings of the gate block, or of a block that overrides the gate's settings.
+// gate lists the settings of the policy p. block is the gate block, or a block that overrides it. A
+// usual value that the block does not set itself is left out.
 func (l *listing) gate(p plan.Policy, block hcl.Range) {
 	add := func(attr, value, usual string) {
 		if at := l.at(block, attr); at != block || value != usual {
@@ -93,7 +94,7 @@ func (l *listing) server(s *plan.Server) {
 		l.add("servers", "simulator", s.Range)
 	}
 	for _, f := range s.Flags {
-		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a flag's value may be a list
+		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a list value becomes several words
 		l.flags(words, f.Range)
 	}
 	l.flags(s.Args, l.at(s.Range, "args"))
@@ -138,8 +139,7 @@ func joined(words []string) []string {
 	return out
 }
 
-// command adds the command line of a server to the listing. Each option on it is also added as a
-// flag.
+// command lists the command line of a server, and each of its options as a flag.
 func (l *listing) command(words []string, block hcl.Range) {
 	if len(words) == 0 {
 		return
@@ -149,8 +149,8 @@ func (l *listing) command(words []string, block hcl.Range) {
 	l.flags(words, rng)
 }
 
-// flags adds the names of a command line's options. It removes the leading dashes, and replaces
-// underscores by dashes.
+// flags lists the options on a command line: their names without leading dashes, and with dashes
+// for underscores.
 func (l *listing) flags(words []string, rng hcl.Range) {
 	for _, word := range words {
 		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
@@ -167,8 +167,8 @@ func (l *listing) environment(env map[string]string, block hcl.Range) {
 	}
 }
 
-// url adds a URL to the list. It adds a slash to a URL without a path. So a pattern can end with a
-// slash, and not match longer host names.
+// url lists a URL. A URL without a path gets a slash: a pattern that ends with a slash then cannot
+// match a longer host name.
 func (l *listing) url(text string, rng hcl.Range) {
 	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Path == "" {
 		text += "/"
@@ -178,8 +178,8 @@ func (l *listing) url(text string, rng hcl.Range) {
 	}
 }
 
-// at returns the position of an attribute in the given block or in its gate. If the block does not
-// set the attribute, it returns the position of the block.
+// at returns the position of an attribute in a block or in its gate block. If it is not set there,
+// at returns the position of the block.
 func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 	if f := l.of.Files[block.Filename]; f != nil {
 		if body, ok := f.Body.(*hclsyntax.Body); ok {
@@ -188,7 +188,7 @@ func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 			}
 		}
 	}
-	if block.Filename == "" { // the block is not in the plan
+	if block.Filename == "" { // the plan has no such block
 		return hcl.Range{Filename: l.of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	}
 	return block
@@ -209,7 +209,7 @@ func attribute(in *hclsyntax.Body, name string) *hclsyntax.Attribute {
 	return nil
 }
 
-// find returns the body of the block that is at the given range of the file.
+// find returns the body of the block at the given range. The block may be inside another one.
 func find(in *hclsyntax.Body, at hcl.Range) *hclsyntax.Body {
 	for _, b := range in.Blocks {
 		if b.DefRange() == at {

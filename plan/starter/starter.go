@@ -18,7 +18,7 @@ import (
 
 // UseCase is a workload that a starter plan can contain.
 type UseCase struct {
-	Name     string // name of the preset that the plan uses
+	Name     string // name of the preset for the plan's workload
 	Doc      string
 	Input    int     // prompt length in tokens
 	Output   int     // answer length in tokens
@@ -27,7 +27,7 @@ type UseCase struct {
 	Bounds   []Bound // thresholds on statistics over all answers, which suit any server
 }
 
-// Bound is a threshold as a plan writes it.
+// Bound is a threshold of an SLA, in the syntax of a plan.
 type Bound struct {
 	Metric, Text string
 	Why          string // reason, as a comment of the plan; "" if none
@@ -77,12 +77,12 @@ func Names() []string {
 type Answers struct {
 	File   string // path of the plan, which its comments show; "" means tokgate.hcl
 	Engine string // "vllm", "sglang", "llama.cpp" or "openai"
-	Model  string // model name; "" means any
+	Model  string // name of the model; "" means any
 	// Exactly one of URL, Image and Command is set. URL is the address of a running server.
 	URL     string
 	Image   string
 	Command string
-	// UseCases holds names of use cases from the variable UseCases.
+	// UseCases holds names of use cases; the variable UseCases lists them all.
 	UseCases []string
 	// Longest is the server's context in tokens; 0 if unknown.
 	Longest int
@@ -92,12 +92,12 @@ type Answers struct {
 	// Upgrade adds a comparison with the base branch. It needs an image or a command, because a URL
 	// leads to only one server.
 	Upgrade bool
-	// Measured are thresholds from a measurement of the server, by use case and level. If nil, the
-	// thresholds are common expectations of users.
+	// Measured are thresholds from a measurement of the server: for each use case, a list by level.
+	// If nil, the thresholds are common expectations of users.
 	Measured map[string][]Measured
 }
 
-// Measured holds thresholds for one level. Each is a measured value with a margin.
+// Measured holds thresholds for one level, from measured values with a margin.
 type Measured struct {
 	InFlight, Requests int
 	Bounds             []Bound
@@ -124,9 +124,8 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
-// Plan writes a plan. It returns an error for an unknown engine or use case, or if not exactly one
-// of URL, Image and Command is set. It also returns an error for choices that need another server,
-// such as one with a longer context.
+// Plan writes a plan. It returns an error for an unknown engine or use case, for choices that need
+// another server, and if not exactly one of URL, Image and Command is set.
 func Plan(a Answers) ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -203,8 +202,8 @@ func (a Answers) check() error {
 	return nil
 }
 
-// Unmeasured lists the levels of a use case for which Measured has no thresholds, in requests in
-// flight.
+// Unmeasured lists the levels of a use case that have no measured thresholds. A level is its number
+// of requests in flight.
 func (a Answers) Unmeasured(u UseCase) []int {
 	return slices.DeleteFunc(slices.Clone(u.InFlight), func(n int) bool {
 		return slices.ContainsFunc(a.Measured[u.Name], func(m Measured) bool { return m.InFlight == n })
@@ -233,7 +232,7 @@ func Budget(a Answers) int {
 // Exact reports whether the engine can be made to generate an exact number of tokens.
 func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
-// Reads reports whether the engine can report the likelihood of a given answer to a chat.
+// Reads reports whether the engine can tell how likely a given chat answer is.
 func (a Answers) Reads() bool {
 	e := engine.Of(a.Engine)
 	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer
@@ -244,15 +243,15 @@ type CI struct {
 	Plan    string // path of the plan in the repository
 	File    string // path of the file itself
 	Commit  string // commit of the action to use, 40 hexadecimal digits; "" leaves a placeholder
-	Budget  int    // the plan's budget in minutes
-	Upgrade bool   // the plan compares with the base branch
+	Budget  int    // budget of the plan in minutes
+	Upgrade bool   // whether the plan compares with the base branch
 	Token   bool   // the plan reads HF_TOKEN
 }
 
 //go:embed github.yml.tmpl gitlab.yml.tmpl comment.yml.tmpl
 var workflows embed.FS
 
-// The template uses << and >>, because GitHub's own expressions use double braces.
+// The templates use << and >>, because GitHub's expressions use double braces.
 var ci = template.Must(template.New("ci").Delims("<<", ">>").ParseFS(workflows, "*.yml.tmpl"))
 
 // checkout is the commit of actions/checkout that the generated workflows use.
@@ -263,8 +262,8 @@ var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // GitHub writes a workflow that gates the plan.
 func GitHub(c CI) ([]byte, error) { return c.file("github.yml.tmpl") }
 
-// Comment writes a second workflow. It writes the result of the first workflow as a comment on the
-// pull request.
+// Comment writes the workflow that comments on a pull request: it shows the result of the workflow
+// from GitHub.
 func Comment(c CI) ([]byte, error) { return c.file("comment.yml.tmpl") }
 
 // GitLab writes a file for a pipeline to include.

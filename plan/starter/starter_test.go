@@ -128,8 +128,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The template of the comment workflow gives the example in the docs. init fills in the name of its
-// own workflow.
+// The comment workflow in the docs is written from its template. The one that Comment writes has
+// the name of the plan's own workflow.
 func TestComment(t *testing.T) {
 	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 
 // Format is one output format of a run. No format decides the exit code.
 type Format struct {
-	Name string // "the levels as CSV", for "write the levels as CSV to this file"
+	Name string // what the format shows, such as "the levels as CSV"
 	Flag string // without dashes
-	File string // file name in a results folder; "" if a run writes no such file there
+	File string // file name in a results folder; "" if a run writes no file of this format
 	For  string // who reads it
 	Doc  string // one line of Markdown that describes the format
-	Kind string // extension of the files, without the dot; "" means that of File, or else Flag
+	Kind string // extension of the files, without the dot; "" means that of File, or else the Flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil if they cannot share one.
@@ -36,8 +36,8 @@ func (f Format) Ext() string {
 	return cmp.Or(f.Kind, strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), "."))
 }
 
-// All lists the formats in the order in which a run writes them. From the first format all other
-// formats can be made again.
+// All lists the formats in the order in which a run writes them. The first, the results as JSON,
+// has all that the others need.
 var All = []Format{
 	{
 		Name: "the results (JSON)", Flag: "json", File: "results.json", For: "programs",

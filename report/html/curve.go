@@ -21,11 +21,11 @@ type curve struct {
 	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // value of a case; nil: the mean, or the level's value
-	band  bool                             // shade the range from p5 to p95
-	stats []string                         // statistics whose thresholds are drawn; nil means all
+	of    func(*report.Case) report.Number // value of a case; nil: its mean, or its level's value
+	band  bool                             // show the range from p5 to p95 as a shaded band
+	stats []string                         // statistics whose limits are drawn; nil means all
 	zero  bool
-	quiet bool                    // omit the figure if every value is zero
+	quiet bool                    // omit the chart if every value is zero
 	keep  func(*report.Case) bool // selects the cases to draw; nil: those of the whole system
 	ends  bool                    // the caption names the lowest and the highest value
 }
@@ -36,7 +36,7 @@ var kinds = map[string]string{"closed": "requests in flight", "burst": "requests
 // everyKind lists the kinds of load in the order of the page.
 var everyKind = []string{"closed", "burst", "users", "rate"}
 
-// mostSeries bounds the lines in one chart: nobody can tell more apart.
+// mostSeries is the largest number of lines in one chart. Readers cannot tell more apart.
 const mostSeries = 8
 
 // track holds the cases of one line of a chart, by load.
@@ -117,7 +117,7 @@ func (t track) line() []*report.Case {
 	return out
 }
 
-// loadAxis returns the axis of the load. ns are its ticks.
+// loadAxis returns the axis of the load. ns are the values at its ticks.
 func loadAxis(kind string, ns []float64) chart.Axis {
 	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
@@ -126,7 +126,8 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 	return a
 }
 
-// figures draws the lines of the curve, at most mostSeries in a chart. It returns nil without data.
+// figures draws the curve in charts of at most mostSeries lines each. It returns nil if there is no
+// data.
 func (cv curve) figures(runs []run) []figure {
 	of := cv.of
 	if of == nil {
@@ -161,8 +162,8 @@ type part struct {
 	lines []track
 }
 
-// parts distributes more than mostSeries lines over several charts. It groups them by the for_each
-// block of their workloads, and divides groups that are still too large.
+// parts distributes the lines over several charts if there are more than mostSeries. It groups them
+// by the for_each block of their workloads, and divides groups that are still too large.
 func parts(all []track) []part {
 	if len(all) == 0 {
 		return nil
@@ -179,7 +180,7 @@ func parts(all []track) []part {
 		}
 		out[i].lines = append(out[i].lines, t)
 	}
-	// Groups with few lines would make many charts, so all groups share charts.
+	// Many small groups would make many charts, so they share charts.
 	if len(out) > mostSeries/2 {
 		out = []part{{"", all}}
 	}
@@ -198,7 +199,7 @@ func parts(all []track) []part {
 
 func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.Number) figure {
 	def, _ := metric.Lookup(cv.name)
-	// A price has the plan's currency as its unit.
+	// The unit of a price is the plan's currency.
 	if sum := lines[0].cases[0].Summary(cv.name); sum != nil {
 		def.Unit = metric.Unit(sum.Unit)
 	}
@@ -243,7 +244,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	ch.X = loadAxis(cv.kind, ns)
 	f.Words += cv.limit(&ch, lines, high)
-	// If the values differ much in size, a linear axis would squeeze the small ones together.
+	// A linear axis would squeeze small values together if others are much larger.
 	if !cv.zero && low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
@@ -255,7 +256,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	return f
 }
 
-// finding describes the lowest and the highest value of the lines in words.
+// finding says in a sentence where the lines are lowest and highest.
 func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
 	var low, high extreme
 	var of2 [2]string
@@ -285,9 +286,9 @@ func (cv curve) finding(lines []track, of func(*report.Case) report.Number) stri
 	return fmt.Sprintf("Highest: %s at %s. Lowest: %s at %s.", said(high.v), of2[1], said(low.v), of2[0])
 }
 
-// common returns a filter for the cases in the charts of the whole system. On a page with one run,
-// use cases are left out, because they have their own sections. They stay if there are only use
-// cases. A workload with both levels and search probes shows only its levels.
+// common selects the cases for the charts of the whole system. On a page with one run, it leaves
+// out use cases, which have their own sections, unless there are only use cases. A workload with
+// both levels and search probes shows only its levels.
 func common(runs []run) func(*report.Case) bool {
 	if len(runs) != 1 {
 		return func(*report.Case) bool { return true }
@@ -310,7 +311,8 @@ func common(runs []run) func(*report.Case) bool {
 	}
 }
 
-// hue returns the colour of a line. Lines that are ordered by a number get darker and darker.
+// hue returns the number of the colour of line i. The lines get darker and darker if their
+// workloads are ordered by a number.
 func hue(i int, lines []track) int {
 	if len(lines) < 3 {
 		return i
@@ -350,7 +352,7 @@ func relation(op string) string {
 	return op
 }
 
-// bound returns n; NaN if n is missing or infinite.
+// bound returns the value of n; NaN if it is missing or infinite.
 func bound(n report.Number) float64 {
 	if !n.OK || math.IsInf(n.V, 0) {
 		return math.NaN()
@@ -367,7 +369,7 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 		ch.Y.Include = append(ch.Y.Include, r.At)
 		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
 	}
-	// The labels of several limits would overlap.
+	// With several limits, the caption names them, because their labels would overlap.
 	if len(limits) > 1 {
 		words = " The dashed lines are the limits of the plan: " + strings.Join(limits, ", ") + "."
 		for i := range ch.Rules {
@@ -377,8 +379,8 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 	return words + cv.largest(ch, lines)
 }
 
-// largest marks the largest sustainable rate of each line. It leaves out rates above four times the
-// largest measured load. It returns a caption for the marks.
+// largest marks the largest sustainable rate of each line, and returns a caption for the marks.
+// Rates above four times the largest measured load are left out.
 func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	var known []string
 	for _, t := range lines {
@@ -404,7 +406,8 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 
 const rhoWords = " ρ is the rate as a share of the largest rate that the server can sustain."
 
-// rho returns a rate as a share of the largest sustainable rate; "" if the largest rate is unknown.
+// rho returns ρ, the rate as a share of the largest sustainable rate. It is "" if that rate is
+// unknown.
 func rho(c *report.Case) string {
 	if c.Largest <= 0 {
 		return ""
@@ -419,12 +422,11 @@ func rhoOf(c *report.Case) string {
 	return ", ρ " + rho(c)
 }
 
-// rules returns a line for each threshold on the metric of the chart. It leaves out thresholds
-// above four times the highest value, because they would flatten the curves. The sections of the
-// use cases show all thresholds.
+// rules returns a line across the chart for each threshold on its metric. A threshold above four
+// times the highest value would flatten the curves, so it is left out.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
-	def, _ := metric.Lookup(cv.name) // a threshold on a share has the unit of a share
+	def, _ := metric.Lookup(cv.name) // the metric's unit, also for a threshold on a share
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -450,7 +452,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	return out
 }
 
-// Ranges of metrics, drawn as coloured zones of a chart. metric.Band has the same names.
+// Ranges of metrics, drawn as coloured zones of a chart. metric.Band uses the same words for them.
 var (
 	ttftZones = []chart.Zone{
 		{From: 0, To: 0.5, Word: "instant", Class: "z0"}, {From: 0.5, To: 2, Word: "responsive", Class: "z1"},

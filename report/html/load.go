@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// figures draws curves in a section. It returns false if no curve has data.
+// figures adds charts of the curves to the section. It returns false if no curve has data.
 func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	var all []figure
 	for _, c := range curves {
@@ -22,8 +22,8 @@ func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	return s, true
 }
 
-// folded draws the curves in a section. The first curves that have data are shown open, and the
-// rest are folded.
+// folded draws the curves in a section. It shows the first ones, as many as the parameter open
+// says, and folds the rest. If the first ones have no data, it shows the rest.
 func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 	var first, rest []figure
 	for i, c := range curves {
@@ -48,8 +48,8 @@ func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together", ends: true,
 	words: "Higher is better. Where the line flattens, the server is full."}
 
-// These curves show what users notice, over all requests of the server. Each use case has its own
-// curves too.
+// These curves show what users notice: the wait for the first token, and the speed of an answer.
+// They cover all requests of the server; each use case has its own curves too.
 var (
 	ttftCurve = curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"}, ends: true,
 		words: "How long a user waits before any text appears: queueing and prefill. Lower is better."}
@@ -57,8 +57,8 @@ var (
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
 
-// systemCurves lists the charts of the whole server. The charts that readers need most come first.
-// The first openCurves charts are shown open, and the rest are folded.
+// systemCurves lists the charts of the whole server, the most needed first. The first openCurves of
+// them are shown open, and the rest are folded.
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How long a user waits for the next piece of text, on average. With speculative decoding one piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast the server processes prompts, without the time in the queue. Higher is better."},
@@ -78,7 +78,7 @@ var systemCurves = []curve{
 
 const openCurves = 3
 
-// systemFigures draws the figures of the server as a whole by load.
+// systemFigures draws charts of the server as a whole, by load.
 func systemFigures(runs []run) (section, bool) {
 	s := section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
@@ -100,8 +100,8 @@ func systemFigures(runs []run) (section, bool) {
 	return s, true
 }
 
-// peaks returns a table with the highest throughput of each line. The probes of capacity searches
-// are included.
+// peaks returns a table with the highest throughput of each line in the charts. Probes of capacity
+// searches count too.
 func peaks(runs []run) *table {
 	t := &table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {
@@ -192,8 +192,8 @@ func speculative(runs []run) (section, bool) {
 		}
 		return s, ok
 	}
-	// Some servers report nothing about speculative decoding. Its only sign is then the number of
-	// tokens in a chunk.
+	// A server may report nothing about speculative decoding. Several tokens in a chunk are then
+	// its only sign.
 	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false

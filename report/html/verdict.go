@@ -15,8 +15,8 @@ import (
 // mostProblems is the number of problems that the page shows. It folds the rest.
 const mostProblems = 6
 
-// statuses are the names of verdict statuses on the page, so that no status is shown by colour
-// alone.
+// statuses gives each status of a verdict a class, a sign and a word. So the page shows no status
+// by its colour alone.
 var statuses = map[report.Status][3]string{ // class, sign, word
 	report.StatusError:        {"error", "!", "not measured"},
 	report.StatusFail:         {"fail", "✗", "failed"},
@@ -54,8 +54,8 @@ func verdict(r run) verdictView {
 	return v
 }
 
-// found returns the verdicts that need attention: problems that the page shows, further problems
-// that it folds, and warnings.
+// found returns the verdicts that need attention: the worst ones (problems), the others that did
+// not pass (more), and the warnings.
 func found(r run) (problems, more, warnings []checkView) {
 	// The statuses go from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
@@ -78,8 +78,8 @@ func found(r run) (problems, more, warnings []checkView) {
 	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
 }
 
-// problems returns a section of the verdicts that did not pass. Below them it folds the warnings
-// and the passed checks.
+// problems returns a section with the verdicts that did not pass. Warnings and passed checks are
+// folded below them.
 func problems(runs []run) (section, bool) {
 	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem names its line in the plan."}
 	if len(runs) != 1 {
@@ -165,7 +165,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
-// unmet says in a sentence what failed in a failed run. For every other run it returns "".
+// unmet says in a sentence what a failed run failed; "" for every other run.
 func unmet(r run) string {
 	if r.Outcome != report.Fail {
 		return ""
@@ -239,8 +239,8 @@ func check(r run, v *report.Verdict) checkView {
 	return c
 }
 
-// checkName returns a readable name of a verdict. For a threshold it consists of the metric and the
-// level.
+// checkName returns a readable name of a verdict. For a threshold it is the name of the metric, its
+// statistic and the level.
 func checkName(r run, v *report.Verdict) string {
 	if v.Threshold == nil {
 		return line(v.Name)
@@ -291,8 +291,8 @@ func facts(r run) [][2]string {
 // charts show all levels.
 const mostColumns = 10
 
-// requirements returns a table of thresholds by level, for a page with several runs. On a page with
-// one run, the use cases show their thresholds.
+// requirements returns tables that show which thresholds hold at which level. They are only for a
+// page with several runs: with one run, each use case shows its own thresholds.
 func requirements(runs []run) (section, bool) {
 	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
 	if len(runs) == 1 {

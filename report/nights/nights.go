@@ -18,11 +18,11 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Options holds the settings of the output and the remarks for it.
+// Options holds the settings of the output.
 type Options struct {
 	Folder   string   // folder of the history, as the user wrote it
 	Problems []string // lines of the history that are ignored, with the reason for each
-	Note     string   // a remark for readers; "" if there is none
+	Note     string   // remark shown with the result; "" if there is none
 	Width    int      // width of the terminal in cells; 0 means 100
 	Color    bool
 }
@@ -30,8 +30,8 @@ type Options struct {
 // sparkNights is the largest number of nights in a line of small bars.
 const sparkNights = 30
 
-// Terminal writes one line for each series. If a series changed, more lines have the evidence, and
-// whatever else changed that night. Control characters in recorded text are replaced.
+// Terminal writes a table with one line for each series. A series that changed gets more lines: the
+// evidence, and whatever else changed that night. Control characters in recorded text are replaced.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
@@ -84,14 +84,15 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told reports whether the output has more lines about a series than the one in the table.
+// told reports whether the output says more about a series than its line in the table.
 func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
 
-// cells returns the cells of a series in a table: metric, tonight, expected and so on.
+// cells returns the table row of a series: level, metric, tonight's value, the expected range and
+// so on.
 func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
@@ -184,7 +185,7 @@ func differs(n judged.Result) string {
 	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
 }
 
-// accept returns the command by which a user accepts the change that failed; "" if nothing failed.
+// accept returns a line with the command that accepts the failed change; "" if nothing failed.
 func accept(n judged.Result, o Options) string {
 	if n.Accept == "" {
 		return ""
@@ -243,8 +244,8 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance returns a sentence about how often this history fails by chance if nothing changes. It
-// returns "" if nothing was judged.
+// chance returns a sentence about false alarms: how often this history would fail by chance if
+// nothing changed. It returns "" if nothing was judged.
 func chance(n judged.Result) string {
 	series := 0
 	for _, t := range n.Trends {

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// answers is the state of a server's answers in a comparison. The server gives or scores these
-// answers in addition to its measured requests.
+// answers is the progress of a server's answers for a comparison. The server gives or scores them
+// besides its measured requests.
 type answers struct {
 	server    string
 	reading   bool
@@ -25,8 +25,8 @@ func (a *answers) title() string {
 	return "answers of " + a.server
 }
 
-// AnswersDone reports progress: the server has given or scored done of due answers. reading is set
-// for scoring.
+// AnswersDone reports progress: how many of the due answers the server has given. If reading is
+// set, the server scores answers instead of giving them.
 func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *Display) sayAnswers(now time.Duration) {
 	}
 }
 
-// reading returns the line of the display about answers that are in progress.
+// reading returns the display's line about the answers that a comparison is collecting.
 func (d *Display) reading(a *answers, width int) line {
 	counts := fmt.Sprintf("%d/%d  %s", a.done, a.due, a.title())
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)

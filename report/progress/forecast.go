@@ -21,16 +21,16 @@ type Part struct {
 	Server   string
 	Workload string // address or name of the workload; "" for starts of the server
 	Level    string // name of the level; "" for a capacity search
-	Times    int    // how often the part runs: once, or once per leg of a comparison
-	// Took is the duration of one repetition in earlier runs. Known is false if the duration is
-	// unknown.
+	Times    int    // number of repetitions: one, or one for each leg of a comparison
+	// Took is the duration of one repetition in an earlier run. Known is false if no earlier run
+	// has it.
 	Took  time.Duration
 	Known bool
 	// Size is the amount of work in one repetition, in one unit for all levels. So the known
 	// duration of one level gives an estimate for other levels. 0 means that the work is not known;
 	// all levels then count as equally long.
 	Size float64
-	// Beside is set if a second part of the same kind always runs at the same time.
+	// Beside is set if another part of its kind always runs at the same time.
 	Beside bool
 
 	skipped bool // no more repetitions of the part will run
@@ -55,8 +55,8 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	return sum, unknown
 }
 
-// alone returns by how much a part prolongs the run: its duration d, or half of it if a second part
-// runs at the same time.
+// alone returns how much time a part adds to the run. It is its duration d, or half of d if another
+// part runs beside it.
 func (p *Part) alone(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2
@@ -68,7 +68,7 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count returns how often parts of one kind run in total, and how many of these runs are over. kind
+// count returns how often parts of one kind ran so far, and in all will run. The function kind
 // reports whether a part is of that kind.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
@@ -119,7 +119,7 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 }
 
 // each estimates the duration of one repetition of a part. It uses the part's repetitions in this
-// run, or else in an earlier run, or else similar parts in this run.
+// run if there are any, or else in an earlier run, or else similar parts of this run.
 func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true
@@ -153,9 +153,9 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left returns the remaining time of a run that began at the time began. It leaves out capacity
-// searches of unknown duration; searches is their number. ok is false if another remaining part has
-// an unknown duration.
+// left returns the remaining time of a run. began is the time of its start. Capacity searches of
+// unknown duration are not in it; searches is their number. ok is false if the duration of another
+// remaining part is unknown.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -179,8 +179,8 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 			return 0, 0, false
 		}
 	}
-	// A run also spends time outside its parts, about equally much for each start of a server.
-	// tokgate then learns how the server counts tokens, and later stops the server.
+	// A run also spends time outside its parts. tokgate learns how a new server counts tokens, and
+	// later stops the server. So this time is about equal for each start of a server.
 	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
 		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
 	}
@@ -216,7 +216,7 @@ func (d *Display) runETA() string {
 	for _, l := range d.levels {
 		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
 			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
-				p.rest = 1 // almost 0, because all requests of the level have ended
+				p.rest = 1 // almost 0, because every request of the level has ended
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestLine(t *testing.T) {
 		{"lone ESC", "x\x1b", "x"},
 		{"ESC before text that is not ASCII", "\x1b漢", "漢"},
 		{"broken CSI", "\x1b[31\nx", "x"},
-		{"controls", "a\x00b\x07c\x7fd\u0085e", "abcd e"}, // U+0085 is a line break
+		{"controls", "a\x00b\x07c\x7fd\u0085e", "abcd e"}, // a line break becomes a space
 		{"invalid UTF-8", "a\xff\xfeb", "a\ufffd\ufffdb"},
 		{"surrogate", "\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
 		{"bidi", "a\u202eb\u2066c", "abc"},
@@ -132,7 +132,7 @@ func TestCutAndPad(t *testing.T) {
 	}{
 		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
 		{"漢字", 4, "漢字"}, {"漢字", 3, "漢…"},
-		{"漢字漢", 4, "漢…"}, // 漢 takes two cells and … one: three cells; with 字 it would be five
+		{"漢字漢", 4, "漢…"}, // 漢 takes two cells, and … one
 	}
 	for _, tt := range tests {
 		if got := Cut(tt.in, tt.width); got != tt.want {
@@ -154,7 +154,7 @@ func TestWrap(t *testing.T) {
 		{"a bb ccc", 8, "a bb ccc"},
 		{"abcdefgh ij", 3, "abc/def/gh/ij"},
 		{"漢字漢 a", 4, "漢字/漢 a"},
-		{"漢字", 1, "漢/字"}, // a rune that is wider than the line gets its own line
+		{"漢字", 1, "漢/字"}, // a rune wider than the line gets a line of its own
 		{"", 10, ""},
 		{"\u0301", 10, "\u0301"},
 	}

@@ -100,7 +100,8 @@ func parseSMI(out string) (Inventory, error) {
 	return inv, nil
 }
 
-// mode returns the value of a mode; "" if the GPU does not report it, as in "[N/A]".
+// mode returns the value of a mode, such as the persistence mode. It is "" if the GPU does not
+// report it ("[N/A]").
 func mode(s string) string {
 	if strings.HasPrefix(s, "[") || s == "N/A" {
 		return ""
@@ -149,7 +150,7 @@ func askAMD(ask Ask) (Inventory, error) {
 	return inv, nil
 }
 
-// amdList reads amd-smi's JSON: a list, which since ROCm 7 is inside an object.
+// amdList reads amd-smi's JSON. It is a list, or since ROCm 7 an object around the list.
 func amdList(out string) ([]map[string]json.RawMessage, error) {
 	var wrapped struct {
 		Data []map[string]json.RawMessage `json:"gpu_data"`
