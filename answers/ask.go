@@ -19,9 +19,9 @@ type Ask struct {
 	tools  map[string]*jsonschema.Resolved // schemas of the arguments, by tool; nil without tools
 }
 
-// Read returns what a request requires of its answer, from the fields response_format and tools of
-// the request's body. If it cannot read a schema, the error names the schema, and the requirement
-// is not checked.
+// Read returns what a request requires of its answer. It reads the fields response_format and tools
+// of the request's body. If it cannot read a schema, it returns an error that names the schema.
+// Answers are then not checked against that schema.
 func Read(fields map[string]any) (*Ask, error) {
 	raw, err := json.Marshal(map[string]any{"response_format": fields["response_format"], "tools": fields["tools"]})
 	if err != nil {

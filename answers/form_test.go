@@ -19,8 +19,8 @@ func TestRepeated(t *testing.T) {
 		{"nothing", "", 0},
 		{"three words", "a a a", 0},
 		{"four words", "a b c d", 0},
-		{"one word six times", "no no no no no no", 1 - 1.0/3}, // three 4-grams, all the same
-		{"one sign", strings.Repeat("!", 1000), 1 - 1.0/253},   // 253 4-grams, all the same
+		{"one word six times", "no no no no no no", 1 - 1.0/3}, // three 4-grams: runs of four words
+		{"one sign", strings.Repeat("!", 1000), 1 - 1.0/253},   // 253 4-grams
 		{"ideographs count singly", strings.Repeat("好", 300), 1 - 1.0/253},
 		{"a circle of five words", strings.Repeat("the cat sat down . ", 60), 1 - 5.0/253},
 		{"only the end counts", strings.Repeat("x ", 500) + distinct(256), 0},

@@ -188,8 +188,8 @@ func testDiagnostics(t *testing.T, file string) {
 	}
 }
 
-// A level that may be extended is certified at its largest number of requests. Its looks share the
-// allowed error.
+// Whether a level that may be extended can pass is checked at its largest number of requests. Its
+// looks, the judgements while it runs, share the allowed error.
 func TestCertifyOfWhatIsExtended(t *testing.T) {
 	for _, c := range []struct {
 		requests, most int
@@ -198,15 +198,14 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// The three looks share the allowed error. After looks at 20 and 40 requests, the last look
-		// may use 0.0252 of it. So it needs 72 requests: 0.95^72 = 0.0249. If the last look is at
-		// 70 requests, it needs 71.
+		// The three looks share the allowed error of 0.05. After looks at 20 and 40 requests, the
+		// last look may use 0.0252 of it. So it needs 72 requests: 0.95^72 = 0.0249.
 		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to at most 80 requests, with 3 looks", "72 effective requests"},
 		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to at most 70 requests, with 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Without max_requests a level gets at most four times its planned requests. 90 planned
-		// requests become at most 360. A p99 needs 364 requests at the last of three looks:
-		// 0.99^364 = 0.0258.
+		// Without max_requests a level gets at most four times its planned requests. A p99 needs
+		// 364 requests at the last of three looks (0.99^364 = 0.0258), so 4·91 are enough, and 4·90
+		// are not.
 		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to at most 360 requests, with 3 looks", "364 effective requests"},
 		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to at most 364 requests, with 3 looks", "364 effective requests"},
 	} {
@@ -221,9 +220,8 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
-// By default a probe may have four times the requests of its first look, and so four times the
-// rounds. max_requests changes this factor of four. At one level of a search, a deep probe may send
-// all of max_requests.
+// By default a probe may grow to four times the requests of its first look, and so to four times
+// the rounds. With max_requests, one probe of a search, the deep probe, may send up to that number.
 func TestCertifyOfShareAtCapacity(t *testing.T) {
 	for _, c := range []struct {
 		name, capacity, load string
@@ -232,19 +230,19 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		// With one look, 149 rounds are enough: 0.98^149 = 0.0493 is below 5%. With two looks, at
-		// 800 and 900 requests, each look has half of the error. They need 183 rounds: 0.98^183 =
-		// 0.0248. 900 requests have only 113 rounds.
+		// With one look, 149 rounds are enough, because 0.98^149 = 0.0493 is below 5%. With two
+		// looks, each has half of the error, so 183 rounds are needed: 0.98^183 = 0.0248. But 900
+		// requests have only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to at most 900 requests, with 2 looks", "the plan has only 113", plan.ClustersRound},
-		// A round has 20 requests: 200 requests have 10 rounds, 800 have 40, and 3,200 have 160.
-		// Looks at 1,600 and 3,200 requests need 183 rounds, which are 3,660 requests. So 3,640 are
-		// too few.
+		// A search with two looks needs 183 rounds. Each has 20 requests, so 3,660 requests are
+		// enough, and 3,640 are too few.
 		{"by default", "", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to at most 3660 requests, with 2 looks", "this level has enough rounds to pass only if the search measures it with max_requests", plan.ClustersRound},
 		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to at most 20000 requests, with 4 looks", "this level has enough", plan.ClustersRound},
-		// A wave has 8 requests. So 200 requests are 25 waves, 800 are 100 and 3,200 are 400.
+		// A wave has 8 requests. So the 800 requests of a search are only 100 waves, but 3,200 are
+		// 400.
 		{"waves", "", "", false, "183 waves of 8", "extended to at most 3200 requests, with 2 looks", "this level has enough waves to pass only if the search measures it with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to at most 800 requests, with 3 looks", "the plan has only 100", ""},

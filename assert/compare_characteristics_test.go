@@ -12,28 +12,29 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// duels describes simulated comparisons of two servers with a known difference. Request times are
-// log-normal, and the value of a leg is a statistic of them. Each start of a server changes its
-// speed, and the speed drifts from leg to leg.
+// duels describes simulated comparisons of two servers with a known difference. The servers take
+// turns, called legs. Request times are log-normal, and the value of a leg is a statistic of them.
+// Each start of a server changes its speed, and the speed drifts from leg to leg.
 type duels struct {
 	rounds, perRound int
 	stat             metric.Stat
 	requests         float64 // standard deviation of the logarithm of a request time
 	starts           float64 // standard deviation of the logarithm of a start's speed
-	drift            float64 // standard deviation of the random step from one leg to the next
-	trend            float64 // constant change from one leg to the next
-	blocks           bool    // the control runs all its legs before the candidate
+	drift            float64 // standard deviation of the random step from one turn to the next
+	trend            float64 // constant change from one turn to the next
+	blocks           bool    // the servers do not alternate: the control goes first
 	restart          plan.Restart
-	cards            float64 // slowdown of the GPUs of one server, as a share of their speed
+	cards            float64 // slowdown of one server's GPUs, as a share of their speed
 	beside           bool
-	byRounds         bool // count rounds as independent units, although only blocks are independent
+	byRounds         bool // wrongly count rounds as independent, although only blocks of rounds are
 }
 
-// usual is an ordinary comparison. tokgate's computed chances of a comparison assume its values.
+// usual is an ordinary comparison. tokgate assumes the same values when it computes the chances of
+// a comparison.
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
 // draw simulates one comparison in which the candidate takes exp(effect) times as long as the
-// control. It returns the changes of the independent units.
+// control. It returns one measured change for each independent unit, such as a pair of rounds.
 func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
@@ -41,8 +42,8 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		// The two consecutive legs of server B share a start of the server. Every leg of server A
-		// has a start of its own.
+		// Server B has two turns, or legs, one after the other, with one start. Server A starts
+		// anew for each of its legs.
 		if d.restart == plan.RestartOrder {
 			fresh = side == 0 || round%2 == 0
 		}
@@ -240,7 +241,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // 0.96^8 = 72 % of the runs have no failure
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 0.96^8 = 72 % of the runs nothing fails
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -291,15 +292,17 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 }
 
 // oneFact judges comparisons with a tight tolerance, on three metrics that measure nearly the same.
-// Request times vary by prompt and by chance. Both servers get the same prompts, so they share the
-// variation by prompt.
+// Request times vary by chance and from prompt to prompt. The second variation cancels out, because
+// both servers get the same prompts.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
 	out.WriteString("**One fact in three changes: ttft mean, throughput and e2e mean, 5 % tolerated of each, 8 rounds of 100, which differ by 3 %**\n\n| requests vary by | unchanged: pass | fail | 5 % worse: pass | fail | 10 % worse: pass | fail |\n|---|---|---|---|---|---|---|\n")
 	for i, c := range []struct {
-		name        string
-		chance, own float64 // standard deviations of the log time: by chance, and by prompt
+		name string
+		// The fields are standard deviations of the logarithm of a request's time: by chance, and
+		// from prompt to prompt.
+		chance, own float64
 	}{{"±10 %", .10, 0}, {"±20 %", .20, 0}, {"±30 %", .30, 0}, {"±30 %, of their own", 0, .30}, {"±30 %, nine tenths of the variance their own", .095, .285}} {
 		fmt.Fprintf(out, "| %s |", c.name)
 		for k, factor := range []float64{1, 1.05, 1.10} {

@@ -75,7 +75,7 @@ func TestExitCode(t *testing.T) {
 }
 
 func TestPolicies(t *testing.T) {
-	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 requests; a p95 needs 59
+	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // too few: a p95 needs 59
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Plan)
@@ -86,7 +86,7 @@ func TestPolicies(t *testing.T) {
 		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, Inconclusive},
 		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, Pass},
 		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, Pass},
-		// 18 requests are enough at 60% confidence, because 0.95¹⁸ < 0.4.
+		// At 60% confidence, a p95 needs only 18 good requests, because 0.95¹⁸ < 0.4.
 		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, Pass},
 		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, Inconclusive},
 		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, Error},
@@ -101,7 +101,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
 		}
 	}
-	// Cases that the user left out only make the verdict partial.
+	// If the user left a case out, the verdict is only marked as partial.
 	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
@@ -217,15 +217,16 @@ func samples(r *metric.Run, change func(*metric.Sample)) {
 }
 
 // A good level passes every threshold. Without this test, the tests above would also accept a judge
-// that never passes. The metrics prefill_speed and scaling_efficiency are left out, because they
-// need level 1.
+// that never passes.
 func TestAllPass(t *testing.T) {
 	p, run := gate(shape{n: 1, rounds: 149, perRound: 5}.level(), allThresholds()...)
 	withGood(p)
 	for _, s := range p.Workloads[0].SLAs {
 		for _, th := range s.Thresholds {
 			if th.Metric.Name == "request_rate" || th.Metric.Name == "goodput" && th.Stat.Kind == metric.NoStat || th.Metric.Name == "throughput" || th.Metric.Name == "e2e_speed" {
-				th.Limit = 0.5 // per second, because one slot with requests of 1.2 s makes no more
+				// A rate gets a low limit, because one slot with requests of 1.2 s makes less than
+				// one a second.
+				th.Limit = 0.5
 			}
 		}
 	}

@@ -5,13 +5,13 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 )
 
-// ofNothing marks values that are made from an empty list. alltrue of an empty list is true. So a
-// condition would always pass if an "if" removed every element of its list. The negation of anytrue
-// would always pass too. A list that is empty before the run is found when the plan is checked.
+// ofNothing marks values that are made from an empty list. HCL's alltrue of an empty list is true,
+// so a condition would always pass if an "if" removed every element of its list. The same holds for
+// the negation of anytrue.
 const ofNothing = mark("of nothing")
 
-// ofSomething returns a variant of alltrue or anytrue. It marks the result if the list is empty,
-// because an empty list proves nothing.
+// ofSomething returns a variant of HCL's function alltrue or anytrue. It marks the result if the
+// list is empty, because an empty list proves nothing.
 func ofSomething(f function.Function) function.Function {
 	params := f.Params()
 	for i := range params {

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// opened makes the checks that only levels of a rate need. It adds a note if the largest rate is
-// unknown.
+// opened makes the checks that only levels of a rate need. It adds to the verdict v how many
+// requests were in flight.
 func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	if s.level.Kind != metric.OpenLoop {
 		return
@@ -20,7 +20,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 		invalid(verdict.CauseInvalid, "the level was given up with too many requests in flight, before it was certain whether the backlog grows: raise max_in_flight")
 	}
 	if s.level.Stage != nil || s.level.Of != "" {
-		return // requests of other stages or parts are in flight too
+		return // the number in flight includes requests of other stages or parts
 	}
 	most := 0
 	for _, p := range s.level.Passages() {
@@ -35,8 +35,8 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 
 // overrun reports whether a level of a rate counts as measured although no request completed. That
 // is so if all requests timed out, the server kept answering, and a required threshold on backlog
-// growth fails. Other thresholds have no value and are then skipped, because the level fails
-// already.
+// growth fails. overrun then skips the thresholds that have no value, because the level fails
+// anyway.
 func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	grew := slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == Fail && t.Severity != verdict.SeverityWarn
@@ -55,7 +55,7 @@ func (s *subject) overrun(thresholds []judgedThreshold) bool {
 	return true
 }
 
-// answering reports whether tokens still arrived in the last round of a level.
+// answering reports whether the server still sent tokens in the last round of a level.
 func answering(l *metric.Level) bool {
 	last := l.Rounds[len(l.Rounds)-1]
 	return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool {

@@ -94,8 +94,8 @@ func TestCompareRecords(t *testing.T) {
 	if err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v: a level was not run", v, err)
 	}
-	// In a run with both servers, the control scores the candidate's answers, and the scores are
-	// judged. Two separate runs have no scores.
+	// In one run with both servers, the control also scored the candidate's answers, and these
+	// scores are judged. Two separate runs have no such scores.
 	answered := func(nats float64) *metric.Run {
 		r := *turns
 		read := &metric.PairedAnswers{Due: 200}

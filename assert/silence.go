@@ -13,20 +13,20 @@ import (
 )
 
 // When a server stands still, every slot of a closed loop waits for its answer. So few requests are
-// sent during a standstill, and few samples show it. Of requests that arrive at random times, as
-// large a share would meet it as it has of the time. The chunk gaps of all streams together show
-// when the server stood still.
+// sent during a standstill, and the samples hardly show it. But if requests arrived at random
+// times, many would meet it. The chunk gaps of all streams together show when the server stood
+// still. leastSilence is the shortest time that counts.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual is the ratio between the shortest silence and the usual gap of a stream.
+	// unusual says how many times longer than the usual gap of a stream a silence must be.
 	unusual = 10
 )
 
 // span is a period of time.
 type span struct{ from, to time.Duration }
 
-// silences returns the times, in order, in which no stream of the round received a chunk although
-// requests were being answered. Times in which the generator itself stood still do not count.
+// silences returns the periods, in order, in which no stream of the round received a chunk although
+// requests were being answered. A period in which the generator itself stood still does not count.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
 	for _, x := range r.All() {
@@ -39,7 +39,8 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	var gaps []span // silences of each stream; later only silences that all streams share
+	// These are silences of single streams. Below, only the silences that all streams share remain.
+	var gaps []span
 	for _, x := range r.All() {
 		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
 			continue
@@ -62,7 +63,7 @@ func silences(r *metric.Round) []span {
 			all = append(all, g)
 		}
 	}
-	// A chunk on any stream splits a silence in two.
+	// A chunk on any stream ends a silence, so split silences at the chunks that came within them.
 	var came []time.Duration
 	for _, x := range r.All() {
 		chunks(x, func(_, at time.Duration) {
@@ -105,8 +106,8 @@ func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 type standstill struct {
 	spans   []span
 	longest time.Duration
-	share   float64 // share of the duration of the rounds, in [0, 1]
-	seconds float64 // of these
+	share   float64 // share of the rounds' time in which the server stood still
+	seconds float64 // duration of the rounds, in seconds
 }
 
 // standstill finds the times in the rounds of a closed loop at which the server stood still.
@@ -126,11 +127,11 @@ func (e evidence) standstill() standstill {
 }
 
 // waits returns a lower bound for the share of requests that would take longer than x seconds if
-// they arrived at random.
+// they arrived at random. A silence is a time in which the server sent nothing.
 //
-// A request in a silence waits until the silence ends, and then takes the median of the measured
-// times. Any other request takes one of the measured times. measured is in ascending order, in
-// seconds.
+// waits assumes that a request in a silence waits until the silence ends, and then takes the median
+// of the measured times. Any other request takes one of the measured times. measured is in
+// ascending order, in seconds.
 func (st standstill) waits(measured []float64, x float64) float64 {
 	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
 	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))
@@ -142,8 +143,8 @@ func (st standstill) waits(measured []float64, x float64) float64 {
 	return share
 }
 
-// quantile returns a time in seconds. If requests arrived at random, at most the given share of
-// them would take longer; see waits.
+// quantile returns the time in seconds that at most the given share of requests would exceed, if
+// they arrived at random times; see waits.
 func (st standstill) quantile(measured []float64, share float64) float64 {
 	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
 	for range 50 {
@@ -157,8 +158,8 @@ func (st standstill) quantile(measured []float64, share float64) float64 {
 }
 
 // stoodStill adds a note if the server stood still. The note says what the TTFT would be for
-// requests that arrive at any time. It goes to the verdict on the load, and to thresholds that
-// pass.
+// requests that arrive at any time. The verdict on the load gets it, and so does a passing
+// threshold on TTFT that such requests would not meet.
 func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	st := s.standstill()
 	if len(st.spans) == 0 {

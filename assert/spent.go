@@ -6,7 +6,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// errorAt returns the allowed error of the last look.
+// errorAt returns the allowed error of the last of the looks. The looks at a level share the error
+// alpha.
 func errorAt(alpha float64, looks []metric.Look) float64 {
 	last := looks[len(looks)-1]
 	if last.Spent == 0 {
@@ -20,13 +21,14 @@ func errorAt(alpha float64, looks []metric.Look) float64 {
 		}
 	}
 	allowed := stat.Spend(at, spent, alpha)
-	if allowed == nil { // no look has its own share of the error
+	if allowed == nil { // the looks have no shares of the error, so divide it evenly
 		return stat.SplitAlpha(alpha, len(looks))
 	}
 	return allowed[len(allowed)-1]
 }
 
-// errorAtLast returns the allowed error of the last planned look.
+// errorAtLast returns the allowed error of the last of the planned looks. A look is a judgement of
+// a level that still runs.
 func errorAtLast(alpha float64, looks []plan.Look) float64 {
 	held := make([]metric.Look, len(looks))
 	for i, at := range looks {

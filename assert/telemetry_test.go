@@ -35,8 +35,8 @@ func times(counts map[float64]int) []float64 {
 	return out
 }
 
-// told returns a level with 100 requests in a round. The function tell returns the server metrics
-// of a round.
+// told returns a level with 100 requests in each round. It calls the function tell for the server
+// metrics of each round.
 func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	l := shape{rounds: rounds, perRound: 100}.level()
 	for i, r := range l.Rounds {
@@ -77,7 +77,7 @@ func TestCountedThresholds(t *testing.T) {
 	estimate := func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }
 	for _, tt := range []struct {
 		name    string
-		counts  map[float64]int // how often each value (the key) occurs in a round
+		counts  map[float64]int // number of requests in a round, by their queue_wait
 		stat    string
 		limit   float64
 		change  func(*plan.Plan)
@@ -110,13 +110,13 @@ func TestCountedThresholds(t *testing.T) {
 			}
 		})
 	}
-	// With a single round, each wave of requests counts as one request. These are too few for a
-	// certain result.
+	// With a single round, each wave of requests counts as one request. The result is then
+	// uncertain, because there are only 25 waves.
 	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
 	}
-	// The effective number of requests is smaller if rounds differ.
+	// Rounds that differ make the effective number of requests smaller.
 	v = judged(t, told(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
@@ -199,8 +199,8 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
-	// The missed reading may have been the highest. So a maximum has no value if more than one
-	// reading in twenty failed.
+	// A statistic has no value if more than one reading in twenty failed. For example, a missed
+	// reading may have been the highest.
 	patchy := func(i int) *metric.Telemetry {
 		tm := tell(i)
 		tm.Gauges["kv_usage"] = metric.Gauge{N: 60, Mean: 0.5, Min: 0.2, Max: 0.6, Missed: 4, Why: "503"}
@@ -241,7 +241,7 @@ func TestToldThresholds(t *testing.T) {
 		outcome Outcome
 		words   string
 	}{
-		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // one preemption in round 1 and one in round 3
+		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // two rounds have one each
 		{"preemptions", plan.LessEqual, 2, nil, Pass, "preemptions 2 = 2"},
 		{"accept_rate", plan.Greater, 0.6, nil, Pass, "70.4% > 60%"},
 		{"accept_rate", plan.Greater, 0.704, nil, Inconclusive, "5 rounds"},
@@ -407,7 +407,7 @@ func TestPageOfAnotherServer(t *testing.T) {
 		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
 	} {
 		for _, tt := range []struct {
-			generated float64 // tokens by the server's count in each of 10 rounds, where the client counts 100 · 11
+			generated float64 // tokens that the server counts in a round; the client counts 1100
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
 			v := judged(t, told(10, tell(tt.generated)), th, nil)

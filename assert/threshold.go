@@ -143,7 +143,8 @@ func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 }
 
 // worst returns a tolerance bound on the worst value of a block. With the given confidence, the
-// share content of all blocks meets the bound. ok is false if a block has a missing value.
+// worst value meets the bound in at least the share "content" of all blocks. ok is false if a block
+// has no values, or if a value is missing.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {

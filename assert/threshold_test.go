@@ -49,7 +49,8 @@ func TestPercentile(t *testing.T) {
 		// All requests take exactly the limit of 2 s, so "<" fails and "<=" passes.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
 		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
-		// Each of the 5 rounds has 20% of slow requests over the limit, but 5% are allowed.
+		// 20% of the requests of each round are over the limit. A p95 allows 5%, and a p50 allows
+		// half.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
 		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
 		// 20% of the requests fail, and a failed request counts as over the limit.
@@ -60,21 +61,20 @@ func TestPercentile(t *testing.T) {
 		// No request has a TTFA. A completed request without the metric's value counts as over the
 		// limit.
 		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
-		// One of five rounds has 24 bad requests of 40, or 12% of all. The variance v between
-		// rounds is then large, so the effective number p̂q̂/v is small.
+		// All 24 bad requests are in one of the five rounds. If rounds differ that much, the
+		// requests count as very few independent ones.
 		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
 		// 100 requests with 25 in flight are 4 waves, which are too few blocks for a pass.
 		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
-		// Four waves with all requests over the limit are enough to fail, because 0.05^4 is far
-		// below 5%.
+		// Four waves with all requests over the limit are enough to fail. The probability of that
+		// by chance is only 0.05^4.
 		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
-		// All gaps are 20 ms. There are many gaps in a request, but they count at most as the
-		// number of requests.
+		// A request has many gaps, but together they count at most as one observation. So 60
+		// requests suffice for a pass, and 55 do not.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
-		// With one gap in ten over the limit, 6 of the 60 effective gaps are over it. This does not
-		// decide a p95: P(Bin(60, 0.05) ≥ 6) = 0.079. With two in ten, 12 are over the limit, and
-		// the p95 fails.
+		// If one gap in ten is over the limit, 6 of the 60 effective gaps are. That may be chance,
+		// so the p95 is undecided: P(Bin(60, 0.05) ≥ 6) = 0.079. With two gaps in ten it fails.
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3] = 40_000 }}, Inconclusive, 60},
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
 	} {
@@ -131,12 +131,11 @@ func TestMean(t *testing.T) {
 		want  Outcome
 		shape shape
 	}{
-		// The five rounds have the mean 1.08 s and the variance s² = 0.007. The interval of the
-		// mean is 1.08 ± 2.132·√(0.007/5) = [1.00, 1.16] s.
+		// The interval of the mean is 1.08 ± 2.132·√(0.007/5) = [1.00, 1.16] s, below 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
-		// The means of the rounds are from 1.5 to 2.4 s. Their mean is 1.95 s with the standard
-		// deviation 0.354 s. The interval is 1.95 ± 0.338 s, so it includes the limit of 2 s.
+		// The mean of the rounds is 1.95 s. Its interval is ±0.338 s, so it includes the limit of 2
+		// s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
 		// All values equal the limit. "<" then fails and "<=" passes.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
@@ -161,8 +160,8 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
 		t.Errorf("one failure of 200: %v", names(v))
 	}
-	// Five rounds are not enough to certify a success rate of 98%. Without this certificate the
-	// threshold on the mean is undecided.
+	// Five rounds are not enough to certify a success rate of 98%. A mean leaves failed requests
+	// out, so it is undecided until the success rate is certified.
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
 	v = Judge(p, run, Options{})
 	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
@@ -178,14 +177,14 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
 		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
 	}
-	// A percentile counts a failed request as over the limit, so it implies no threshold on
-	// success.
+	// A percentile counts a failed request as over the limit. So a threshold on a percentile does
+	// not also require that all requests succeed.
 	p, run = gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	if v = Judge(p, run, Options{}); len(v.List) != 3 {
 		t.Errorf("a percentile implies something: %v", names(v))
 	}
-	// A failed request has few gaps, so it hardly changes a percentile of gaps. Therefore a
-	// threshold on gaps also implies that every request must succeed.
+	// A failed request has few gaps, so it hardly changes a percentile of gaps. To make up for
+	// this, a threshold on gaps also requires that every request succeeds.
 	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
 	if v = Judge(p, run, Options{}); v.Outcome != Fail {
 		t.Errorf("gaps hide a failure: %v", names(v))
@@ -204,13 +203,13 @@ func TestShares(t *testing.T) {
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// One failure in each of 4 rounds of 10 requests counts as 0.4 failed rounds. Of 200
-		// rounds, 0 failed rounds certify a success rate of 98% (p = 0.018), and 1 does not (p =
-		// 0.089). With 0.4, the interpolated p is still below 0.05.
+		// One failure among the 10 requests of a round counts as 0.1 failed rounds. So four such
+		// rounds count as 0.4 of 200, which still certifies 98%. A whole failed round does not,
+		// because then p = 0.089.
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
-		// Of 200 requests 20 fail, and 4 may fail. That is certainly too many, even if requests
-		// depend on each other.
+		// 20 of 200 requests fail, but the threshold allows only 4. That is certainly too many,
+		// even if requests depend on each other.
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
@@ -241,9 +240,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// 179 short rounds have no failure, and one long round has 15. By rounds the share of failures is
-// 0.05 of 180; by requests it is 15 of 658, or 2.3%. So the run must not certify a failure rate of
-// at most 2%.
+// Only one round has failures, but it is much longer than the other 179. The failed share is 0.05
+// of 180 rounds, but 15 of 658 requests, or 2.3%. So the run must not certify a failure rate of at
+// most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
 	long := shape{lean: true, n: 1, rounds: 1, perRound: 300, failed: func(_, i int) bool { return i%20 == 0 }}.level().Rounds[0]
@@ -259,8 +258,8 @@ func TestShareOfUnequalRounds(t *testing.T) {
 }
 
 // If requests of one round may fail together, a share that passes still passes with fewer failures.
-// With waves it may not pass, because more isolated failures can show that failures are
-// independent. In all cases the bounds agree with the outcome.
+// If requests of one wave may fail together, this does not hold: isolated failures can show that
+// failures are independent. In all cases the bounds agree with the outcome.
 func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
@@ -336,7 +335,7 @@ func TestLevelWide(t *testing.T) {
 		shape      shape
 		want       Outcome
 	}{
-		// Four slots make 11 tokens each in 1.2 s: 36.7 tok/s.
+		// The throughput is 36.7 tok/s: each of four slots makes 11 tokens in 1.2 s.
 		{"throughput", "> 10 tok/s", five, Pass},
 		{"throughput", "> 10 tok/s", shape{rounds: 1, perRound: 40}, Pass}, // in blocks
 		{"throughput", "> 1000000 tok/s", five, Fail},
@@ -344,7 +343,7 @@ func TestLevelWide(t *testing.T) {
 		{"request_rate", "> 1 req/s", five, Pass},
 		{"cache_hit_rate", "< 50%", five, Pass},
 		{"synchrony", "< 50%", shape{rounds: 5, perRound: 40, ttft: slow(0)}, Pass},
-		{"scaling_efficiency", "> 50%", five, Error}, // level 1 was not run
+		{"scaling_efficiency", "> 50%", five, Error}, // it needs level 1, which was not run
 		{"prefill_speed", "> 10 tok/s", five, Error}, // four in flight
 		{"prefill_speed", "> 10 tok/s", shape{n: 1, rounds: 5, perRound: 8}, Pass},
 		{"prefill_speed", "> 1000000 tok/s", shape{n: 1, rounds: 5, perRound: 8}, Fail},
@@ -359,8 +358,8 @@ func TestLevelWide(t *testing.T) {
 // With window = "all", the time of a rate includes ramp and drain, as in published benchmark
 // reports.
 func TestWindowAll(t *testing.T) {
-	// Four slots start 0.3 s apart, and each has ten answers of 11 tokens in 1.2 s. A round has 440
-	// tokens in 12.9 s.
+	// Each of four slots has ten answers of 11 tokens in 12 s. The last slot starts 0.9 s after the
+	// first, so a round has 440 tokens in 12.9 s.
 	level := shape{rounds: 5, perRound: 40}.level()
 	v := one(t, level, "throughput", "> 10 tok/s", func(w *plan.Workload) { w.Policy.Window = metric.All })
 	if want := 440 / 12.9; v.Outcome != Pass || math.Abs(v.Value.V-want) > 1e-6 || v.Low.V > want || v.High.V < want {
@@ -368,7 +367,7 @@ func TestWindowAll(t *testing.T) {
 	}
 	for window, want := range map[metric.Window]string{
 		metric.All:    `rates cover the time from the start of the first measured request to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // in each of the five rounds 4 requests start before every slot has started
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // 4 requests in each of five rounds
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
@@ -386,8 +385,8 @@ func TestScalingEfficiency(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
 	run.Levels = append(run.Levels, single)
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
-	// A slot generates 11 tokens in 1.2 s at both levels, so the efficiency is close to 1. It is a
-	// little less, because not all slots start at once.
+	// With one slot and with four, a slot generates 11 tokens in 1.2 s. So the efficiency is close
+	// to 1, and a little less because not all slots start at once.
 	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
 		t.Errorf("%v: %s", v.Outcome, v.Message)
 	}
@@ -472,10 +471,9 @@ func TestMessages(t *testing.T) {
 		message    string
 		needs      string
 	}{
-		// 64 of 800 requests are over the limit: eight at each of 9.000, 9.011, 9.019, 9.038,
-		// 9.046, 9.065, 9.073 and 9.092 s. The p95 is the value with rank 760. A pass needs at most
-		// 29 requests over the limit, and a fail needs 51. So the bounds of the p95 have the ranks
-		// 771 and 750.
+		// The p95 of 800 values has rank 760. A pass needs at most 29 requests over the limit, and
+		// a fail needs 51. So the bounds of the p95 have the ranks 800 − 29 = 771 and 800 − 50 =
+		// 750.
 		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
 			if i*37%100 < 8 {
 				return 9 + float64(i)/1000
@@ -506,25 +504,25 @@ func TestMessages(t *testing.T) {
 
 func TestNeedsSaysHowLong(t *testing.T) {
 	l := shape{rounds: 5, perRound: 8}.level()
-	for i, r := range l.Rounds { // the five rounds take 6 min each
+	for i, r := range l.Rounds { // a round takes 6 min, and the next one starts an hour after it
 		r.Start = time.Duration(i) * time.Hour
 		r.End = r.Start + 6*time.Minute
 	}
 	v := one(t, l, "ttft", "p95 < 2s", nil)
-	// At the pace of 40 requests in 30 min, 19 more requests take 14.25 min.
+	// The rounds take 30 min for 40 requests, so 19 more requests take 14.25 min. The hours between
+	// the rounds do not count.
 	if v.Needs != "needs about 19 more requests, 15 min" {
 		t.Errorf("needs %q", v.Needs)
 	}
 }
 
-// The tests show how many requests count towards a pass under each assumption about which requests
-// fail together.
+// The number of requests that count towards a pass depends on which requests are assumed to fail
+// together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
 	// Every 50th of 1200 requests fails: 2 %, and never two in one wave.
 	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
-	// Three groups of 8 consecutive requests fail: 2 %. The last group does not begin at a multiple
-	// of 8.
+	// Three groups of 8 consecutive requests fail: 2 %. The last group lies across two waves of 8.
 	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
 	for _, c := range []struct {
 		name     string
@@ -534,24 +532,22 @@ func TestClusters(t *testing.T) {
 		want     Outcome
 		says     string
 	}{
-		// Ten rounds of 120 requests with 8 in flight are 150 waves. A pass needs 59 waves without
-		// a failure.
+		// With 8 requests in flight, 1200 requests are 150 waves. A pass needs 59 waves without a
+		// failure.
 		{"none fails", "", none, 120, Pass, "for a pass, 1200 requests count as only 150, because all requests in flight (8) may fail together"},
 		{"none fails, too few", "", none, 47, Inconclusive, "count as only 58"},
-		// The 24 failures come alone. Two clusters of 8 are assumed in advance, so the mean cluster
-		// is (2·64 + 24)/(16 + 24) = 3.8 requests. The 1200 requests count as 315, so a failure
-		// rate of 2% proves that it is below 5%.
+		// Isolated failures are evidence that requests fail alone. The mean cluster is then
+		// estimated at 3.8 requests instead of 8, so 1200 requests count as 315.
 		{"alone", "", alone, 120, Pass, "count as only 315"},
-		// The 24 failures come in 3 clusters of 8. Two clusters of 8 are assumed in advance, so the
-		// mean cluster is (2·64 + 3·64)/(16 + 24) = 8 requests. The 1200 requests count as 150, and
-		// as 140 because the rounds differ.
+		// Failures in clusters of 8 confirm the assumed clusters. So the 1200 requests count as
+		// 150, and as 140 because the rounds differ.
 		{"waves", "", waves, 120, Inconclusive, "count as only 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "the 10 rounds count as one request each"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "the 10 rounds count"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
-		// Rounds that differ make the effective number of requests smaller, even without assumed
-		// clusters.
+		// All failures are in one round. Such a difference between rounds leaves fewer effective
+		// requests, even if no clusters are assumed.
 		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "the values of 10 rounds"},
 		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
 	} {
@@ -563,7 +559,7 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// A share that is undecided never passes after one more failed request.
+// A level whose share is undecided does not pass with more failed requests.
 func TestLongFewerFailuresPass(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 32} {
 		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {

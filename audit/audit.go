@@ -15,13 +15,13 @@ import (
 type Report struct {
 	Compared    int // number of figures in the results that the audit compared with its own
 	Differences []Difference
-	Notes       []string // figures that could not be computed again, and why
+	Notes       []string // figures that the audit could not compute, each with the reason
 }
 
 // Difference is a figure of the results that differs from the recording.
 type Difference struct {
-	Where string  // "chat at 8 on vllm", "junit.xml", "results.json"
-	What  string  // "ttft p95", "recording"
+	Where string  // level or file with the difference, such as "chat at 8 on vllm" or "junit.xml"
+	What  string  // figure that differs, such as "ttft p95"
 	Says  string  // value in the results
 	Is    string  // value by the recording
 	Size  float64 // difference as a share of the recording's value; NaN without numbers
@@ -170,8 +170,8 @@ func (a *auditor) words(where, what, says, is string) {
 	}
 }
 
-// near is the largest relative difference between two equal figures. Sums in a different order
-// differ slightly by rounding.
+// near is the largest relative difference between two figures that count as equal. Sums in a
+// different order differ slightly by rounding.
 const near = 1e-9
 
 func (a *auditor) number(where, what string, says number, is float64, known bool) {
@@ -282,13 +282,13 @@ func (a *auditor) metric(k key, f figures, m figure) bool {
 		}
 		return false
 	case "scaling_efficiency":
-		return true // checked in the function scaling
+		return true // the method scaling checks it
 	}
 	return false
 }
 
-// scaling compares the scaling efficiency with the throughput at one request in
-// flight.
+// scaling checks the scaling efficiency of every case. It needs the throughput of the case and the
+// throughput at one request in flight.
 func (a *auditor) scaling() {
 	for i := range a.res.Cases {
 		c := &a.res.Cases[i]
@@ -302,8 +302,7 @@ func (a *auditor) scaling() {
 	}
 }
 
-// outcome checks that each verdict agrees with its value, and that the outcome of the run agrees
-// with its verdicts.
+// outcome checks each verdict against its value, and the outcome of the run against its verdicts.
 func (a *auditor) outcome() {
 	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
 	worst := "pass"

@@ -16,7 +16,7 @@ type figures map[string]float64
 type spread struct {
 	values  []float64
 	worst   int
-	leftOut int // number of answers in one chunk; they have no value for metrics of streaming
+	leftOut int // number of answers that came in a single chunk; streaming metrics leave them out
 	higher  bool
 }
 
@@ -43,13 +43,12 @@ func (d spread) mean() float64 {
 	return sum / float64(len(d.values))
 }
 
-// requestMetric defines a metric that has one value for each completed request. The function of
-// returns the value. ok is false if the request has no value.
+// requestMetric defines a metric that has one value for each completed request.
 type requestMetric struct {
 	name    string
 	higher  bool
-	streams bool // skip answers that came in one chunk
-	of      func(*sample) (float64, bool)
+	streams bool                          // leave out answers that came in a single chunk
+	of      func(*sample) (float64, bool) // returns the value of a request; false if it has none
 }
 
 func seconds(from, to int64) float64 { return float64(to-from) / 1e9 }
@@ -246,9 +245,10 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates computes the rates of a level, such as the throughput: events in the windows, divided by
-// the length of the windows. If the rounds follow each other without a pause, a request may be in
-// several windows. Each window then counts events of the requests of all rounds.
+// rates computes the rates of a level, such as the throughput. It divides the number of events in
+// the rounds' windows by the length of the windows. The parameter together means that rounds follow
+// each other without a pause. An event in a window then counts even if its request belongs to
+// another round.
 func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {
@@ -277,8 +277,8 @@ func (f figures) rates(rounds []*round, all, together bool) {
 	}
 }
 
-// came returns what the requests of a round produced after the time from, up to the time to: output
-// tokens, input tokens of prompts whose first token came, and completed requests.
+// came returns what a round's requests produced between the instants from and to: the output
+// tokens, the input tokens of prompts whose first token came, and the number of completed requests.
 func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
 	each := r.tokensPerChunk()
 	for i := range r.samples {
@@ -312,8 +312,8 @@ func (r *round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// tokensWithin returns how many tokens of an answer came after the time from and up to the time to.
-// The tokens of the first chunk came with that chunk. All other tokens are spread evenly over the
+// tokensWithin returns how many tokens of an answer came after the instant from, and not after the
+// instant to. The first chunk brings its own tokens. The other tokens are spread evenly over the
 // later chunks.
 func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
@@ -336,7 +336,7 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 		return came
 	case s.First > from && s.Last <= to:
 		return total
-	case len(s.Gaps) != s.Chunks-1: // the gaps were not recorded
+	case len(s.Gaps) != s.Chunks-1: // gaps between chunks were not recorded, so assume an even pace
 		if s.Last <= s.First {
 			return came
 		}
@@ -355,10 +355,10 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 // sorted lists the keys of a map in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// window returns the time of a round in which all slots were busy: from the start of the last slot
-// to the end of the first slot that stopped. A slot is also busy during its pause, and while it
-// waits because the server asked for it. A burst's window begins when all its requests were due.
-// known is false if the round was cut short, or if it has no measured requests.
+// window returns the window of a round, for which rates such as the throughput are computed. In a
+// closed loop, it is the time in which all slots were busy: from the start of the last slot to the
+// end of the first slot that stopped. A slot counts as busy during its pauses too. known is false
+// if the round was cut short, or if it has no measured requests.
 func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
@@ -404,9 +404,8 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 // then begin in one round and end in a later one.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
-// stretch returns the window of a round of users. The window begins where the window of the
-// previous round ends. Its bounds are in the recording. If a measured request was due outside of
-// them, stretch moves them to include it.
+// stretch returns the window of a round of users, as the recording states it. If a measured request
+// was due outside the window, stretch extends the window to include it.
 func (l *level) stretch(r *round) (from, to int64, known bool) {
 	from, to = r.WindowStart, r.WindowEnd
 	for i := range r.samples {
@@ -418,7 +417,7 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 }
 
 // arrivals returns the window of a round at a rate. The window ends when the last request of the
-// round was due. It begins when the request before the first of the round was due, which belongs to
+// round was due. It begins when the last request before the round was due. That request belongs to
 // the warm-up or to the previous round.
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {

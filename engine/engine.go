@@ -54,9 +54,9 @@ type Launch struct {
 	// Model is the flag that names the model. It is "" if the model is a word of its own on the
 	// command line, without a flag.
 	Model string
-	// Hub and File are for engines that load some models from a file. The name of such a model ends
-	// in File, and its flag is Model. Any other model has the flag Hub, written with dashes. If Hub
-	// is "", every model has the flag Model.
+	// Hub and File are for engines with two flags for the model. A model whose name ends in File,
+	// such as ".gguf", gets the flag Model. Any other model gets the flag Hub, written with dashes.
+	// If Hub is "", every model gets the flag Model.
 	Hub, File string
 	// Metrics lists the flags that turn on the metrics page of the engine.
 	Metrics []string
@@ -64,15 +64,16 @@ type Launch struct {
 	Env map[string]string
 	// Port is the port on which the engine listens inside a container, if the plan sets none.
 	Port int
-	// SharedMemory is the largest size of the container's /dev/shm; the memory is not reserved. ""
-	// keeps the default of the container runtime. The default is too small if the workers of one
-	// server communicate through /dev/shm.
+	// SharedMemory is the size limit of /dev/shm in the container; no memory is reserved. "" keeps
+	// the default of the container runtime. That default is too small if the workers of one server
+	// communicate through /dev/shm.
 	SharedMemory string
 }
 
 // Flags holds the meaning of the engine's own flags, written without dashes.
 type Flags struct {
-	// Models lists flags with which a plan itself names the model to load.
+	// Models lists flags that name the model to load. A plan may use them instead of its attribute
+	// model.
 	Models []string
 	// Admission lists flags that limit how many requests the engine works on at a time.
 	Admission []string
@@ -96,13 +97,13 @@ type Flags struct {
 type Pages struct {
 	// Health is the path of a page that answers with a status 2xx once the server is up.
 	Health string
-	// Version lists pages that may report the engine's version. They are tried in turn. VersionKey
-	// is the member with the version, in the JSON object that the page returns.
+	// Version lists pages that may report the engine's version. They are tried in turn. Such a page
+	// returns a JSON object, in which the member VersionKey is the version.
 	Version    []string
 	VersionKey string
-	// Tokenize is the page that turns text into token ids. The field Tokenizer of the dialect sets
-	// the form of its requests. Template is the page that turns messages into the text for
-	// Tokenize.
+	// Tokenize is the path of the page that turns text into token ids. The engine's field Dialect
+	// sets the form of the request. Template is the path of the page that turns chat messages into
+	// such a text.
 	Tokenize, Template string
 	// Reset is the path of the page that clears the prefix cache, by POST.
 	Reset string
@@ -114,8 +115,8 @@ type Pages struct {
 type Guess struct {
 	// Words lists words that occur in names of the engine's images and commands.
 	Words []string
-	// Owner is the member owned_by of the engine's models. It is checked if another engine has the
-	// same version page. "" means that every server with that page counts as this engine.
+	// Owner is the value of owned_by in the engine's list of models. If it is set, a server with
+	// the engine's version page counts as this engine only if its owned_by has this value.
 	Owner string
 }
 
@@ -129,14 +130,14 @@ type Scores struct {
 	// They also bypass the prefix cache, because a cached prefix may have no log-probabilities. A
 	// member cache_salt gets a new value in each request.
 	Fields map[string]any
-	// Prompt is the member of the request for the token ids of the prompt. Values is the path to
-	// the log-probabilities in the answer, from the root of the answer.
+	// Prompt is the name of the body's member that holds the prompt's token ids. Values is the path
+	// to the log-probabilities in the answer, from the root of the answer.
 	Prompt, Values string
 }
 
 // ScoreForms lists the requests that may return the log-probabilities of a text. A known engine has
-// its own request. For a plain server the requests of all other engines are tried first. The list
-// is empty if the engine cannot return log-probabilities.
+// one at most: its own. If the engine is not known, the list has the requests of all engines, and
+// the caller tries them in turn.
 func (e Engine) ScoreForms() []Scores {
 	var out []Scores
 	for _, other := range All {
@@ -149,8 +150,8 @@ func (e Engine) ScoreForms() []Scores {
 
 // Hints holds advice for operators. A sentence begins in lower case and has no full stop.
 type Hints struct {
-	// NoPage suggests what to do if the engine shows no metrics page. NoSeries says why series may
-	// be missing on the page.
+	// NoPage suggests what to do if the engine shows no metrics page. NoSeries says why some
+	// metrics may be missing on the page.
 	NoPage, NoSeries string
 }
 
@@ -158,8 +159,8 @@ type Hints struct {
 type LogFact struct {
 	Key string // key of the fact in the fingerprint; see metric.Facts
 	Has string // text that every line with the fact contains; searched first, because that is fast
-	// Value captures the value of the fact in its first group. If Value is nil, a line that
-	// contains Has means that the value of the fact is Is.
+	// Value is an expression whose first group captures the value of the fact. If Value is nil,
+	// every line that contains Has means that the value is Is.
 	Value *regexp.Regexp
 	Is    string
 }
@@ -174,13 +175,14 @@ type LabelFact struct {
 // Plain is the name of an engine of which only the OpenAI API is known.
 const Plain = "openai"
 
-// All lists the engines in the order of the documentation; the plain engine is the last. A running
-// server is recognised by its version page, and the engines are tried from the last to the first.
-// Engines that share the version page of another engine come after it, so they are tried first. An
-// engine without a version page of its own is recognised by its Guess.Owner.
+// All lists the engines in the order of the documentation; the plain engine is the last. To
+// recognise a running server, tokgate tries their version pages from the last engine to the first.
+// So if two engines have the same version page, the one with a Guess.Owner must come after the
+// other.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
-// Of returns the engine that a plan calls name. For an unknown name it returns a plain server.
+// Of returns the engine with the given name, as a plan writes it. For an unknown name it returns a
+// plain server.
 func Of(name string) Engine {
 	i := slices.IndexFunc(All, func(e Engine) bool { return e.Name == name })
 	if i < 0 {
@@ -189,8 +191,8 @@ func Of(name string) Engine {
 	return All[i]
 }
 
-// Names lists the engines for which keep is true, by their names in a plan. If keep is nil, it
-// lists all engines.
+// Names lists the names of engines as a plan writes them. It includes the engines for which the
+// function keep returns true, or all if keep is nil.
 func Names(keep func(Engine) bool) []string {
 	var names []string
 	for _, e := range All {
@@ -204,7 +206,8 @@ func Names(keep func(Engine) bool) []string {
 // Starts reports whether tokgate can start the engine itself, without a command in the plan.
 func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 
-// Known reports whether the plan names the engine. Of a plain server only the OpenAI API is known.
+// Known reports whether e is a real engine, such as vLLM. A server of an unknown engine is known
+// only to have the OpenAI API.
 func (e Engine) Known() bool { return e.Name != Plain && e.Name != "" }
 
 // Guessed returns the name of the engine that the name of an image or a command suggests. It
@@ -219,8 +222,8 @@ func Guessed(name string) string {
 	return ""
 }
 
-// Facts looks for facts in a line of the engine's log. It calls found for each fact, with the
-// fact's key in the fingerprint.
+// Facts looks for facts in a line of the engine's log. For each fact it calls the function found,
+// with the fact's key in the fingerprint.
 func (e Engine) Facts(line string, found func(key, value string)) {
 	for _, f := range e.Log {
 		if !strings.Contains(line, f.Has) {

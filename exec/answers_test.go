@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Answers are compared with each other only if they are long enough and have enough different
-// words.
+// The check for equal answers to different prompts looks only at answers that are long enough and
+// have enough different words.
 func TestAlike(t *testing.T) {
 	long := func(from int) string {
 		var b strings.Builder

@@ -18,10 +18,7 @@ import (
 )
 
 // The server answers at most 20 req/s. The judge computes the TTFT as ρ/(1 − ρ) seconds, where ρ is
-// the utilization. The limit of 4 s is reached at ρ = 0.8, which is 16 req/s.
-//
-// The fixed level and the search use the same saturation. The first estimating probe is at 0.8 of
-// the largest rate. The rate that gets certified is 0.82 of the estimate.
+// the utilization. So the limit of 4 s is reached at ρ = 0.8, which is 16 req/s.
 func TestRateCapacity(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(5, 20, 4)
@@ -33,7 +30,8 @@ func TestRateCapacity(t *testing.T) {
 		p.Workloads[0].SLAs = []*plan.SLA{{AtCapacity: true, Severity: plan.SeverityError}}
 		b := newBench(t, c, p, func(_ int, r *client.Request) reply {
 			if strings.Contains(r.Prompt.Text, metric.SaturationName) {
-				return reply{ttft: 400 * ms, itl: 300 * ms} // 1 s with 20 requests in flight
+				// A request takes 1 s, so 20 in flight give 20 req/s.
+				return reply{ttft: 400 * ms, itl: 300 * ms}
 			}
 			return reply{ttft: 20 * ms, itl: ms}
 		})

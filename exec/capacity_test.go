@@ -21,13 +21,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CapacityDone makes the observer a CapacityObserver.
+// CapacityDone implements the interface CapacityObserver. It notes the result of the search.
 func (o *observer) CapacityDone(c *metric.Capacity) error {
 	return o.say("capacity %s %s %s", c.Server, c.Workload, c.Line)
 }
 
-// searching makes a plan with a capacity search over the levels 1 to upTo. The plan measures the
-// levels of loads before the search.
+// searching makes a plan with a capacity search over the levels 1 to upTo. The parameter loads
+// holds fixed levels, which the plan measures before the search.
 func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	p := planOf(1, loads...)
 	c := &plan.Capacity{
@@ -39,8 +39,7 @@ func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	return p, c
 }
 
-// crowded simulates a server whose time to first token is 100 ms times the number of requests in
-// flight.
+// crowded simulates a server whose TTFT is 100 ms for each request in flight.
 func crowded(b **bench) func(int, *client.Request) reply {
 	return func(int, *client.Request) reply {
 		return reply{ttft: time.Duration((*b).inFlight) * 100 * ms}
@@ -92,8 +91,8 @@ func TestCapacity(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := run.Capacities[0]
-		// 19 requests in flight have a time to first token of 1.9 s, and 20 have 2.0 s. Near the
-		// end of a round it is a little less.
+		// The limit is 2 s. With 19 requests in flight, the TTFT is 1.9 s. With 20 it is about 2.0
+		// s, and level 20 fails.
 		want := []string{
 			"ladder 8 pass", "ladder 16 pass", "ladder 32 fail", "bisect 24 fail", "bisect 20 fail", "bisect 18 pass", "bisect 19 pass",
 			"check 12 pass", "confirm 19 pass set 1",
@@ -110,7 +109,7 @@ func TestCapacity(t *testing.T) {
 		if resets != len(want)-1 || !slices.Equal(got.Notes, []string{"the server's caches were not reset between probes: 404 Not Found"}) {
 			t.Errorf("%d resets, notes %q; want one between any two probes, and one note", resets, got.Notes)
 		}
-		// Each probe is a level of its own. Only the rounds of that level count in its verdict.
+		// Each probe is a level of its own, and only its own rounds count in its verdict.
 		names := []string{}
 		for _, l := range run.Levels {
 			names = append(names, l.Name)
@@ -147,8 +146,8 @@ func TestCapacityOverBursts(t *testing.T) {
 	c.Over, c.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
-	// The n requests of a burst wait 100 ms, 200 ms … n·100 ms. Their mean of 50·(n+1) ms reaches 1
-	// s at n = 19.
+	// In a burst of n requests, the i-th waits i·100 ms. Their mean, 50·(n+1) ms, reaches the limit
+	// of 1 s at n = 19.
 	b.Judge = byMean(s)
 	run, err := exec.Run(t.Context(), b.Config)
 	if err != nil {
@@ -178,7 +177,7 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
 	judge := byMean(1750 * ms)
-	// Level 16 has no verdict until it has 200 requests.
+	// The judge of this test gives level 16 no verdict until it has 200 requests.
 	var seen []string
 	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		seen = append(seen, fmt.Sprintf("%d: %d of %d at %d", l.N, look.Requests, l.Due(), look.Planned))
@@ -203,11 +202,8 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// Level 16 would be judged at 100, 200 and 400 requests. It already has 160 requests, so it is
-	// judged at 160, 200 and 400: three looks share the error.
-	//
-	// Level 32 would be judged at 160, 320 and 640. It already has 320, so it is judged at 320 and
-	// 640: two looks share the error.
+	// The fixed levels already have 160 and 320 requests. So level 16 is judged at 160, 200 and 400
+	// requests: three looks share the error. Level 32 is judged at 320 and 640: two looks share it.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -284,8 +280,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// While 32 slots start one after another, fewer requests are in flight. At such loads the
-		// server is slow. These requests must not be measured.
+		// The server is slow while 21 to 27 requests are in flight. That also happens while 32
+		// slots start one after another, and these requests must not be measured.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -359,7 +355,7 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 	}{
 		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
-		// The search tries levels 8, 4, 2 and 1, with two probes each.
+		// The eight probes are two each at the levels 8, 4, 2 and 1.
 		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8},
 	} {
 		p, _ := searching(16)
@@ -519,8 +515,9 @@ func TestCapacityIsLeftOut(t *testing.T) {
 	}
 }
 
-// byMeanWithin judges a level by its mean time to first token. With n requests, the logarithm of
-// the mean has bounds at ±1/√n.
+// byMeanWithin returns a judge of the mean time to first token. The judge is inconclusive if the
+// limit is within the mean's confidence bounds. With n requests, the bounds of its logarithm are at
+// ±1/√n.
 func byMeanWithin(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		j := byMean(limit)(w, l, look)
@@ -536,9 +533,9 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 // All levels near the limit have about the same latency. The search then spends many requests on
 // one level, until it has a verdict or max_requests is reached.
 func TestLongCapacityDeep(t *testing.T) {
-	// With 8 to 20 requests in flight, a request waits 0.97 s, and the limit is 1 s. The margin is
-	// ln 0.97 = −0.03046, so 1/0.03046² = 1,078 requests certify a level. Other probes end at 4·100
-	// requests.
+	// With 8 to 20 requests in flight, the TTFT is 0.97 s, close to the limit of 1 s. The margin is
+	// ln 0.97 = −0.03046, so it takes 1/0.03046² = 1,078 requests to certify such a level. Ordinary
+	// probes have at most 400.
 	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {
 		p, capacity := searching(32)
 		capacity.MaxRequests = most
@@ -572,8 +569,8 @@ func TestLongCapacityDeep(t *testing.T) {
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
-		// The search judges a level first at 100 requests. A deep probe has 1600 requests, and
-		// looks at 800 and 1600. The second look includes the samples of the first.
+		// A deep probe, which spends many requests on one level, is judged at 800 and at 1600
+		// requests. The second judgement includes the samples of the first.
 		for _, x := range got.Probes {
 			if x.Purpose != "deep" && x.Purpose != "confirm" {
 				continue
@@ -589,7 +586,8 @@ func TestLongCapacityDeep(t *testing.T) {
 	if slices.ContainsFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Requests > 400 || x.Purpose == "deep" }) {
 		t.Errorf("max_requests = 400: %+v", got.Probes)
 	}
-	// The margin is ln 0.97. To certify two thirds of it takes (ln 0.97 · 2/3)⁻² = 2425 requests.
+	// The margin at level 20 is ln 0.97. The interval must be two thirds of it, which takes (ln
+	// 0.97 · 2/3)⁻² = 2425 requests.
 	want := []string{"from 8 to 20 ttft mean stays within 4 % of its limit: about 2,400 requests at 20 would decide (max_requests)"}
 	if got.Pass != 7 || got.Fail != 21 || !slices.Equal(got.Notes, want) {
 		t.Errorf("[%d, %d], notes %q, want %q", got.Pass, got.Fail, got.Notes, want)
@@ -606,7 +604,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 		if b.inFlight > 20 {
 			return reply{ttft: 2 * time.Second}
 		}
-		return reply{ttft: 960 * ms} // ln 0.96 = −0.0408, so 1/0.0408² = 600 requests certify a level
+		return reply{ttft: 960 * ms} // near the limit: the margin is ln 0.96 = −0.0408, so 1/0.0408² = 600 requests certify a level
 	})
 	b.Judge = byMeanWithin(time.Second)
 	run, err := exec.Run(t.Context(), b.Config)
@@ -615,7 +613,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 	}
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Purpose == "deep" })
-	// 75 bursts of 20 requests are 1500 requests.
+	// The number of requests must be a multiple of the burst of 20.
 	if i < 0 || got.Probes[i].N != 20 || got.Probes[i].Requests != 1500 || got.Probes[i].Outcome != "pass" || !got.Confirmed || got.Pass != 20 {
 		t.Errorf("visits %q, line %q", outcomes(got), got.Line)
 	}

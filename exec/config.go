@@ -134,8 +134,9 @@ func (e *ServerError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Target is a server that is ready. Its functions are called from the loop and may run the clock. A
-// function that is nil has nothing to do or to report.
+// Target is a server that is ready for requests. The loop that owns the run's clock calls its
+// functions, and they may wait on that clock. Every function except Prompts may be nil; the run
+// then does without it.
 type Target struct {
 	Transport   client.Transport
 	Model       string // model id for requests of a workload that sets none

@@ -10,9 +10,9 @@ import (
 // crowd is one window of a load of users. Each user has one conversation after another, and thinks
 // before every message.
 //
-// First the users join one after another, then the window warms up, then it measures. Requests that
-// are due while it measures are the measured requests. The users continue, unmeasured, until the
-// last measured request has ended. Equal parts of the window are the rounds of the level.
+// First the users join one after another, then the window warms up, then it measures. It measures
+// the requests that are due in this last part. The users continue until the last measured request
+// has ended. Equal parts of the measured time are the rounds of the level.
 type crowd struct {
 	*round
 	parts  int
@@ -20,16 +20,16 @@ type crowd struct {
 	to     time.Duration
 	begun  map[metric.Phase]int // conversations
 	orders map[seat]int         // requests
-	// health of the load generator in each finished part of the window
+	// health holds the load generator's health in each finished part of the window.
 	health  []metric.Health
 	pending int // measured requests in flight
 	over    bool
 	warm    struct{ completed, failed int }
-	stops   map[int]func() bool // stops the user's next event; the key is the user
+	stops   map[int]func() bool // for each user, by index: stops the timer for the next event
 	edges   []func() bool
 }
 
-// seat identifies a sequence of requests: the requests of one phase in one part of the window.
+// seat is a part of the window and a phase. Requests of one seat are numbered in order.
 type seat struct {
 	part  int
 	phase metric.Phase
@@ -73,7 +73,7 @@ func (rd *round) people(health *func() metric.Health) {
 	c.counts()
 }
 
-// edge ends part i−1 of the window, if i > 0, and begins part i.
+// edge begins part i of the window. If i > 0, it first ends part i−1.
 func (c *crowd) edge(i int, health *func() metric.Health) {
 	if i > 0 {
 		c.health = append(c.health, (*health)())
@@ -101,7 +101,7 @@ func (c *crowd) part(at time.Duration) int {
 	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
 }
 
-// next begins the user's next conversation.
+// next begins the next conversation of a user, and prepares the prompts of later ones.
 func (c *crowd) next(user int, at time.Duration) {
 	if c.halted() {
 		return
@@ -117,7 +117,7 @@ func (c *crowd) next(user int, at time.Duration) {
 	})
 }
 
-// turnOf sends the request of a conversation's current turn.
+// turnOf sends the request for the current turn of a conversation.
 func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	if phase == metric.Measured {
 		c.pending++
@@ -125,8 +125,8 @@ func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	c.say(t, phase, at)
 }
 
-// took handles the end of a user's request. The user thinks, and then continues the conversation or
-// begins a new one.
+// took handles the end of a user's request. After it the user thinks, and then sends the next turn
+// or begins a new conversation.
 func (c *crowd) took(f *flight) {
 	s, t := f.sample, f.talk
 	if f.turn.Phase == metric.Measured {
@@ -162,7 +162,7 @@ func (c *crowd) took(f *flight) {
 	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
 }
 
-// counts sets the number of measured requests: requests with samples, and requests in flight.
+// counts sets the number of measured requests, those that have ended and those in flight.
 func (c *crowd) counts() {
 	due := 0
 	for _, s := range c.out.Samples {
@@ -176,14 +176,14 @@ func (c *crowd) counts() {
 		}
 	}
 	if !c.over {
-		due++ // the part was cut short: one more request was due
+		due++ // the round was cut short, so at least one more request was due
 	}
 	of := [2]string{c.level.Server, c.level.Workload}
 	c.sent[of] += c.begun[metric.Measured] - c.out.Due
 	c.out.Due = due
 }
 
-// place sets in which part of the window a sample lies, and its number within that part.
+// place sets the round to which a sample belongs, and its number within the round and its phase.
 func (c *crowd) place(s *metric.Sample) {
 	s.FromDue = true
 	part := 0
@@ -211,7 +211,7 @@ func (c *crowd) span() load.Window {
 func (c *crowd) rounds() []*metric.Round {
 	whole := c.out
 	if len(c.health) == 0 {
-		return []*metric.Round{whole} // no part of the window has ended yet
+		return []*metric.Round{whole} // no round ended, so keep all samples in one
 	}
 	var out []*metric.Round
 	for i := range len(c.health) {

@@ -47,7 +47,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {
-				continue // a level with missing rounds has only one look, at the end
+				continue // rounds are missing, so judge the level only at the end
 			}
 			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
@@ -55,14 +55,16 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		}
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
-				// The level was cut off. Add the planned look, so that the last
-				// look does not count as final.
+				// The level was cut off before this look. Record the look as planned, so that the
+				// look before it does not count as the last.
 				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			return nil // no time for the planned rounds, so no time for an extension
+			// Judged, or rounds were left out for lack of time, so that there is no time to extend
+			// the level.
+			return nil
 		}
 	}
 	return nil
@@ -76,7 +78,8 @@ func (r *runner) looks(c Case) []plan.Look {
 	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// decides judges the level at a planned look, and reports whether the level continues.
+// decides judges the level at a look, and reports whether the level continues. A look is a planned
+// judgement of a level that still runs.
 func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {
@@ -84,7 +87,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	}
 	ahead := at.Ahead && l.Shed == 0
 	if last && !at.Extends {
-		// Nothing in the run depends on this look. So the level is judged at the end.
+		// Nothing in the run depends on this last look, so the level is judged after the run.
 		if len(l.Looks) > 0 {
 			l.Looks = append(l.Looks, look)
 		}
@@ -118,8 +121,9 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether there is time to extend the level. It leaves enough time for the cases
-// that have not run yet and for searches.
+// affords reports whether the level may be extended up to a look. The time must suffice, also for
+// the cases that have not run yet and for searches. The requests of a level with a fixed duration
+// must stay within max_requests.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

@@ -13,20 +13,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// window is the round of an open loop. It warms up, and then it measures. The measured part is
-// divided into parts that follow each other without a pause. They become the rounds of the level.
+// window is the warm-up and the measurement of an open loop. The measurement is divided into parts,
+// which follow each other without a pause. Each part becomes a round of the level.
 //
 // After the last part, requests continue to arrive until the last measured request has ended. They
 // are not judged. Package load decides when each request is due.
 type window struct {
 	*round
 	schedule *load.Schedule
-	parts    []int // number of measured requests of each part
-	// bounds holds the times at which the parts of the window began, so far. At the end it also has
-	// the end of the last part. health holds the generator's health in the parts that have ended.
+	parts    []int // number of measured requests in each part of the window
+	// bounds holds the time at which each part of the window began, and after the last part also
+	// its end. health holds the generator's health in the parts that have ended.
 	bounds  []time.Duration
 	health  []metric.Health
-	pending int // measured requests that have not ended
+	pending int // number of measured requests that have not ended
 
 	steady *load.Steady // not nil while the window warms up
 	warm   struct {     // warm-up requests that ended
@@ -34,13 +34,13 @@ type window struct {
 		took              time.Duration // total time of the completed requests
 	}
 	token   atomic.Int64  // time at which the last token arrived
-	waiting time.Duration // last time at which a request was sent while none was in flight
+	waiting time.Duration // time of the last request that was sent while none was in flight
 	given   time.Duration // time at which the window was given up; 0 if it was not given up
-	// stages holds the stage of each part of the window. It is empty if all parts are rounds of one
-	// level.
+	// stages holds the series of each stage, if the parts of the window are stages with different
+	// rates. It is empty if all parts are rounds of one level.
 	stages []*series
 	stop   func() bool
-	chats  // the open conversations, if the rate counts new conversations
+	chats  // open conversations; used if the rate is one of new conversations
 }
 
 // open runs the window of an open loop.
@@ -159,8 +159,8 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed reports whether the given request ends the warm-up. The request is due at the time after,
-// which counts from the beginning of the warm-up.
+// warmed reports whether the given request ends the warm-up. The parameter after is the time from
+// the beginning of the warm-up to the request.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1
@@ -191,8 +191,8 @@ func (w *window) begins(health *func() metric.Health) {
 	w.meter(health)
 }
 
-// passes ends the current part of the window if the given measured request is its last one. The
-// request is due at the time at.
+// passes ends the current part of the window if the given measured request is the last of the part.
+// at is the time at which the request is due.
 func (w *window) passes(order int, at time.Duration, health *func() metric.Health) {
 	if _, first := w.part(order + 1); first == order+1 {
 		w.bounds = append(w.bounds, at)
@@ -201,7 +201,7 @@ func (w *window) passes(order int, at time.Duration, health *func() metric.Healt
 	}
 }
 
-// meter begins a part of the window: it starts to observe the generator and reads the server's
+// meter begins to measure a part of the window: it observes the generator, and reads the server's
 // own metrics.
 func (w *window) meter(health *func() metric.Health) {
 	w.watch(health)
@@ -210,8 +210,8 @@ func (w *window) meter(health *func() metric.Health) {
 	}
 }
 
-// part returns the part of the window to which a measured request belongs. first is the order of
-// the part's first request.
+// part returns the index of the part of the window to which a measured request belongs. first is
+// the number of the part's first request.
 func (w *window) part(order int) (part, first int) {
 	for i, n := range w.parts {
 		if order < first+n {
@@ -222,7 +222,7 @@ func (w *window) part(order int) (part, first int) {
 	return len(w.parts), first
 }
 
-// place sets the part of the window that a sample belongs to, and its number in that part.
+// place sets the round to which a sample belongs, and its number within the round.
 func (w *window) place(s *metric.Sample) {
 	s.FromDue = true
 	part, first := 0, 0
@@ -243,7 +243,8 @@ func (w *window) place(s *metric.Sample) {
 	}
 }
 
-// took handles the end of the request f.
+// took handles the end of the request f: what follows in its conversation or trace, and what it
+// means for the warm-up.
 func (w *window) took(f *flight) {
 	s := f.sample
 	if f.talk != nil && w.goOn(f) {
@@ -269,11 +270,12 @@ func (w *window) took(f *flight) {
 	}
 }
 
-// patience is how long the server may send no token while requests wait. If ten times the median
-// TTFT is longer, that time applies instead.
+// patience is how long the server may send no token while requests wait. The method patience may
+// allow a longer time.
 const patience = time.Minute
 
-// guard gives the window up when no more tokens arrive.
+// guard looks every second whether the server still sends tokens. It gives the window up if none
+// has come for too long.
 func (w *window) guard() (stop func()) {
 	var again func() bool
 	var look func()
@@ -290,8 +292,8 @@ func (w *window) guard() (stop func()) {
 	return func() { again() }
 }
 
-// patience is the longest time that tokgate waits for the next token of the server. Before the
-// first token it is the request's time-out.
+// patience is the longest time that tokgate waits for the next token of the server: ten times the
+// median TTFT so far. Before the first token it is the request's time-out.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout
@@ -322,14 +324,14 @@ func (w *window) giveUp(why metric.Cut, words string) {
 	w.cut(words)
 }
 
-// unfinished sets the failure of a request that was in flight when its level was given up.
+// unfinished marks a measured request as failed if it was in flight when its level was given up.
 func (w *window) unfinished(s *metric.Sample) {
 	if w.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
 		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}
 	}
 }
 
-// listen returns a stream that also reports each token to the window.
+// listen returns a stream that also records in the window when each token arrives.
 func (w *window) listen(_ *flight, a *client.Answer) client.Stream { return heard{a, &w.token} }
 
 // heard is an answer that also records when its latest token arrived.
@@ -360,8 +362,8 @@ func (w *window) span() load.Window {
 	return load.Window{Start: w.bounds[0], End: end, Busy: 1}
 }
 
-// rounds divides the finished window into the rounds of its level. If the level was given up, it
-// drops the requests that were due later, because they were never sent.
+// rounds divides the finished window into the rounds of its level. If the level was given up,
+// rounds leaves out requests that were due later, because they were never sent.
 func (w *window) rounds() []*metric.Round {
 	whole := w.out
 	if len(w.bounds) == 0 {
@@ -379,7 +381,8 @@ func (w *window) rounds() []*metric.Round {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
-		if w.Workload.Prompt.Turns.Several() { // conversations continue after the end of the window
+		// Conversations continue after the end of the window.
+		if w.Workload.Prompt.Turns.Several() {
 			r.Time = r.WindowEnd - r.WindowStart
 		}
 		r.Start, r.End, r.Samples = 0, 0, nil

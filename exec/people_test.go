@@ -64,9 +64,8 @@ func samplesOf(l *metric.Level) []*metric.Sample {
 	return out
 }
 
-// Eight users join over 4 s, one each half second. An answer takes 0.6 s, and the user then
-// thinks for 2 s. After the first message a user always waits for an answer or thinks. The next
-// turn is due exactly when the thinking ends.
+// A user sends a message, waits 0.6 s for the answer, thinks for 2 s, and sends the next one. The
+// next message is due exactly when the thinking ends.
 func TestUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(people(8, 40*time.Second, 4)), steady(200*time.Millisecond, 200*time.Millisecond))
@@ -150,8 +149,8 @@ func TestFailedConversation(t *testing.T) {
 	}
 }
 
-// One conversation of three turns starts each second. All 120 turns of the 40 conversations are
-// judged. A turn is due when the thinking time after the previous turn ends.
+// One conversation of three turns starts each second. All turns are judged, not only the first
+// turn of each conversation.
 func TestRateOfConversations(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(&plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},

@@ -37,8 +37,8 @@ func (rd *round) play() {
 	rd.told()
 }
 
-// drain ends the requests in flight. It waits for measured requests until the drain time-out,
-// and cancels the others. In a round that was stopped it cancels all requests at once.
+// drain waits for the measured requests in flight, at most for the drain time-out. It cancels all
+// others at once. If the round was stopped, it cancels the measured requests too.
 func (rd *round) drain() {
 	for _, f := range rd.inFlight() {
 		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {
@@ -56,7 +56,7 @@ func (rd *round) drain() {
 	rd.until(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
-		// The transport still uses the sample of this request. So record another sample.
+		// Record a new sample, because the transport may still write to the sample of this request.
 		s := rd.sample(f)
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{

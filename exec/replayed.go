@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// replayed returns the replay of a window. It has the whole stretch of the recording, or the leg's
-// part of it in a comparison. round is the first round of the window, and due its number of
-// measured requests.
+// replayed returns the replay of a window, which sends the recorded stretch. In a comparison it
+// sends only the part for this leg, one server's turn. The window begins with the given round. due
+// is the number of its measured requests.
 func (s *series) replayed(round, due int) *replay {
 	open, rows := s.Load.Open, s.Load.Open.Trace
 	from, skip := rows.From, 0
@@ -41,8 +41,8 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
-// replays runs the windows of a replay. due holds the number of measured requests in each part. One
-// window has at most as many requests as the recorded stretch.
+// replays runs the windows of a replay. due holds the number of measured requests in each part. If
+// they are more than the recorded stretch has, the replay has several windows, one after the other.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0
@@ -58,8 +58,8 @@ func (s *series) replays(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// plays sends a row of the trace at its time. If the row must wait for the answer to an earlier
-// row, it is sent after that answer.
+// plays sends a row of the trace when its time has come. If the row must wait for the answer to an
+// earlier row, and that answer is missing, plays only marks the row; the answer then sends it.
 func (w *window) plays(turn load.Turn, at time.Duration) {
 	r := w.replay
 	i := r.Index(turn.Phase, turn.Order)

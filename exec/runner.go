@@ -205,7 +205,8 @@ func (r *runner) skip(cases []Case, why string) {
 	}
 }
 
-// newLevel adds a level to the run, and for a mix the levels of its parts.
+// newLevel adds the level of a case to the run. If the workload is a mix, it also adds the levels
+// of its parts.
 func (r *runner) newLevel(c Case) *metric.Level {
 	l := levelOf(c)
 	r.run.Levels = append(append(r.run.Levels, l), l.Parts...)

@@ -21,21 +21,22 @@ type side struct {
 	target *Target       // nil while the server is not running
 	starts int           // number of starts of the server so far
 	began  time.Duration // time of the last start
-	ready  time.Duration // when it was
+	ready  time.Duration // time at which the server was ready after that start
 	gpus   []string      // GPUs that the server got at its last start
-	// fingerprints holds the server's first fingerprint on each set of GPUs. A server may run on
-	// two sets.
+	// fingerprints holds the server's first fingerprint on its own GPUs, and that on the other
+	// side's GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// heard holds answers to requests that are not measured. It covers the rounds with an index
-	// below asked.
+	// heard holds answers to requests that are not measured, from the rounds with an index below
+	// asked.
 	heard     []*response
 	asked     int
 	unscored  string // why the server cannot report how likely a text is; "" if it can
-	questions int    // number of texts that the server was asked about
+	questions int    // number of texts whose likelihood the server was asked for
 }
 
-// at makes the runner use the durations that were measured on the side's server.
+// at makes the runner use the durations that requests took on the side's server, so that a slower
+// server is not expected to be as fast as the other.
 func (t *turns) at(x *side) {
 	if t.durations[x] == nil {
 		t.durations[x] = map[*plan.Workload]time.Duration{}
@@ -43,9 +44,9 @@ func (t *turns) at(x *side) {
 	t.runner.durations = t.durations[x]
 }
 
-// placed returns the server with the GPUs of the round, and these GPUs. In even rounds a server
-// has its own GPUs, and in odd rounds those of the other side. Without side_by_side the GPUs are
-// nil.
+// placed returns a copy of the server that runs on the GPUs of this round, and these GPUs. With
+// side_by_side, both servers run at once: in even rounds each has its own GPUs, and in odd rounds
+// they swap. Without side_by_side it returns the server itself and nil.
 func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	if !t.beside {
 		return s, nil
@@ -71,9 +72,10 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	return &out, gpus.IDs
 }
 
-// known compares a restarted server with its first start. If a value shows that it is another
-// server, known returns the key in the fingerprint, and the value at the first start. Otherwise key
-// is "". Facts that follow from the GPUs must be equal only between two starts on the same GPUs.
+// known compares a restarted server with its first start. If a fact shows that it is another
+// server, known returns the fact's key in the fingerprint, and its value at the first start.
+// Otherwise key is "". Facts that depend on the GPUs are compared only between starts on the same
+// GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if t.beside {
@@ -91,12 +93,12 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	return key, before[key]
 }
 
-// start starts the server of a side and prepares its cases.
+// start starts the server of a side, one of the compared servers, and prepares its cases.
 func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
-// startAll starts the servers that keep running, before the first measurement. They start at the
-// same time, unless two of them share a GPU. An engine measures the free memory of a GPU while it
-// starts, so these start one after the other.
+// startAll starts the servers that run during the whole comparison. They start at the same time,
+// unless two of them share a GPU. Then they start one after the other, because an engine measures
+// the free memory of a GPU while it starts.
 func (t *turns) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {
@@ -134,8 +136,8 @@ func (t *turns) startAll() bool {
 }
 
 // apart reports whether all servers get different GPUs. A server that asks for a number of GPUs
-// gets free ones. A server that takes all GPUs shares them with the other servers. So does a local
-// process that names no GPUs.
+// gets free ones. A server that takes all GPUs, or a local process that names none, shares them
+// with the others.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0
@@ -161,7 +163,8 @@ func apart(sides []*side) bool {
 	return all == 0 || all == 1 && some == 0
 }
 
-// launched starts the server of a side, and reports whether it is ready.
+// launched starts the server of a side, one of the compared servers. It reports whether the server
+// is ready.
 func (t *turns) launched(x *side) bool {
 	if x.found == nil {
 		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.redacted(x.server.Declared())}
@@ -227,7 +230,7 @@ func fresh(s *plan.Server, start int) *plan.Server {
 	return &out
 }
 
-// close ends a server after its leg.
+// close ends a server after its leg, its turn in the comparison.
 func (t *turns) close(x *side) bool {
 	if x.target == nil {
 		return true

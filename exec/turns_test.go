@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// duel is a plan that compares servers by one workload. It records the starts and legs of the
-// servers.
+// duel is a plan that compares servers by one workload. Its log holds the starts, legs and ends of
+// the servers. A leg is one round on one server.
 type duel struct {
 	*plan.Plan
 	restart plan.Restart

@@ -11,8 +11,8 @@ import (
 // as "12.3 ms/token".
 func Format(unit Unit, v float64) string { return FormatDigits(unit, v, 3) }
 
-// FormatDigits does what Format does, with the given number of significant digits, at least 2.
-// Whole numbers below a million keep every digit.
+// FormatDigits writes a value like Format, but with the given number of significant digits, at
+// least 2. Whole numbers below a million keep every digit.
 func FormatDigits(unit Unit, v float64, digits int) string {
 	digits = max(digits, 2)
 	switch {
@@ -66,7 +66,7 @@ func seconds(v float64, per string, digits int) string {
 		name  string
 		scale float64
 	}{{"s", 1}, {"ms", 1e3}, {"µs", 1e6}} {
-		// A value that rounds to 1 in some unit is written in that unit.
+		// Take the first unit in which the rounded value is at least 1.
 		if rounded(v*u.scale, digits) >= 1 || rounded(v*u.scale, digits) <= -1 {
 			return significant(v*u.scale, digits) + " " + u.name + per
 		}
@@ -117,9 +117,8 @@ func rounded(v float64, digits int) float64 {
 	return r
 }
 
-// significant writes v to significant digits without trailing zeros. Whole numbers
-// below a million keep every digit. Very large and very small numbers get an
-// exponent.
+// significant writes v with the given number of significant digits, without trailing zeros. Whole
+// numbers below a million keep every digit. Very large and very small numbers get an exponent.
 func significant(v float64, digits int) string {
 	a := math.Abs(v)
 	switch {

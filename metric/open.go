@@ -261,8 +261,9 @@ func (l *Level) ofArrivals(name string) Value {
 	return Some(sum / seconds)
 }
 
-// ofLevels reports whether only whole levels have a metric. Such a metric depends on all requests
-// in flight. During a stage these include requests of the stages before and after it.
+// ofLevels reports whether the metric exists only for a whole level, and not for a stage of it.
+// Such a metric depends on all requests in flight. During a stage, requests of the stages before
+// and after it are in flight too.
 func ofLevels(name string) bool {
 	switch name {
 	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":

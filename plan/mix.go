@@ -97,8 +97,9 @@ func (w *Workload) share() float64 {
 	return float64(w.Share) / traffic.Whole
 }
 
-// ShareOut gives each part of a mix its own loads. Each level of these loads has the part's number
-// of requests. If the parts are the types of a trace, the first trace sets their shares.
+// ShareOut gives each part of a mix copies of the mix's loads. In these copies, each level has only
+// the part's share of the requests. If the parts are the types of a trace, the first trace sets
+// their shares.
 func (w *Workload) ShareOut() {
 	if w.Mix == nil {
 		return
@@ -112,7 +113,7 @@ func (w *Workload) ShareOut() {
 			given := w.dealt(l, level)
 			for k, part := range w.Mix {
 				own := level
-				if w.ByType() && i == 0 { // round the share up, so that Own is exact
+				if w.ByType() && i == 0 { // round up, so that the method Own is exact
 					part.Share = (given[k]*traffic.Whole + level.Requests - 1) / level.Requests
 				}
 				own.Requests, own.Share = given[k], part.share()
@@ -150,8 +151,8 @@ func (w *Workload) dealt(l *Load, level Level) []int {
 	return given
 }
 
-// Portion returns the part of the mix's level that belongs to w. For a workload that is no part of
-// a mix, it returns the whole level.
+// Portion returns a level of the mix with only the requests that belong to the part w. For a
+// workload that is not a part, it returns the whole level.
 func (w *Workload) Portion(level Level) Level {
 	if w.Of == nil {
 		return level
@@ -164,8 +165,8 @@ func (w *Workload) Portion(level Level) Level {
 	return level
 }
 
-// Own returns how many of the given requests of the mix belong to the part. For a workload that is
-// not a part, it returns all of them.
+// Own returns how many of the mix's requests belong to the part, if the mix has the given number.
+// For a workload that is not a part, it returns that number.
 func (w *Workload) Own(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -173,8 +174,8 @@ func (w *Workload) Own(requests int) int {
 	return requests * w.Share / traffic.Whole
 }
 
-// OfWhole returns how many requests the mix has if the part has the given number. For a workload
-// that is not a part, it returns the given number.
+// OfWhole returns how many requests the whole mix has if this part has the given number of
+// requests. For a workload that is not a part, it returns the number unchanged.
 func (w *Workload) OfWhole(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -182,11 +183,12 @@ func (w *Workload) OfWhole(requests int) int {
 	return ofWhole(requests, w.Share)
 }
 
-// OfMix is the part's share of the requests of its mix. It is 0 for a workload that is no part.
+// OfMix returns the part's share of the requests of its mix, in [0, 1]. It is 0 for a workload that
+// is no part of a mix.
 func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 
-// OfWhole returns how many requests the mix has if a part with the given share has the given
-// number. A share of 0 means no mix; OfWhole then returns the given number.
+// OfWhole returns how many requests the whole mix has if a part of the given share has the given
+// number of requests. A share of 0 means that there is no mix, so the number is returned unchanged.
 func OfWhole(requests int, share float64) int {
 	// Compute with whole millionths, so that 59 requests with a share of 5% give exactly 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))

@@ -17,8 +17,8 @@ import (
 // which must be done in sequence. Other goroutines decode batches of lines, and the caller takes
 // the batches in order.
 
-// batchSize is the number of bytes that are decoded as one batch. A batch is longer if it has a
-// single line that is longer.
+// batchSize is the usual number of bytes in a batch. A batch is longer only if a single line is
+// longer.
 const batchSize = 128 << 10
 
 // batch is a group of lines that are decoded together.
@@ -28,12 +28,12 @@ type batch struct {
 	ends  []int
 	ready chan struct{} // closed when the lines are decoded
 	lines []decoded
-	rooms []*room // memory for requests; used again after the batch was taken
-	err   error   // an error that occurred after the batch's last line
+	rooms []*room // memory for the requests of the lines; a later batch may use it again
+	err   error   // error that ended the reading after the batch's last line
 }
 
-// decoded is a line that was read. impossible is set if the request on the line could not have
-// happened.
+// decoded is a line that was read, or the error err. The error impossible says that the line was
+// read, but that its request cannot have happened.
 type decoded struct {
 	line
 	err, impossible error
@@ -50,7 +50,7 @@ type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
 	torn   int  // line number of an incomplete last line; 0 if the last line is complete
-	reused bool // the memory of a batch is used again for a later batch
+	reused bool // the memory of a batch is used again, so take must copy
 
 	count int
 	order chan *batch // of the lines
@@ -59,7 +59,8 @@ type lines struct {
 	stop  chan struct{}
 }
 
-// read calls take with each line after the first, in order, and stops at the first error.
+// read calls the function take for each line after the first, in order. It stops at the first
+// error.
 func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	ls.order, ls.work, ls.free = make(chan *batch, 2*workers), make(chan *batch, 2*workers), make(chan *batch, 4*workers)
@@ -103,8 +104,8 @@ func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	return nil
 }
 
-// split cuts the recording into lines and batches, up to the end or to a line that is torn or has
-// an error.
+// split cuts the recording into lines, and groups the lines into batches. It stops at the end, at
+// an incomplete line or at the first error.
 func (ls *lines) split(r io.Reader) {
 	defer close(ls.order)
 	defer close(ls.work)
@@ -164,8 +165,8 @@ func (ls *lines) batch() *batch {
 	return b
 }
 
-// hand passes a batch on to be decoded and taken. It returns false if nobody takes batches any
-// more.
+// hand passes a batch to the goroutines that decode, and to the reader that takes batches in order.
+// It returns false if the reader has stopped.
 func (ls *lines) hand(b *batch) bool {
 	for _, to := range []chan *batch{ls.work, ls.order} {
 		select {

@@ -16,7 +16,7 @@ import (
 // Writer appends to the recording while the run goes on. Each call writes one line before it
 // returns, in a single write. A few calls record nothing. A Writer is not safe for concurrent use.
 type Writer struct {
-	sheet    // writes the lines of samples.jsonl
+	sheet    // the file samples.jsonl, with the lines of the recording
 	requests requestLine
 	answers  *sheet // nil until the first answer is recorded
 	err      error  // the first write error; after it the Writer writes nothing
@@ -24,9 +24,9 @@ type Writer struct {
 
 // Create makes the run folder dir, with its parents, and begins a recording in it.
 //
-// A folder holds one run. So Create removes an earlier recording with its answers, and the files
-// named by stale within dir. Nobody can then mistake a report of an earlier run for a report of
-// this run. It also ensures that no report is written through a link.
+// A folder holds one run. So Create removes an earlier recording with its answers, and the files in
+// dir that the parameter stale names. Nobody can then mistake a report of an earlier run for a
+// report of this run.
 //
 // Create returns an error if another process is recording in dir. It also returns an error if a
 // file has the name of the recording or of the answers, but was not written by tokgate.
@@ -85,11 +85,11 @@ func (w *Writer) write(l line) error {
 	return w.put(raw, err)
 }
 
-// put appends one line. err is the error from making the line: if it is set, put writes nothing and
-// returns it.
+// put appends one line, unless err is set. The parameter err is the error that occurred when the
+// line was made; put then returns it.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
-		return w.err // after an incomplete line, another line could not be read
+		return w.err // the last line may be incomplete, and no reader could read a line after it
 	}
 	if err == nil {
 		err = w.append(raw)
@@ -167,7 +167,8 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers calls write and keeps its error. If there is an earlier error, it does nothing.
+// keepAnswers calls the function write, and keeps the error that it returns. After an error it does
+// nothing.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return
@@ -177,8 +178,8 @@ func (w *Writer) keepAnswers(write func() error) {
 	}
 }
 
-// ComparisonDone records how a comparison was run. Its legs must already be recorded, as rounds of
-// their levels.
+// ComparisonDone records how a comparison was run. The rounds that it compares must already be
+// recorded.
 func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	w.keepAnswers(func() error { return w.pairs(c) })
 	return w.write(line{Type: typeComparison, Comparison: c})

@@ -14,9 +14,9 @@ import (
 // Head is its title.
 type Column struct {
 	Head   string
-	Metric string             // the column's metric; "" for no metric or several
-	Cell   func(*Case) string // "–": no value
-	keep   int                // priority; columns with the highest number are left out first if space is short
+	Metric string             // metric in the column; "" if there is none, or several
+	Cell   func(*Case) string // returns the text of the cell; "–" for a case without a value
+	keep   int                // if space is short, columns with the highest numbers are left out first
 }
 
 // LevelColumns lists the columns of client metrics.
@@ -88,8 +88,9 @@ func figure(keep int, name, stat string) Column {
 	}}
 }
 
-// gap returns the column of a statistic of itl. If chunks hold several tokens, the cell also has
-// the number of tokens per chunk. The gap is then longer than the time per token.
+// gap returns a column with a statistic of itl, the gap between chunks. If chunks hold several
+// tokens, the gap is longer than the time per token. The cell then also has the number of tokens
+// per chunk.
 func gap(keep int, stat string) Column {
 	column := figure(keep, "itl", stat)
 	plain := column.Cell

@@ -16,8 +16,8 @@ import (
 // lower, because other steps may write to the same file.
 const MarkdownBytes = 900 << 10
 
-// Byte budgets of the sections of a summary, out of MarkdownBytes. The most important section comes
-// first.
+// The constants are the byte budgets of the sections, if the summary may have MarkdownBytes. The
+// most important section comes first.
 const (
 	overviewBytes    = 50 << 10
 	problemsBytes    = 250 << 10
@@ -33,15 +33,10 @@ const (
 )
 
 // Markdown writes the document as the summary of a CI job, in GitHub flavoured Markdown. It writes
-// at most MarkdownBytes, most important first. Foreign text is escaped, so that it cannot make
-// markup, links or mentions.
+// at most MarkdownBytes, and the most important sections first: the verdict and the capacities,
+// comparisons, workloads, and what failed or is not certain.
 //
-// The summary begins with the verdict and the capacities. Then come the results of comparisons, a
-// line for each workload, and what failed or is not certain, with the plan's file and line.
-//
-// Further sections follow as far as MarkdownLines allows. They are what the gate would notice, the
-// levels of each workload, what passed, the probes of each capacity, the environment, and the
-// definition of each metric.
+// Foreign text is escaped, so that it cannot make markup, links or mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
 // MarkdownWithin does the same as Markdown with a limit of its own, in bytes. To fit, it shortens
@@ -68,8 +63,8 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 // reports have the rest.
 const MarkdownLines = 60
 
-// fitting appends the parts to out, in order, as far as MarkdownLines allows. If it leaves out a
-// part, it refers to the other reports.
+// fitting appends the parts to out, in order. It leaves out parts that would exceed MarkdownLines,
+// and then adds a line that names the reports with everything.
 func fitting(out string, parts ...string) string {
 	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
 	left := false
@@ -151,7 +146,7 @@ func (m *markdown) verdict() string {
 	b.WriteString(m.headline())
 	for i := range d.Capacities {
 		if len(d.Capacities) > 3 {
-			break // the table of comparisons shows the capacities
+			break // not needed here: the table of comparisons shows the capacities
 		}
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
@@ -172,7 +167,7 @@ func (m *markdown) problems() string {
 	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			// Leave out checks that the plan or the budget skipped. Tables further down show them.
+			// Leave out checks that the plan or the budget skipped, because other tables show them.
 			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
@@ -391,7 +386,7 @@ func (m *markdown) levels() string {
 	return s.close("row")
 }
 
-// consistency lists figures that contradict each other.
+// consistency writes the section on figures that contradict each other.
 func (m *markdown) consistency() string {
 	s := section{budget: m.share(consistencyBytes)}
 	lead := "\n### Figures that contradict each other\n\n"
@@ -462,8 +457,8 @@ func MarkdownText(s string) string { return cell(s, 500) }
 // cell makes foreign text safe inside a table. It returns one line with at most n bytes of the
 // text, escaped.
 func cell(s string, n int) string {
-	// Cut the text before cleaning it, because a message may have megabytes. Cleaning may make it
-	// longer, so cut it again.
+	// Cut the text before cleaning it, because a message may have megabytes. Then cut it to n
+	// bytes.
 	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
 }
 

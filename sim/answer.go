@@ -4,15 +4,16 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// answer is the text of an answer. The text is either fixed, or token number i depends only on the
-// seed and i.
+// answer is the text of an answer. Either the text is fixed, or each token is made from the seed
+// and the token's position.
 type answer struct {
 	seed    rng
 	written []string // tokens of a fixed text; nil if the seed determines the tokens
-	call    string   // name of the called tool, whose arguments are then the text; "" if none
+	call    string   // tool that the answer calls, with the text as arguments; "" if none
 }
 
-// append appends the text of the tokens from to to−1 to b, escaped as in JSON.
+// append appends tokens of the answer to b, escaped as in JSON. The first token has the number
+// from, and the last has the number to−1.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {
@@ -52,9 +53,9 @@ func (a *answer) write(n int) {
 	}
 }
 
-// rightly sets the right answer, if the request has one and the model knows it. For a built-in
-// task, the model reads the question in the prompt. Otherwise the right answer is the JSON or the
-// tool call that the request asks for. rightly returns false if the request has no right answer.
+// rightly makes the answer right, if the request has a right answer and the model knows it. The
+// question may be one of tokgate's built-in tasks. Otherwise the right answer is the JSON or the
+// tool call that the request asks for. rightly returns false if it set no answer.
 func (a *answer) rightly(want *wanted, fx *effect) bool {
 	reach := 1.0
 	if fx.halfContext {
@@ -76,8 +77,8 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily returns the model's most likely answer to the prompt. Some faults replace it by the
-// answer to another prompt.
+// greedily returns the words of the model's most likely answer to the prompt. Some simulated faults
+// replace it by the answer to another prompt. A share of the answers departs from it (see Parts).
 func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	key, text, share := want.key, want.text, 1.0
 	if fx.halfContext {
@@ -96,7 +97,7 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// onAnswer reports whether one of the request's faults changes the text of a natural answer.
+// onAnswer reports whether a simulated fault of the request changes the text of a natural answer.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }
@@ -126,7 +127,7 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 }
 
-// repeat replaces the answer by limit tokens that repeat its first few tokens.
+// repeat replaces the answer by its first few tokens, repeated until it has limit tokens.
 func (a *answer) repeat(limit int) {
 	first := a.written[:min(4, len(a.written))]
 	a.written = make([]string, limit)
@@ -145,8 +146,8 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap replaces about one in one tokens of the answer by another token. The parameter one is at
-// least 1.
+// swap replaces some tokens of the answer by other tokens, on average one of as many as the
+// parameter one says. The parameter is at least 1.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

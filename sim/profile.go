@@ -38,11 +38,12 @@ const (
 //	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
 //	prefill: chunk_ms + Σ (us_per_token·n + ns_per_token2·((p+n)² − p²))
 //
-// In decode, B sequences decode. R is the number of resident tokens of all these sequences, and L
-// that number for the longest sequence. Both are in units of 1024 tokens. v is 1 + draft tokens.
+// B is the number of sequences that decode. R is the number of their tokens in the cache, and L is
+// the number of the longest sequence, both in units of 1024 tokens. v is 1 + the number of draft
+// tokens.
 //
-// In prefill, the sum Σ is over the prompt chunks of the step. A chunk has n tokens, and p tokens
-// of its prompt come before it. A step without decoding sequences also costs base_ms.
+// The sum Σ is over the prompt chunks of the step. A chunk has n tokens, and p tokens of its prompt
+// come before it. A step without decoding sequences also costs base_ms.
 type Profile struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -95,10 +96,11 @@ type PrefillCost struct {
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each further sequence
-	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // time per 1024 tokens of all sequences
-	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest sequence
-	// MoEMS is how much longer a step takes if it uses all experts, instead of only the experts of
-	// one token. MoEActiveShare is the share of the experts that one token uses, in [0, 1).
+	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // time for every 1024 tokens that all sequences have together
+	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // time for every 1024 tokens of the longest sequence
+	// MoEMS is for a mixture of experts. It is the extra time of a step that uses all experts,
+	// compared with a step that uses only the experts of one token. MoEActiveShare is the share of
+	// the experts that one token uses, in [0, 1).
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }
@@ -118,8 +120,8 @@ type Speculation struct {
 	// is accepted only if all draft tokens before it were accepted, so the shares never increase.
 	// The length of Accept is the number of draft tokens.
 	Accept []float64 `json:"accept"`
-	// Spread is the largest difference between a request's mean number of tokens per step and the
-	// overall mean. It is a share of the overall mean, in [0, 1).
+	// Spread says how much requests differ in their mean number of tokens per step. It is the
+	// largest difference from the overall mean, as a share of that mean, in [0, 1).
 	Spread float64 `json:"spread,omitempty"`
 }
 
@@ -136,8 +138,7 @@ type Noise struct {
 	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed between starts, in [0, 1]
 }
 
-// Stalls are pauses of the whole engine, as in garbage collection or when a graph is compiled
-// again.
+// Stalls are pauses of the whole engine at regular intervals, as a garbage collection would cause.
 type Stalls struct {
 	EverySteps int     `json:"every_steps"` // number of decoding steps for each stall; at least 1
 	MS         float64 `json:"ms"`          // length of a stall
@@ -147,9 +148,9 @@ type Stalls struct {
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
 	CV   float64 `json:"cv"`   // coefficient of variation of the log-normal length, in [0, 2]
-	// Parts is the share of answers at temperature 0 that depart from the most likely answer. At
-	// one word the server takes the second of two about equally likely words. A real server may
-	// depart because of batching and kernels.
+	// Parts is the share of answers at temperature 0 that depart from the most likely answer. In
+	// such an answer, one word is the second of two about equally likely words. Real servers depart
+	// like this because of batching and kernels.
 	Parts float64 `json:"parts,omitempty"`
 }
 
@@ -245,7 +246,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
-	// The strict decoder below reports where the JSON is invalid.
+	// Ignore an error here: the strict decoder below finds it again, and reports where it is.
 	if json.Unmarshal(src, &head) != nil {
 		head.Base = ""
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Stretchable lists the regressions that can be applied to a recorded run, because the record shows
-// how its requests would have changed. A record does not contain the fixed overhead. It is
-// estimated from prompts of two lengths.
+// Stretchable lists the regressions that can be applied to a recorded run. For these the recording
+// shows how its requests would have changed. Only the fixed overhead of a request must be
+// estimated, from prompts of two lengths.
 func Stretchable() []Regression {
 	var out []Regression
 	for _, r := range All() {
@@ -78,10 +78,9 @@ func stretches(l *metric.Level) bool {
 }
 
 // Stretch returns the run as it would have been under the regression r; nil means no regression. In
-// each slot of a closed loop every request takes longer, and the next request starts later. Other
-// loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws the same number of
-// rounds with replacement, and it draws a control and its candidate in pairs. planted is false if
-// the regression changed nothing.
+// a closed loop every request takes longer, so the next request of its slot starts later. Other
+// loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws as many rounds at
+// random, with replacement. planted is false if the regression changed nothing.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil
@@ -130,8 +129,8 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 	return &copied, planted
 }
 
-// answered returns a copy of a comparison. In the copy the regression has made the candidate's
-// scored answers worse.
+// answered returns a copy of a comparison in which the candidate's scored answers are worse. The
+// regression r says how much worse.
 func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Comparison {
 	out, answers := *c, *c.Answers
 	out.Answers, answers.Pairs = &answers, slices.Clone(answers.Pairs)
@@ -176,9 +175,9 @@ func typicalGap(l *metric.Level) time.Duration {
 	return time.Duration(gaps[len(gaps)/2]) * time.Microsecond
 }
 
-// fixedOverhead returns the TTFT of an imaginary prompt without tokens. It draws a line through the
-// shortest TTFT of the shortest prompts and the shortest TTFT of the longest prompts. It is 0 if
-// all prompts have the same length.
+// fixedOverhead estimates the part of the TTFT that does not depend on the length of the prompt. It
+// draws a line through the shortest TTFT of the shortest prompts and that of the longest prompts,
+// and takes its value at no tokens. It is 0 if all prompts have the same length.
 func fixedOverhead(run *metric.Run) time.Duration {
 	type point struct {
 		tokens int
@@ -213,10 +212,10 @@ func fixedOverhead(run *metric.Run) time.Duration {
 	return min(max(low.ttft-time.Duration(slope*float64(low.tokens)), 0), low.ttft)
 }
 
-// warp makes the requests of a level slower.
+// warp makes the requests of a level slower, as a regression would.
 type warp struct {
 	regression *Regression
-	step       time.Duration // of decoding alone
+	step       time.Duration // duration of a step that only decodes
 	overhead   time.Duration
 	slots      int
 	random     *rand.Rand
@@ -224,7 +223,8 @@ type warp struct {
 }
 
 // round returns a copy of the round r with slower requests. A slower answer also delays the later
-// requests of its slot. The copy has the index and the leg of the round place.
+// requests of its slot. The copy gets its index and its leg from the round place, because a seed
+// may put it in another place.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))
@@ -238,7 +238,7 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 		list := bySlot[slot]
 		slices.SortStableFunc(list, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
 		var late time.Duration
-		tokens := w.random.IntN(100) // tokens since the last stall
+		tokens := w.random.IntN(100) // number of tokens since the last stall
 		start, end := r.WindowStart, r.WindowEnd
 		for _, s := range list {
 			n := *s
@@ -261,9 +261,9 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved returns the time that an instant t of the recording has in the slower run. The request s,
-// in the same slot, starts later by before and ends later by late. Between its start and its end
-// the delay grows evenly. If t is before the start of s, moved returns so.
+// moved returns where an instant t of the recording lies in the slower run. The request s starts
+// later there by the time before, and ends later by the time late. In between, the delay grows
+// evenly. If t is before the start of s, moved returns the time so.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:
@@ -290,14 +290,14 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 		return 0
 	}
 	more := w.regression.Size - 1
-	wait := w.step // the step that reads the prompt; half of a running step is added
+	wait := w.step // time of the step that reads the prompt; below, half of a running step is added
 	if w.slots > 1 {
 		wait += w.step / 2
 	}
 	ttft := s.First - s.Sent
 	switch w.regression.Kind {
 	case Failures:
-		w.changed = true // even if no request happens to fail, as on a real server
+		w.changed = true // the regression counts as planted, even if by chance no request fails
 		if w.random.Float64() >= w.regression.Size {
 			return 0
 		}

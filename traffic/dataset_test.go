@@ -227,8 +227,8 @@ func BenchmarkDataset(b *testing.B) {
 	}
 }
 
-// Two prompts share the bytes of their common beginning. The prompts "ab" and "abcd" share "ab":
-// all of the first prompt and half of the second.
+// A prompt's share is the part of its bytes with which another prompt begins too. For example,
+// "abcd" shares half of its bytes with "ab".
 func TestShares(t *testing.T) {
 	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
 	if err != nil {

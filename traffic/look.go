@@ -23,8 +23,8 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	return rates, step
 }
 
-// Sessions returns the number of sessions in the replayed part of the trace. waiting is the number
-// of rows that wait for the answer of an earlier row.
+// Sessions returns the number of sessions in the measured part of the trace. waiting is the number
+// of rows that are sent only after the answer to an earlier row.
 func (r *Replay) Sessions() (sessions, waiting int) {
 	seen := map[int]bool{}
 	for _, row := range r.Measured() {
@@ -38,9 +38,9 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 	return len(seen), waiting
 }
 
-// Quantum returns the unit to which the times of the trace are rounded. It is from one second to
-// one minute, or 0 if there is none. All times are multiples of the unit, to within a millisecond.
-// The times of published traces are often rounded.
+// Quantum returns the unit to which the times of the trace are rounded, as published traces often
+// are. All times are then multiples of the unit, to within a millisecond. The unit is from one
+// second to one minute, or 0 if the times are not rounded.
 func (t *Trace) Quantum() time.Duration {
 	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20

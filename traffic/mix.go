@@ -31,12 +31,12 @@ func (s Shares) Counts(given []int, n int) []int {
 	type part struct{ index, rank, rest int }
 	counts, parts, left := make([]int, len(s)), make([]part, len(s)), n
 	for i, share := range s {
-		due := share*(before+n) - Whole*given[i] // due, in millionths of a request
+		due := share*(before+n) - Whole*given[i] // number of requests due, in millionths
 		whole := max(due/Whole, 0)
 		p := part{index: i, rest: due - whole*Whole}
 		switch off := whole*Whole - share*n; {
 		case p.rest <= 0:
-			p.rank = 3 // the part already has all its requests
+			p.rank = 3 // rounding up would give this part more than its share
 		case off < -Whole:
 			p.rank = 0
 		case off > 0:
@@ -54,7 +54,7 @@ func (s Shares) Counts(given []int, n int) []int {
 		counts[parts[i%len(parts)].index]++
 		left--
 	}
-	for i := len(parts) - 1; left < 0; i-- { // too many in total: reduce the last parts
+	for i := len(parts) - 1; left < 0; i-- { // if the total is too large, reduce the last parts
 		if p := parts[(i+len(parts))%len(parts)].index; counts[p] > 0 {
 			counts[p]--
 			left++

@@ -37,8 +37,8 @@ func (t Turns) Draw(u float64) int {
 	if on == 1 {
 		return 1 + min(int(u*float64(t.Max)), t.Max-1)
 	}
-	// q is the probability to continue, and M = Max. The probability of more than n turns is then
-	// (qⁿ − qᴹ) / (1 − qᴹ).
+	// Invert the distribution: with the probability q to continue and M = Max, the probability of
+	// more than n turns is (qⁿ − qᴹ) / (1 − qᴹ).
 	last := math.Pow(on, float64(t.Max))
 	n := math.Log(1-u*(1-last)) / math.Log(on)
 	return min(max(int(math.Ceil(n)), 1), t.Max)
@@ -47,7 +47,7 @@ func (t Turns) Draw(u float64) int {
 // goesOn returns the probability that a conversation continues after a turn. It makes Mean the mean
 // number of turns. If it is 1, all numbers of turns up to Max are equally likely.
 func (t Turns) goesOn() float64 {
-	mean := func(q float64) float64 { // mean number of turns, Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹, at the probability q
+	mean := func(q float64) float64 { // mean number of turns if q is the probability to continue: Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
 		sum, weights, w := 0.0, 0.0, 1.0
 		for n := 1; n <= t.Max; n++ {
 			sum, weights, w = sum+float64(n)*w, weights+w, w*q

@@ -17,7 +17,7 @@ func (r *Row) Question() (string, error) {
 	return c.question, err
 }
 
-// Asking returns a copy of the row that asks text instead of its own question.
+// Asking returns a copy of the row whose question is replaced by the given text.
 func (r *Row) Asking(text string) Row {
 	out := *r
 	if r.Messages == nil {
@@ -69,8 +69,8 @@ func (r *Row) chat() (c chat, err error) {
 	return c, nil
 }
 
-// contentOf returns the text of a message. If the message is a list of parts, it returns the text
-// of the last part, and the parts. A part that is not text is an error.
+// contentOf returns the text of a message. If the content is a list of parts, it returns the list,
+// and the text of the last part. It returns an error if a part is not text.
 func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
 	if content == nil || json.Unmarshal(content, &text) == nil {
 		return text, nil, nil

@@ -86,7 +86,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide whether the candidate holds %s", a.Named(target))
 	}
-	row.pFail = 0 // the probes already count as tests, so this row is no further test
+	row.pFail = 0 // no new test, because the error of the search's probes is already limited
 	if b.Fail > 0 && b.Fail <= a.Pass {
 		row.Direction = Worse
 	} else if a.Fail > 0 && b.Pass >= a.Fail {
@@ -97,10 +97,9 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 }
 
-// fromNothing judges a change of capacity if the control passed at no level. A tolerance is then
-// not applicable. The control's true capacity may be any load below the lowest level. The target of
-// the candidate is computed from the highest of these loads, and a certified candidate passes
-// there. A candidate that is certified at the control's lowest level is better.
+// fromNothing judges a change of capacity if the control passed at no level. The control's true
+// capacity may then be any load below the lowest level. The candidate's target is computed from the
+// highest of these loads. A candidate that is certified at the control's lowest level is better.
 func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control passed at no load that was tried (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)

@@ -36,12 +36,12 @@ type Comparison struct {
 // Decision is the answer of a comparison for one workload at one level.
 type Decision struct {
 	Workload, Level string
-	Answer          string // yes, no, mixed, no difference, unknown
+	Answer          string // one of the constants below, such as AnswerYes
 	Why             string
 }
 
 // The possible answers of a decision. If e2e (the whole request) or throughput (the whole server)
-// changed, only these two metrics decide. Otherwise the other metrics in shown decide.
+// changed, only these two metrics decide. Otherwise the other metrics in the list "shown" decide.
 const (
 	AnswerYes     = "yes"           // something is better, and nothing is worse
 	AnswerNo      = "no"            // something is worse and nothing better, or a required change fails
@@ -79,22 +79,22 @@ type Input struct {
 	Baseline *metric.Run
 	// Planless means that two servers of a recorded run are compared without a plan.
 	Planless bool
-	Unrun    string // why the record lacks a level of its plan; "" if it has all levels
+	Unrun    string // why the recorded run did not measure all levels of its plan; "" if it did
 	// Level returns a level as the run recorded it, or nil if the run has no such level. Valid
-	// reports whether the level was measured properly. A level of a damaged record may look right
-	// and still be invalid.
+	// reports whether the level was measured properly. The two differ because a level of a damaged
+	// record may look right.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
-	// Invalid explains why a level of the baseline cannot be used. It returns "" if the level can
-	// be used.
+	// Invalid explains why a level of the baseline, the control's recorded run, cannot be used; ""
+	// if it can.
 	Invalid func(*metric.Level, *plan.Workload) string
-	// Limit returns the capacity of a server. It judges the capacity again from the samples of run.
+	// Limit judges the capacity of a server again, from the samples of run.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 
 // Limit is the result of a capacity search, judged again from the samples of the run.
 type Limit struct {
-	*metric.Capacity        // nil if there was no capacity search
+	*metric.Capacity        // result of the search; nil if there was none
 	Problem          string // why there is no result; "" if there is one
 }
 
@@ -103,15 +103,15 @@ type comparison struct {
 	Input
 	out     *Comparison
 	alpha   float64
-	control *metric.Run // run that contains the control's levels
-	address string      // address of the control in the run control
+	control *metric.Run // run with the control's levels: this run or a recorded one
+	address string      // address of the control's server in that run
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // record of the comparison in the run; nil if there is none
-	// required holds the claims of the plan. usual holds the default claim; nil if the comparison
-	// has none.
+	// required holds the claims of the plan, its limits on changes. usual holds the default claim;
+	// nil if the comparison has none.
 	required []*plan.Claim
 	usual    *plan.Claim
-	reading  *plan.Claim // claim that the answers block adds; nil if there is none
+	reading  *plan.Claim // claim on scored answers, if the plan has an answers block; else nil
 	reads    []claimed   // required changes of scored answers that claims does not contain yet
 	claims   []claimed
 	// unmatched means that one side lacks a level that the comparison needs.
@@ -119,7 +119,7 @@ type comparison struct {
 	list      []verdict.Verdict
 }
 
-// claimed is a required change with its claim.
+// claimed is a required change, and the claim of the plan that requires it.
 type claimed struct {
 	index  int // in out.Changes
 	claim  *plan.Claim
@@ -130,7 +130,7 @@ type claimed struct {
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
 // ofLevel reports whether the change is judged at each level. Changes of the capacity and of scored
-// answers are not.
+// answers are judged once for a workload.
 func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
 // applies reports whether the metric of ch exists for the workload.

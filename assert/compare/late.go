@@ -9,9 +9,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Rounds in which the generator was late, or had too little load, are measured again with their
-// pairs. Not all of them can be measured again. For the remaining rounds, question checks whether
-// the lateness or the missing load could have decided a change.
+// A round in which the generator was late, or a slot was idle, is measured again, and so is its
+// pair on the other server. Not all such rounds can be measured again. For the others, the method
+// question checks whether the disturbance could have decided a change.
 
 // late lists the rounds in which the generator was late or a slot was idle, on either side. It
 // returns "" if there are none.
@@ -35,7 +35,8 @@ func lateIn(l *metric.Level, r *metric.Round) bool {
 	return d.Stall+d.Delay > 0
 }
 
-// lightIn reports whether the round r had less load than the plan declares. A rate never has.
+// lightIn reports whether the round r had less load than the plan declares. This cannot happen at a
+// rate, where requests do not wait for free slots.
 func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
@@ -47,12 +48,12 @@ func (m matched) light() bool {
 	})
 }
 
-// question withdraws a verdict that lateness or too little load could have decided. judged returns
-// the outcome without the rounds that could have caused the verdict.
+// question withdraws a verdict that a late generator or too little load could have decided. To find
+// out, it calls the function judged with the rounds that cannot have caused the verdict.
 //
 // Lateness only makes times longer. So lateness on the control can cause only a pass, and lateness
-// on the candidate only a failure. Metrics of streams are different. They become shorter after a
-// late first token, so lateness on either side can cause a pass or a failure.
+// on the candidate only a failure. Metrics of streams are an exception. They become shorter after a
+// late first token, so lateness on either side can cause both.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
@@ -76,8 +77,8 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 }
 
-// without leaves out rounds that had less load than declared, and rounds in which the generator was
-// late. It checks the control's rounds if onControl is set, and the candidate's rounds if
+// without leaves out all rounds that had less load than declared. It also leaves out rounds in
+// which the generator was late, on the control if onControl is set, and on the candidate if
 // onCandidate is set.
 //
 // For a paired round it leaves out the whole pair. If several rounds form one independent unit, it

@@ -8,22 +8,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// outcomes counts the prompts that both servers answered, for one metric of answers. lost are
-// prompts with a good answer only on the control, and won are those with a good answer only on the
-// candidate. If rounds differ by more than chance, a prompt counts as less than one. An item of a
-// task always counts as one.
+// outcomes counts the prompts that both servers answered, for one metric of answers. lost counts
+// those with a good answer only on the control, and won those with a good answer only on the
+// candidate. If rounds differ by more than chance, a prompt counts as less than one.
 type outcomes struct{ lost, won, all float64 }
 
-// place identifies a question that both servers were asked: an item of a task, or the prompt at a
-// position in a round.
+// place identifies a question that both servers were asked. It is an item of a task, or the prompt
+// at a position in a round.
 type place struct {
 	item         string
 	round, order int
 }
 
-// paired compares the answers of both servers to the same prompts. An item that was asked several
-// times counts once, with its share of bad answers. A request without a sample counts as bad. If
-// the control is a recorded run, only items of tasks have the same prompts.
+// paired compares the answers of both servers to the same prompts. An item of a task that was asked
+// several times counts once, with its share of bad answers. A request that has no sample counts as
+// bad. If the control is a recorded run, only items of tasks have the same prompts.
 func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	type item struct {
 		bad, n [2]float64
@@ -73,14 +72,15 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 		return outcomes{}, false
 	}
 	if def.Name == "accuracy" {
-		return o, true // items of a task are independent
+		return o, true // each item of a task is independent, so it counts as one
 	}
 	part := stat.Effective(o.all, groups, nil, alpha) / o.all
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true
 }
 
-// needs says how many answers would certify an unchanged candidate within limit: ": about 600 in
-// all, …". It assumes that the servers disagree on the same share of answers as in o.
+// needs says how many answers would suffice to certify that an unchanged candidate is within the
+// limit: ": about 600 in all, …". It assumes that the servers disagree on the same share of answers
+// as in o. It returns "" if there is no such number.
 func (o outcomes) needs(limit, alpha float64) string {
 	disagree := (o.lost + o.won) / o.all
 	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
@@ -89,5 +89,6 @@ func (o outcomes) needs(limit, alpha float64) string {
 	return ""
 }
 
-// mostAnswers is the largest number of answers for which the method needs reports an estimate.
+// mostAnswers is the largest number of answers that a report recommends. If more were needed, it
+// recommends none.
 const mostAnswers = 5000

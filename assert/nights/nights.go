@@ -1,18 +1,16 @@
 // Package nights compares the last night of a history with the nights before it. A series has one
 // number for each night: the value of one metric of one workload, under the same plan.
 //
-//   - watch tests whether the last night still agrees with the reference nights. It compares the
-//     mean of the last night, of the last two nights, and so on with the reference. So it finds a
-//     large shift at once, a small shift a little later, and a slow trend after weeks.
-//   - latch keeps an alarm for the worse until a pin accepts it, or until the series is back.
-//   - divisive finds the nights at which a series changed.
+//   - The function watch tests whether the last nights still agree with the reference nights. It
+//     compares the mean of the last night, of the last two nights, and so on with the reference. So
+//     it finds a large shift at once, a small shift a little later, and a slow trend after weeks.
+//   - The type latch keeps an alarm for the worse until a pin accepts it, or until the series is
+//     back.
+//   - The function divisive finds the nights at which a series changed.
 //
 // The reference is the first nights of the history, or the first nights after an accepted change.
 // It stays fixed. A moving reference would follow a server that gets slightly slower every night,
 // and the change would never be reported.
-//
-// Times, speeds and limits are compared as logarithms, so that a difference of 0.05 is about five
-// percent. Shares are compared as they are.
 package nights
 
 import (
@@ -35,9 +33,8 @@ type Options struct {
 	// Run is the ID that the last night must have; "" accepts any.
 	Run string
 	// Now is the current time; zero means that dates are not checked. A night that started more
-	// than an hour after Now is an error. The hour allows for clocks that differ.
-	//
-	// Without this check, a night dated next year would be judged every night, for a year.
+	// than an hour after Now is an error. Otherwise a night dated next year would count as the last
+	// night for a year. The hour allows for clocks that differ.
 	Now time.Time
 	// MaxAge is the largest time from the start of the last night to Now; 0 means any time. Without
 	// MaxAge a job that no longer runs would stay green, because its last night was good.
@@ -49,13 +46,13 @@ type Options struct {
 // Result is the result of judging the last night of a history.
 type Result struct {
 	Outcome verdict.Outcome // Error, Fail or Pass; a first night is recorded and passes
-	Why     string          // reason for an Error; "" if a series explains it
+	Why     string          // reason for the outcome Error; "" if a series gives the reason
 	// Recorded means that no series has enough nights to be judged.
 	Recorded bool
 	Run      string    // of the last night
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
-	Since    int // number of nights since the pin or the start of the history; tonight counts
+	Since    int // number of nights since the pin or the start of the history, including tonight
 	// Accept is the run that a pin must name to accept all failures. It is the run of the latest
 	// change, because a pin restarts all series. It is "" if nothing failed.
 	Accept string
@@ -77,7 +74,7 @@ type Trend struct {
 	// Tonight holds the limits for the last night, in the unit of the metric. It is nil if there
 	// are too few nights to judge.
 	Tonight *Bounds
-	Since   string // for a Fail, the run with which the change began; a pin on it accepts that
+	Since   string // for a Fail, the run that began the change; a pin on this run accepts it
 	// Changes holds the changes that were found in hindsight, in order of time.
 	Changes []Change
 }
@@ -96,20 +93,21 @@ type Bounds struct {
 	Reference int     // nights
 	Center    float64 // geometric mean of Low and High; for shares their arithmetic mean
 	Low, High float64 // tonight's prediction interval
-	// Noise is the standard deviation from night to night, as a share of Center. For metrics that
-	// are shares it is a difference.
+	// Noise is the standard deviation from night to night, as a share of Center. If the metric is
+	// itself a share, Noise is in the same unit as Center.
 	Noise float64
-	// Shift is how far the series has moved from the mean of the reference. It is the mean since
-	// the change; without a change it is the last night's value. It has the unit of Noise.
+	// Shift is the distance from the mean of the reference. It is that of the mean since the change
+	// or, if nothing changed, of the last night's value. It has the unit of Noise.
 	Shift float64
 }
 
-// Change is a change of a series, with everything else that changed in the same night.
+// Change is a change of a series that was found in hindsight. It says what else changed in the same
+// night.
 type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
-	P             float64     // p-value; NaN while the alarm is too recent for one
+	P             float64     // p-value of the change; NaN if it is too recent for one
 	Job           *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".
@@ -173,8 +171,8 @@ func Judge(h metric.History, opts Options) Result {
 	return out
 }
 
-// accept returns the value of the field Accept. If otherGPU is set, it returns tonight's run,
-// because a server ran on another GPU tonight.
+// accept returns the run that a pin must name to accept all failures. That is the run of the latest
+// change, or tonight's run if a server ran on another GPU tonight (otherGPU).
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run
@@ -228,8 +226,8 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%.3g hours", d.Hours())
 }
 
-// notTonight explains why the last night of the history is not the night to judge. It returns "" if
-// it is.
+// notTonight explains why the history's last night cannot stand for tonight, for example because it
+// is too old. It returns "" if it can.
 func (o Options) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):

@@ -10,7 +10,7 @@ import (
 // scale describes how two values of a metric are compared: by their difference, or by their ratio.
 type scale struct {
 	log    bool
-	signed bool // values may be negative, such as the growth of a backlog
+	signed bool // values may be negative, as for the growth of a backlog
 }
 
 // scaleOf returns the scale on which two nights are compared. Shares are compared by their

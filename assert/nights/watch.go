@@ -12,18 +12,19 @@ const (
 	// mostReference is the maximum number of reference nights. Later nights do not join the
 	// reference.
 	mostReference = 90
-	// perPlan is the chance of a false alarm for the worse in one night, if nothing changed. It
-	// covers all series of a plan together. It assumes that their values are normally distributed.
+	// perPlan is the chance of a false alarm for the worse in one night, in all series of a plan
+	// together. It assumes that the values are normally distributed.
 	perPlan = 0.007
-	// RedByChance is the largest share of nights that fail although nothing changed. A false alarm
-	// lasts several nights, and all of them count. `make characteristics` measures the share.
+	// RedByChance limits the share of nights that fail although nothing changed. It is larger than
+	// perPlan, because a false alarm lasts several nights. `make characteristics` measures the
+	// share.
 	RedByChance = 0.04
 )
 
-// windows are the numbers of last nights whose mean is compared with the reference. A large change
-// shows in one night, a small change in three. Longer windows show a change that grows slowly.
-// share is the window's share of the allowed false alarms. The windows overlap, so the shares may
-// add up to a little more than one.
+// windows lists the tests of one night: the mean of the last nights is compared with the reference.
+// One night shows a large change, and three show a small one. Longer windows show a change that
+// grows slowly. share is the window's share of the allowed false alarms. The shares may add up to a
+// little more than one, because the windows overlap.
 var windows = []struct {
 	nights int
 	share  float64
@@ -31,7 +32,8 @@ var windows = []struct {
 	{1, 0.3}, {2, 0.2}, {3, 0.45}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
 }
 
-// oneNight is the chance of a false alarm from one night alone, for all series together.
+// oneNight is the chance that the test of a single night raises a false alarm, for all series
+// together.
 var oneNight = windows[0].share * perPlan
 
 // column holds the values of one series, one for each night of the plan. NaN means that the night
@@ -41,19 +43,19 @@ type column struct {
 	// worse is +1 if a higher value is worse, -1 if a lower value is worse, and 0 if any change is
 	// worse.
 	worse int
-	// floor is the smallest standard deviation that the numbers can have, because smaller
-	// differences come from rounding and not from the server. Without floor, a series that was the
-	// same every night (a success of 100 %) would raise an alarm at its first different digit.
+	// floor is the smallest standard deviation that the prediction assumes. Differences below it
+	// come from rounding. Without floor, a series that was the same every night (a success of 100
+	// %) would raise an alarm at its first different digit.
 	floor float64
-	// ignore is the smallest shift that is reported.
+	// ignore is the smallest shift that is reported; smaller ones raise no alarm.
 	ignore float64
 }
 
 // night is the result for one series on one night.
 type night struct {
-	Reference int // number of nights in the reference; below leastReference nothing is judged
+	Reference int // number of nights in the reference; none is judged below leastReference
 	Expected  prediction
-	// Correlation is the correlation between successive nights that the prediction allows for.
+	// Correlation is the correlation from one night to the next that the prediction assumes.
 	Correlation float64
 	// Level is the one-sided significance at which tonight alone would raise an alarm.
 	Level float64
@@ -61,9 +63,9 @@ type night struct {
 	Changed bool
 	Worse   bool    // the change is for the worse
 	From    int     // first night of the change, an index into the values
-	Shift   float64 // tonight's value, or with a change the mean since From, minus the reference's mean
+	Shift   float64 // tonight's value, or the mean since a change, minus the reference's mean
 	New     bool    // the alarm is tonight's
-	Back    bool    // tonight ended an earlier alarm for the worse
+	Back    bool    // tonight ended an alarm that reported a change for the worse
 }
 
 // bounds returns tonight's prediction interval; it is infinite if there is no prediction.
@@ -79,10 +81,9 @@ func (n night) bounds() (low, high float64) {
 // result of each series for each night. A night without a value has no result. Later nights do not
 // change the result of a night.
 //
-// An alarm stays on (see latch). Nights after a change do not join the reference, because otherwise
-// later nights would be compared with a change that nobody has accepted. The chance of a false
-// alarm is for all series of the plan together (Holm's rule), and allows for correlation from night
-// to night.
+// Nights after a change do not join the reference, because otherwise later nights would be compared
+// with a change that nobody has accepted. The chance of a false alarm is limited for all series of
+// the plan together, by Holm's rule.
 func watch(columns []column) [][]night {
 	series := make([]*watched, len(columns))
 	out := make([][]night, len(columns))
@@ -103,7 +104,9 @@ func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	var windows [][2]int // nights in the strongest window for worse and for better, by series
+	// For each series: the length of the window with the strongest evidence, for worse and for
+	// better.
+	var windows [][2]int
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue

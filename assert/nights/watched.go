@@ -5,15 +5,16 @@ import (
 	"slices"
 )
 
-// watched is a series of nightly values, with the conclusions so far.
+// watched is the state of watch for one series of nightly values: its reference, and whether an
+// alarm is on.
 type watched struct {
 	column
 	nights    []night
 	seen      []int     // nights with a value
 	reference []int     // nights that later nights are compared with
-	numbers   []float64 // values of the nights in reference
-	memo      []moments // statistics of the first n nights of the reference, by n
-	first     int       // no window begins before this night
+	numbers   []float64 // values of the nights in the field reference
+	memo      []moments // statistics of the reference's first n nights, by n
+	first     int       // first night that a window may contain
 	change    latch
 }
 
@@ -25,8 +26,8 @@ func (s *watched) known(n int) moments {
 	return s.memo[n]
 }
 
-// correlation is the mean correlation from one night to the next, over several series. sum adds the
-// correlations, each weighted by its number of nights. The field nights adds the weights.
+// correlation collects the correlations from night to night of several series. Their weighted mean
+// is sum/nights, in which each series weighs as much as it has nights.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) plus(m moments, sign float64) correlation {
@@ -37,12 +38,12 @@ func (c correlation) plus(m moments, sign float64) correlation {
 	return correlation{c.sum + n*m.Correlation, c.nights + n}
 }
 
-// allowed returns the correlation from night to night that the prediction uses. This is the
+// allowed returns the correlation from night to night that the prediction assumes. It is the
 // estimate, limited to the range from 0 to mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
 
-// sharedCorrelation estimates one correlation for all series of a plan, because a single series has
-// too few nights. All series ran on one machine. The estimate is shrunk towards zero.
+// sharedCorrelation estimates one correlation from night to night for all series of a plan, because
+// a single series has too few nights. The estimate is drawn towards zero.
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
@@ -58,7 +59,8 @@ type evidence struct {
 	nights int
 }
 
-// or returns the stronger of two pieces of evidence.
+// or returns the stronger of two pieces of evidence: e, and the p-value p of a window of the given
+// number of nights.
 func (e evidence) or(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
@@ -66,8 +68,9 @@ func (e evidence) or(p float64, nights int) evidence {
 	return e
 }
 
-// look compares each window that ends tonight with the reference. It returns the strongest evidence
-// that the series became worse, and the strongest that it became better.
+// look compares the last nights with the reference, for every number of nights in windows. It
+// returns the strongest evidence that the series became worse, and the strongest that it became
+// better.
 func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
 	worse, better = evidence{p: 1}, evidence{p: 1}
 	others := shared.plus(s.known(len(s.reference)), -1)
@@ -116,8 +119,8 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm starts a change that began the given number of nights ago. It removes these nights from the
-// reference.
+// alarm records a change that began with the last nights, as many as the parameter says. It removes
+// these nights from the reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]
 	n, _ := slices.BinarySearch(s.reference, from)
@@ -126,8 +129,8 @@ func (s *watched) alarm(nights int, worse bool) {
 	s.change = latch{on: true, worse: worse, from: from}
 }
 
-// settle ends the night for a series. It decides whether a change continues or ends. Without a
-// change, the night becomes part of the reference.
+// settle concludes a night of a series. It decides whether a change continues or ends. If there is
+// no change, the night becomes part of the reference.
 func (s *watched) settle(tonight int) {
 	n := &s.nights[tonight]
 	n.New = s.change.on && s.first == tonight+1
@@ -147,7 +150,7 @@ func (s *watched) settle(tonight int) {
 	}
 }
 
-// since returns the nights with a value, from the given night on.
+// since returns the given night and all later nights, except nights without a value.
 func (s *watched) since(night int) []int {
 	i, _ := slices.BinarySearch(s.seen, night)
 	return s.seen[i:]

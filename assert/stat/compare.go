@@ -5,13 +5,11 @@ import (
 	"slices"
 )
 
-// Welch returns the difference b − a of the means of two samples, with its bounds. Each bound has
-// the error alpha. The values of a sample must be independent.
+// Welch returns the difference of two means, that of b minus that of a, with its bounds (Welch,
+// Biometrika 34, 1947; degrees of freedom by Satterthwaite, Biometrics Bulletin 2, 1946). Each
+// bound errs with the probability alpha. The values of a sample must be independent.
 //
 // ok is false if a or b has fewer than two values, or if a result is not finite.
-//
-// The method is in Welch, Biometrika 34, 1947. The degrees of freedom are from Satterthwaite,
-// Biometrics Bulletin 2, 1946.
 func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	if len(a) < 2 || len(b) < 2 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -32,13 +30,11 @@ func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
 	return diff, diff - half, diff + half, true
 }
 
-// ShareDifference returns bounds for the difference b − a of two shares. Each bound has the error
-// alpha. The method is the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method
-// 10).
+// ShareDifference returns bounds for the difference of two shares, kb/nb − ka/na. Each bound errs
+// with the probability alpha. The method is the hybrid score method (Newcombe, Statistics in
+// Medicine 17, 1998, method 10).
 //
-// The share a is ka of na observations, and the share b is kb of nb. These numbers need not be
-// whole. The interval has a width even if both shares are 0, or both are 1. ok is false if a or b
-// has no observations.
+// The numbers need not be whole. ok is false if one of the shares has no observations.
 func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool) {
 	if !(na > 0) || !(nb > 0) || !(alpha > 0 && alpha < 1) {
 		return -1, 1, false
@@ -50,7 +46,8 @@ func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool)
 	return d - math.Hypot(pb-lb, ua-pa), d + math.Hypot(ub-pb, pa-la), true
 }
 
-// wilson returns the score interval of a share p of n observations (Wilson, JASA 22, 1927).
+// wilson returns the score interval of a share (Wilson, JASA 22, 1927). The share p was observed in
+// n observations. Each bound errs with the probability alpha.
 func wilson(p, n, alpha float64) (low, high float64) {
 	z := NormalQuantile(1 - alpha)
 	mid := p + z*z/(2*n)
@@ -90,10 +87,10 @@ func Holm(p []float64, alpha float64) []bool {
 	return out
 }
 
-// NonInferior is the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics and
-// Biopharmaceutics 15, 1987). It is the probability that the upper bound of a t interval is below
-// delta. The bound has the error alpha. Units are normally distributed, with the given mean and the
-// standard deviation sigma.
+// NonInferior returns the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics
+// and Biopharmaceutics 15, 1987). The test passes if the upper confidence bound of the mean of the
+// units, at the error alpha, is below delta. The units are normally distributed, with the given
+// mean and the standard deviation sigma.
 func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	if units < 2 {
 		return 0
@@ -106,8 +103,8 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
 	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// If the sample's standard deviation is sigma·x, the mean must be below delta −
-		// t·sigma·x/√units.
+		// If the units' standard deviation is sigma·x, the test passes if their mean is below delta
+		// − t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
 	})
 }

@@ -17,23 +17,22 @@ func TestFlips(t *testing.T) {
 		want []float64
 	}{
 		{"nothing", nil, []float64{}},
-		// Of the 2^3 patterns of signs, only the measured one has a sum of at least 6.
+		// The p-value is 1/8: of the 2^3 patterns of signs, only the measured one has a sum of at
+		// least 1 + 2 + 3 = 6.
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
-		// Of the 2^3 patterns of signs, only +1+2+3 and the measured −1+2+3 have a sum of at least
-		// 4.
+		// Two of the 2^3 patterns of signs have a sum of at least the measured 4: −1+2+3 and
+		// +1+2+3.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
-		// The measured sum is −6/√2. With any signs, the values +1, 0 and −1 (minus their mean)
-		// have a larger sum.
+		// The values differ from their mean by +1, 0 and −1. With any signs, these have a larger
+		// sum than the measured values, so the p-value is 1.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
 		// Two proportional quantities count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
-		// A quantity far below 0 does not weaken a quantity above 0. Its own values, minus their
-		// mean, are +1, 0 and −1, and reach at most 2/√2 = 1.41 with any signs. The quantity above
-		// 0 has 6/√14 = 1.60.
+		// A quantity far below 0 does not weaken a quantity above 0.
 		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
-		// Minus their mean, the quantities reach 6/√14 = 1.604 and 4/√6 = 1.633. The second one is
-		// larger, so it is tested first, against both quantities. One of eight patterns of signs
-		// reaches it. The first one is then tested alone, but its p-value is not smaller.
+		// The second quantity is larger in relation to its values (4/√6 > 6/√14), so it is tested
+		// first. The first one is then tested alone. For both, one of eight patterns of signs
+		// reaches the measured sum.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
 		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
 		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},

@@ -26,8 +26,8 @@ func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }
 
-// pairedScore is the distance of the measured change from a change of d, in standard errors. Of m
-// items, b were lost and c were won. The standard error is that of a change of d.
+// pairedScore returns how far the measured change is above d, in standard errors. Of m items, b
+// were lost and c were won. The standard error assumes that the true change is d.
 func pairedScore(b, c, m, d float64) float64 {
 	// q is the most likely share of won items, if the true change is d.
 	linear := -b - c + (2*m-b+c)*d

@@ -56,7 +56,7 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 	}
 }
 
-// lowerBeta returns only I_x(a, b).
+// lowerBeta returns I_x(a, b), the first of the two results of the function beta.
 func lowerBeta(x, a, b float64) float64 {
 	lower, _ := beta(x, 1-x, a, b)
 	return lower
@@ -95,8 +95,8 @@ func TestBetaRecurrence(t *testing.T) {
 }
 
 func TestShareTable(t *testing.T) {
-	// For a p95 at 95% confidence, pass is the largest number of bad requests of n that passes.
-	// fail is the smallest number that fails. Both come from exact sums.
+	// In each row, pass is the largest number of bad requests of n with which a p95 passes, at 95%
+	// confidence. fail is the smallest number with which it fails.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -119,8 +119,8 @@ func TestShareTable(t *testing.T) {
 	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
 		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
-	// MLPerf Endpoints lists the minimum sample sizes at 99% confidence with one bad observation
-	// (docs/early_stopping.md).
+	// MLPerf publishes these minimum numbers of observations for 99% confidence if one of them is
+	// bad (MLPerf Endpoints, docs/early_stopping.md).
 	for _, c := range []struct {
 		n       float64
 		allowed float64
@@ -138,8 +138,8 @@ func TestShareRefusesNonsense(t *testing.T) {
 			t.Errorf("Share(%v) = %v, want Open", c, got)
 		}
 	}
-	// A share of exactly zero cannot be proven by any number of good observations. One bad
-	// observation refutes it.
+	// No number of good observations proves that a share is exactly zero, but one bad observation
+	// refutes it.
 	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
 		t.Error("a share of zero can be refuted only")
 	}
@@ -156,8 +156,8 @@ func TestMinimumN(t *testing.T) {
 	}{
 		{0.5, 0.05, 5}, {0.1, 0.05, 29}, {0.05, 0.05, 59}, {0.01, 0.05, 299}, {0.001, 0.05, 2995},
 		{0.5, 0.01, 7}, {0.1, 0.01, 44}, {0.05, 0.01, 90}, {0.01, 0.01, 459}, {0.001, 0.01, 4603},
-		// Three looks share the error, so each has 0.05/3. The numbers are ln(0.05/3)/ln 0.95 =
-		// 79.8 and ln(0.05/3)/ln 0.99 = 407.4, rounded up.
+		// Three looks share the error, so each has 0.05/3. ln(0.05/3)/ln 0.95 = 79.8 is rounded up
+		// to 80.
 		{0.05, SplitAlpha(0.05, 3), 80}, {0.01, SplitAlpha(0.05, 3), 408},
 		{0.5, 0.5, 1}, {1, 0.05, 1},
 	} {
@@ -186,7 +186,7 @@ func TestClopperPearson(t *testing.T) {
 		near(t, "low", low, c.low, 5e-5)
 		near(t, "high", high, c.high, 5e-5)
 	}
-	// By the exact rule of three, 0 bad of 59 gives the upper bound 1 − 0.05^(1/59) = 0.0495.
+	// 0 bad of 59 has the upper bound p at which 59 good ones have the probability (1−p)⁵⁹ = 0.05.
 	_, high, _ := ClopperPearson(0, 59, 0.05)
 	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
 	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
@@ -237,13 +237,14 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// 2 of 3 values are above the p95 with a probability of 0.00725, below 0.05. 1 of 3 values is
-	// above it with 0.143. So the lower bound is the second-largest value.
+	// Two of three values are above the p95 with a probability of only 0.00725, so the
+	// second-largest value is a lower bound. The largest is not, because one of three is above the
+	// p95 with a probability of 0.143.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
-	// One of 59 observations is worse than all values, so it has the last rank. The upper bound
-	// also has the last rank, so it is +Inf.
+	// One of 59 observations failed, so it ranks above all values. The upper bound has the last
+	// rank too, so it is +Inf.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
 		t.Errorf("a failure among 59 leaves the bound at %v", high)
 	}
@@ -326,10 +327,9 @@ func TestTailsAreMonotone(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	// One of five rounds has 20 bad observations of 100, and the others have none, so p̂ = 0.04. By
-	// rounds, the variance of p̂ is Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016. For
-	// independent observations it is p̂(1−p̂)/500 = 0.0000768. The design effect is the ratio,
-	// 20.833.
+	// One of five rounds has 20 bad observations of 100, and the others have none. By rounds, the
+	// variance of the share 0.04 is (0.16² + 4·0.04²)/(5·4) = 0.0016. For independent observations
+	// it would be 0.04·0.96/500 = 0.0000768. The design effect is the ratio, 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
 	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
 	// All groups have the same share of bad observations, so there is no variance between them.
@@ -338,28 +338,26 @@ func TestEffective(t *testing.T) {
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
 	// Of the design effect 20.8333, √(2/4) = 0.70711 may be chance. The rest is 19.1262 above 1.
-	// This excess is multiplied by (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175. So the design effect is 1
-	// + 2.82175·19.1262 = 54.9694.
+	// This excess is multiplied by (t/z)⁴ = 2.82175, so the final design effect is 1 +
+	// 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
-	// Two of ten rounds of 20 observations have 4 bad ones each, so p̂ = 0.04. The variance of p̂
-	// is 0.00071111 by rounds, and 0.000192 for independent observations. Of the ratio 3.7037,
-	// √(2/9) = 0.47140 may be chance. The excess of the rest over 1 is 2.23230. A factor of
-	// (1.83311/1.64485)⁴ = 1.54259 for the few rounds gives 1 + 1.54259·2.23230 = 4.44353.
+	// The variance of the share is 0.00071111 by rounds, and would be 0.000192 for independent
+	// observations. Their ratio, 3.7037, is the design effect. Of it, √(2/9) = 0.47140 may be
+	// chance. The rest is 2.23230 above 1. This excess is multiplied by (t/z)⁴ = 1.54259, so 200
+	// requests count as 200/(1 + 1.54259·2.23230).
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
-	// The blocks {1,1} and {3,3} have s² = 4/3. By blocks, the variance of the mean is v_b/B =
-	// ((1−2)² + (3−2)²)/(2·1) = 1. For four independent values it would be s²/4 = 1/3. The effect
-	// is the ratio, 3.
+	// By the two blocks {1,1} and {3,3}, the variance of the mean is 1. For four independent values
+	// it would be s²/4 = 1/3. The effect is the ratio, 3.
 	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
 	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
-	// The design effect is 3, of which √2 may be chance. Of the rest, the excess over 1 is
-	// multiplied by (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905. So the 4 requests count as 4/(1 +
-	// 217.0905·(2 − √2)).
+	// The design effect is 3, of which √2 may be chance. The rest is 2 − √2 above 1. This excess is
+	// multiplied by (t/z)⁴ = (6.31375/1.64485)⁴ = 217.0905.
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
 	// Two requests with four gaps each count as at most two observations.
@@ -375,10 +373,9 @@ func ascending(lists ...[]float64) (out []Ascending) {
 }
 
 func TestExcess(t *testing.T) {
-	// Excess is the number of other bad observations in the group of a bad one, beyond chance.
-	// Chance is 3·(20² + 60²)/80² = 1.875 for 4 bad ones in groups of 20 and 60. If one group has 3
-	// bad ones and the other 1, the mean is 3·2/4 = 1.5. If one group has all 4, the mean is 4·3/4
-	// = 3.
+	// A bad observation has other bad ones in its group. Excess is their mean number, minus the
+	// number by chance. By chance, 4 bad ones in groups of 20 and 60 have 3·(20² + 60²)/80² = 1.875
+	// others. If all are in one group, each has 3 others, so the excess is 1.125.
 	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
 	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
 	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
@@ -387,7 +384,7 @@ func TestExcess(t *testing.T) {
 	c := Clusters{}
 	near(t, "no cluster", c.Mean(), 1, 0)
 	c.Add(1, 3)
-	c.Add(3, 1) // the mean is (3·1² + 3²)/(3 + 3)
+	c.Add(3, 1) // now 3 clusters of 1 and 1 of 3; the mean over requests is (3·1² + 3²)/(3 + 3) = 2
 	near(t, "clusters", c.Mean(), 2, 0)
 }
 
@@ -402,8 +399,8 @@ func TestEffectiveOfFewValues(t *testing.T) {
 }
 
 func TestMeanInterval(t *testing.T) {
-	// The values 1 to 5 have the mean 3 and the variance s² = 2.5. Half their interval is
-	// 2.13185·√(2.5/5) = 1.50745, where 2.13185 is Student's t with 4 degrees of freedom.
+	// The half width of the interval is t·√(s²/n) = 2.13185·√(2.5/5) = 1.50745, with 4 degrees of
+	// freedom.
 	mean, low, high, ok := MeanInterval([]float64{1, 2, 3, 4, 5}, 0.05)
 	near(t, "mean", mean, 3, 1e-12)
 	near(t, "low", low, 3-1.50745, 1e-5)
@@ -438,9 +435,8 @@ func TestNeeded(t *testing.T) {
 	if !ok || Share(0.03*float64(n), float64(n), 0.05, 0.05) != Below || Share(0.03*float64(n-1), float64(n-1), 0.05, 0.05) != Open {
 		t.Errorf("Needed(3%%, 5%%) = %d, %v is not the first that decides", n, ok)
 	}
-	// The values have the mean 3 and s² = 2.5, and the limit is 5. So half of the interval,
-	// t·1.5811/√n, must be below 2. With n = 3 it is 2.920·0.9129 = 2.67, and with n = 4 it is
-	// 2.353·0.7906 = 1.86.
+	// The distance from the mean to the limit is 2. The half width of the interval, t·1.5811/√n, is
+	// 2.67 with n = 3 and 1.86 with n = 4, so 4 values are needed.
 	if n, ok := MeanNeeded([]float64{1, 2, 3, 4, 5}, 5, 0.05); !ok || n != 4 {
 		t.Errorf("MeanNeeded = %d, %v, want 4", n, ok)
 	}
@@ -459,14 +455,16 @@ func TestLongFalsePass(t *testing.T) {
 			xs[i] = r.NormFloat64()
 		}
 	}
-	ar1 := func(r *rand.Rand, xs []float64) { // consecutive requests have a correlation of 0.8
+	// Consecutive requests have a correlation of 0.8.
+	ar1 := func(r *rand.Rand, xs []float64) {
 		x := r.NormFloat64()
 		for i := range xs {
 			xs[i] = x
 			x = 0.8*x + 0.6*r.NormFloat64()
 		}
 	}
-	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance is between rounds
+	// A third of the variance is between rounds, and two thirds are within them.
+	shifted := func(r *rand.Rand, xs []float64) {
 		shift := math.Sqrt(1.0/3) * r.NormFloat64()
 		for i := range xs {
 			xs[i] = shift + math.Sqrt(2.0/3)*r.NormFloat64()
@@ -516,7 +514,7 @@ func TestLongFalsePass(t *testing.T) {
 					naive++
 				}
 			}
-			// A share of 5% may exceed its expected value by three standard errors, 0.0146.
+			// Allow three standard errors, because by chance the observed share may be above 5%.
 			share := float64(passed) / gates
 			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
 			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
@@ -532,8 +530,8 @@ func TestLongFalsePass(t *testing.T) {
 }
 
 func TestLongLogMeanBound(t *testing.T) {
-	// The expected bounds come from 200,000 random draws. The logarithms of the values have m = 1
-	// and s = 1, or m = 0 and s = 0.1.
+	// The expected bounds come from 200,000 random draws. m and s are the mean and the standard
+	// deviation of the logarithms of the values.
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		m, s float64
@@ -587,9 +585,9 @@ func TestLongLogMeanBound(t *testing.T) {
 	}
 }
 
-// A group of bad and good observations counts by its share of bad ones. At the limit, such groups
-// pass no more often than groups that are all bad or all good. Here every group has the share low
-// or the share high, and the mean share is the limit.
+// A group counts by its share of bad observations. If the mean share is at the limit, groups with a
+// share between 0 and 1 pass no more often than groups that are all bad or all good. Here every
+// group has one of two shares, low or high.
 func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
@@ -599,7 +597,7 @@ func TestLongShareOfParts(t *testing.T) {
 					if high <= limit {
 						continue
 					}
-					q := (limit - low) / (high - low) // probability that a group has the share high
+					q := (limit - low) / (high - low) // probability of the larger share, high
 					passes := 0.0
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
 						passes = AtMost(k, n, q)
@@ -613,9 +611,8 @@ func TestLongShareOfParts(t *testing.T) {
 	}
 }
 
-// At e = ½ the integral has a closed form: (π/2 − 1)·4/π = 0.7268. For other e, the function
-// plackett computes the integral as a sum over r. The sum is less exact, because the root is not
-// smooth at r = 1.
+// At e = ½ the integral in the doc comment of PerLifetime is (π/2 − 1)·4/π = 0.7268. For other e,
+// the function plackett computes it as a sum.
 func TestPerLifetime(t *testing.T) {
 	for e, want := range map[float64]float64{0.5: 1 / ((math.Pi/2 - 1) * 4 / math.Pi), 0.05: 0, 0.01: 0} {
 		if want == 0 {
@@ -627,9 +624,8 @@ func TestPerLifetime(t *testing.T) {
 	}
 }
 
-// With the alpha that MeanAbove returns, the lower bound of the mean equals the limit 0.5. The
-// units have the mean 3 and the variance 2.5. So t is 2.5/√0.5 = 3.536 with 4 degrees of freedom,
-// and alpha is 0.0121.
+// MeanAbove returns the alpha at which the lower bound of the mean equals the limit, here 0.5. t is
+// (3 − 0.5)/√(2.5/5) = 3.536 with 4 degrees of freedom, so alpha is 0.0121.
 func TestMeanAbove(t *testing.T) {
 	units := []float64{1, 2, 3, 4, 5}
 	p := MeanAbove(units, 0.5)
@@ -646,8 +642,8 @@ func TestMeanAbove(t *testing.T) {
 	}
 }
 
-// The ten parts of one lifetime have means that resemble each other. By V(1) = 2/3 and V(0.1) =
-// 29/30, they are √(9·(2/3)/(29/30 − 2/3)) times closer to each other than independent means.
+// If a measurement lasts only as long as one request, its ten parts have similar means. The means
+// of independent parts would differ √20 times as much.
 func TestPersistence(t *testing.T) {
 	for _, tt := range []struct {
 		lifetimes float64
@@ -655,8 +651,8 @@ func TestPersistence(t *testing.T) {
 		want      float64
 	}{
 		{1, 10, math.Sqrt(20)},
-		// V is the variance of a mean over some lifetimes, relative to a single value. For all 4
-		// lifetimes V(4) = (11/3)/16. For each of the ten parts V(0.4) = 13/15.
+		// The variance of a mean over 4 lifetimes is 11/48 of the variance of a single value. Over
+		// 0.4 lifetimes, one of the ten parts, it is 13/15.
 		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))},
 		{29.9, 10, 1.06}, {30, 10, 1}, {math.Inf(1), 10, 1}, {1, 1, 1}, {0, 10, 1}, {math.NaN(), 10, 1},
 	} {
@@ -666,7 +662,7 @@ func TestPersistence(t *testing.T) {
 	}
 }
 
-// plackett computes the integral in PerLifetime as a sum over small steps of r.
+// plackett computes the integral in the doc comment of PerLifetime, as a sum over small steps of r.
 func plackett(e float64) (sum float64) {
 	const n = 200_000
 	u := NormalQuantile(1 - e)
@@ -677,15 +673,15 @@ func plackett(e float64) (sum float64) {
 	return sum / (math.Pi * e * (1 - e))
 }
 
-// A simulated server without a queue has 240 requests in flight on average. p is the share of the
-// time in which more than 264 are in flight. In windows of 13 lifetimes, p varies as much as a
-// share of 13·PerLifetime(p) independent observations.
+// In windows of 13 lifetimes of a request, the share p of busy moments varies as much as a share of
+// 13·PerLifetime(p) independent observations. A moment is busy if more than 264 requests are in
+// flight. The simulated server has no queue and 240 requests in flight on average.
 func TestLongPerLifetime(t *testing.T) {
 	const windows, length, many, step = 1500, 13.0, 240.0, 0.02
 	r := rand.New(rand.NewPCG(5, 6))
 	var shares []float64
 	for range windows {
-		var ends []float64 // end times of the requests; every request lasts 1
+		var ends []float64 // end times of the requests, each of which lasts 1
 		at, over, moments, first := 0.0, 0.0, 0.0, 0
 		for now := 1.0; now < 1+length; now += step {
 			for ; at < now; at += r.ExpFloat64() / many {
@@ -702,7 +698,7 @@ func TestLongPerLifetime(t *testing.T) {
 	}
 	p, variance := Moments(shares)
 	got, want := p*(1-p)/variance, length*PerLifetime(p)
-	// A variance from 1,500 skewed shares has a relative error of about 6 %.
+	// Allow 15 %, because a variance from 1,500 skewed shares has a relative error of about 6 %.
 	if math.Abs(got/want-1) > 0.15 {
 		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
 	}

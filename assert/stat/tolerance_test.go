@@ -36,8 +36,7 @@ func TestToleranceFactor(t *testing.T) {
 }
 
 func TestToleranceBound(t *testing.T) {
-	// The logarithms of the two values are 0 and 2, with mean 1 and variance 2. With k = √2 the
-	// bound is exp(1 + √2·√2) = e³.
+	// The bound is exp(mean + k·standard deviation) of the logarithms 0 and 2: exp(1 + √2·√2) = e³.
 	if got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2); math.Abs(got-math.Exp(3)) > 1e-9 {
 		t.Errorf("ToleranceBound = %g, want e³", got)
 	}
@@ -48,16 +47,17 @@ func TestToleranceBound(t *testing.T) {
 	}
 }
 
-// A server whose p95 is exactly at the limit almost never passes by the tolerance bound. One in 20
-// of its requests exceeds the limit. The test covers independent requests, slow drifts within a
-// round, and shifts between rounds.
+// A server whose p95 is exactly at the limit almost never passes by the tolerance bound. This holds
+// for independent requests, for slow drifts within a round, and for shifts between rounds.
 func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)
 	limit := math.Exp(sigma * NormalQuantile(0.95))
 	for _, tt := range []struct {
-		name       string
-		rho, shift float64 // rho: correlation of neighbours; shift: share of variance of rounds
+		name string
+		// The field rho is the correlation of neighbouring requests, and shift is the share of the
+		// variance that is between rounds.
+		rho, shift float64
 	}{{"independent", 0, 0}, {"AR(1) 0.9", 0.9, 0}, {"shifted rounds", 0, 0.8}, {"both", 0.9, 0.5}} {
 		r := rand.New(rand.NewPCG(7, 11))
 		passed := 0

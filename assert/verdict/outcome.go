@@ -6,14 +6,13 @@ package verdict
 
 import "fmt"
 
-// Outcome is the result of one check. Outcomes are ordered. The combination of two outcomes is the
-// larger one, and Skipped does not count. The zero value is Pending, which is an error at the end
-// of a run.
+// Outcome is the result of one check. Outcomes are ordered, and a run has the worst outcome of its
+// checks; Skipped does not count. The zero value is Pending, which is an error at the end of a run.
 type Outcome int
 
 const (
 	Pending Outcome = iota
-	Skipped         // not judged, for a stated reason; does not count in combined outcomes
+	Skipped         // not judged, for a stated reason; does not count in the outcome of a run
 	Pass
 	Inconclusive
 	Fail
@@ -62,10 +61,9 @@ func (o Outcome) ExitCode() int {
 	return ExitError
 }
 
-// Combine returns the largest outcome in the list. Verdicts that only warn do not count. The
-// outcome is an error if nothing was measured. It is also an error if nothing was judged, unless
-// measureOnly is set. why explains an error that no verdict in the list explains; otherwise it is
-// "".
+// Combine returns the worst outcome in the list. Verdicts that only warn do not count. The outcome
+// is Error if nothing was measured, or if nothing was judged although measureOnly is false. why
+// then gives the reason; it is "" if a verdict in the list gives it.
 func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
 	outcome = Pass
 	judged, measured := false, false

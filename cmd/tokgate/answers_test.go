@@ -76,8 +76,8 @@ compare "upgrade" {
 }
 `
 
-// plantedAnswers lists the planted faults, one for each row of the table. If some is set, the fault
-// affects only a share of the answers. The share depends on the size of the gate.
+// plantedAnswers lists the planted faults, one for each row of the table. If the field some is set,
+// only a share of the answers has the fault. The share depends on the number of answers in a gate.
 var plantedAnswers = []struct {
 	name    string
 	rule    *sim.Rule
@@ -95,9 +95,8 @@ var plantedAnswers = []struct {
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
-// layersOf counts gates by layer of judgement. The first three elements are the layers, and the
-// last is the whole verdict. red counts gates that failed, and notPassed counts gates that did not
-// pass.
+// layersOf counts the outcomes of gates. A gate judges answers in three layers, or kinds of checks,
+// which are the first three elements. The last element is the whole verdict.
 type layersOf [4]struct{ red, notPassed int }
 
 // add counts one gate.
@@ -140,7 +139,7 @@ func (l *layersOf) add(v assert.Verdicts) {
 }
 
 // answersGate runs gates with one planted fault and counts their outcomes. size is the number of
-// answers in a gate, row is the index of the fault, and gates is the number of gates.
+// answers in a gate. The fault is plantedAnswers[row].
 func answersGate(t *testing.T, size int, share float64, row int, gates int) (out layersOf) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "answers.hcl")
@@ -219,8 +218,8 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 				} else {
 					fmt.Fprintf(&b, " ≥ %.1f %% |\n", 100*low)
 				}
-				// Even if the true share of red gates is 5 %, the observed share varies by chance.
-				// Allow two standard errors.
+				// Allow two standard errors, because the observed share of red gates varies by
+				// chance.
 				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
 				switch {
 				case quiet && red > 0.05+about:

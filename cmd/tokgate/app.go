@@ -39,7 +39,7 @@ type actions struct {
 	log             io.Writer // receives the workflow commands for the CI runner
 	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "" if unset
 	workspace       github.Workspace
-	token           string // random word that the output of a server cannot contain
+	token           string // random word, which a server cannot guess
 
 	annotations []github.Annotation
 	docs        []*report.Document

@@ -17,7 +17,7 @@ import (
 // bounds limits the resources for loading one plan. Each function and each file has its own, lower
 // limit. The bounds stop a plan that uses many of them.
 type bounds struct {
-	cpu    time.Duration // limit on CPU time; a busy machine must not refuse a plan
+	cpu    time.Duration // not elapsed time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
 }
 
@@ -32,14 +32,14 @@ type loaded struct {
 	diags hcl.Diagnostics
 }
 
-// spending measures the CPU time and the memory for loading a plan. Data files have their own
-// bounds and do not count.
+// spending measures the CPU time and the memory for loading a plan. It does not count data files,
+// because they have bounds of their own.
 type spending struct {
 	bounds
-	all  bounds // limits on plan and data files together
+	all  bounds // limits for the plan and its data files together
 	mu   sync.Mutex
-	cpu  time.Duration // CPU time of the process when loading began, plus the CPU time spent on data files
-	heap uint64        // bytes of the heap when loading began, plus the bytes taken by data files
+	cpu  time.Duration // CPU time before loading, and for data files; it does not count
+	heap uint64        // bytes of the heap before loading, and for data files
 	data bool          // a data file is being read
 }
 
@@ -48,7 +48,7 @@ func spendingNow(b bounds) *spending {
 	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
-// reading calls read, a function that reads a data file. The CPU time and memory of that call do
+// reading calls the function read, which reads a data file. The CPU time and memory of that call do
 // not count towards the plan's bounds.
 func (s *spending) reading(read func()) {
 	s.mu.Lock()
@@ -66,7 +66,7 @@ func (s *spending) reading(read func()) {
 	read()
 }
 
-// collect starts the garbage collector when the heap has reached three quarters of the memory
+// collect lets the garbage collector start when the heap reaches three quarters of the memory
 // bound. Otherwise garbage would count towards the bound.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
@@ -88,11 +88,11 @@ func (s *spending) over() string {
 	return ""
 }
 
-// within calls load, which loads a plan. It returns an error if load uses more than the bounds b.
-// The caller must then end the process, because nothing else can stop load.
+// within calls the function load, which loads a plan. It returns an error if that exceeds the
+// bounds b. The caller must then end the process, because nothing else can stop the function.
 //
-// Data files have their own bounds. So load must read every data file inside the function reading,
-// which it gets as its argument.
+// Data files have bounds of their own. So the function load must read each of them inside a call of
+// its argument, the function reading.
 func (b bounds) within(path string, load func(reading func(read func())) loaded) loaded {
 	if b == (bounds{}) {
 		return load(nil)

@@ -139,7 +139,7 @@ func commented(t *testing.T, p *pulls, when string, event map[string]any, result
 	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)
 }
 
-// commentedBy runs the given workflow, as commented does with the documented workflow.
+// commentedBy does the same as commented, but with the given workflow instead of the one in docs.
 func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	c := newCheckout(t, "")

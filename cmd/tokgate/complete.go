@@ -20,8 +20,8 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// fromPlans makes the shell complete the values of a flag. The values are names from the plans on
-// the command line.
+// fromPlans lets the shell complete the values of a flag. It calls the function names for the
+// values that each plan on the command line offers.
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		files, err := planFiles(args, false)

@@ -89,7 +89,7 @@ func testNightly(t *testing.T) {
 		}
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
 	}
-	if err := os.RemoveAll(dir); err != nil { // begin a new history: its nights are older
+	if err := os.RemoveAll(dir); err != nil { // begin a new history, whose nights are older
 		t.Fatal(err)
 	}
 	for n := range 13 {
@@ -105,9 +105,9 @@ func testNightly(t *testing.T) {
 	for _, age := range []string{"0", "200h"} {
 		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
 	}
-	// Each of two lines makes the verdict an error. One line is unreadable, and may be the last
-	// night. The other line is a night with a future date, which would stay the last night for
-	// years.
+	// Each of these two lines makes the verdict an error. The first cannot be read, so it may be
+	// the last night. The second is a night in the year 2999, which would stay the last night for
+	// ever.
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{

@@ -35,7 +35,7 @@ type initOptions struct {
 	measure        bool
 }
 
-// detectWithin bounds the time for detecting a server.
+// detectWithin is the time limit for finding out which engine a server is.
 const detectWithin = 10 * time.Second
 
 func (a *app) initCommand() *cobra.Command {
@@ -155,7 +155,7 @@ func (o initOptions) plan() ([]byte, error) {
 		return nil, usageError("`tokgate init --help` lists all flags", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
-		// Remove file and line, because the user has no such file.
+		// Leave out the file and line of the error, because the plan was not written to a file.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
@@ -299,7 +299,8 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	return nil
 }
 
-// ignoreResults makes git ignore results/. added is false if git already does.
+// ignoreResults adds results/ to the .gitignore file at path. added is false if it already is
+// there.
 func ignoreResults(path string) (added bool, err error) {
 	src, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

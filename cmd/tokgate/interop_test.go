@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// interopPlans lists the plans that start a server, with the program they need.
+// interopPlans lists the plans that start a server themselves. program is the server's program,
+// which must be on the PATH.
 var interopPlans = []struct{ program, file string }{
 	{"llama-server", "llama.cpp.hcl"},
 	{"sglang", "sglang.hcl"},
@@ -47,8 +48,7 @@ func TestInterop(t *testing.T) {
 	fmt.Print("\n" + interopTable(rows) + "\n")
 }
 
-// The interoperability table is right for the built-in server, with all features on and with some
-// features off.
+// The interoperability table is right for the built-in server, without faults and with faults.
 func TestLongInteropTable(t *testing.T) {
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {

@@ -22,10 +22,9 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// lifePlan is a plan that starts a server. Its three verbs are the gpus attribute and the command
-// of the server, and the number of requests. A request takes 70 ms, so 4,000 requests take more
-// than two minutes. That is long enough for the tests. All prompts are made before the first
-// measured request.
+// lifePlan is a plan that starts a server. Its three verbs stand for the gpus attribute, the
+// command of the server, and the number of requests. Two slots with requests of 70 ms need more
+// than two minutes for 4,000 requests, so the tests can disturb the run meanwhile.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -55,13 +54,12 @@ workload "w" {
 // life runs a tokgate process with a server process, as in CI. Its tests check what happens to both
 // processes when the system signals or kills them, or when files or the disk fail.
 //
-// The tests check no times, and no verdicts that depend on times. A stalled machine may keep slots
-// idle.
+// The tests check no times, and no verdicts that depend on times, because the machine may stall.
 type life struct {
 	*child   // the latest
 	t        *testing.T
 	program  string
-	dir, out string // folders of the plan and of the reports
+	dir, out string // folder of the plan, and folder of the reports
 	environ  []string
 }
 
@@ -81,7 +79,8 @@ func newLife(t *testing.T) *life {
 			l.environ = append(l.environ, v)
 		}
 	}
-	// The servers inherit the variable that turns this test binary into tokgate.
+	// The variable asProgram turns this test binary into tokgate. The servers inherit it, because
+	// they are started with the same binary.
 	l.environ = append(l.environ, "TOKGATE_STATE_DIR="+l.state(), asProgram+"=real")
 	t.Cleanup(func() {
 		// The servers of a failed test would disturb other tests.
@@ -119,7 +118,7 @@ func (l *life) start(args ...string) {
 	l.child = begin(l.t, cmd)
 }
 
-// under waits until the run measures requests.
+// under waits until the run is under load, so that it measures requests.
 func (l *life) under() {
 	l.t.Helper()
 	l.until("w at 2 on s")
@@ -132,8 +131,8 @@ func (l *life) check(code int, words ...string) (said string) {
 	return said
 }
 
-// says waits for the run to end, and checks that it printed the words. It accepts any exit code,
-// because a stalled machine may have made the run invalid.
+// says waits for the run to end, and checks that it printed the given words. It accepts any exit
+// code, because a stalled machine may have made the run invalid.
 func (l *life) says(words ...string) (said string) {
 	l.t.Helper()
 	code, said := l.wait()
@@ -202,8 +201,8 @@ func (l *life) reports(code int, words ...string) {
 	}
 }
 
-// A run is interrupted once, interrupted twice, or ended by SIGTERM as in a CI system. Each time
-// the server must end, if necessary by SIGKILL. The reports must be written.
+// A run may be interrupted once, interrupted twice, or ended by SIGTERM as in a CI system. Each
+// time its server must end, if necessary by SIGKILL, and the reports must be written.
 func TestInterrupted(t *testing.T) {
 	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
 	for _, tt := range []struct {
@@ -226,7 +225,7 @@ func TestInterrupted(t *testing.T) {
 				t.Fatalf("%d servers are noted, want one", len(groups))
 			}
 			for i, s := range tt.signals {
-				if i > 0 { // two equal signals in quick succession would arrive as one
+				if i > 0 { // without a wait, two equal signals would arrive as one
 					l.until("stopping: ")
 				}
 				l.signal(s)
@@ -274,7 +273,7 @@ func TestKilled(t *testing.T) {
 	l.under()
 	group := l.groups()[0]
 	l.signal(os.Kill)
-	l.wait() // waits for both processes, because they share one output
+	l.wait() // this waits for the run and its supervisor, because they share one output
 	l.nothing("the supervisor", group)
 
 	// Kill the run and its supervisor together. They leave a server, which the next run must end.
@@ -376,7 +375,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 
 	l.signal(os.Interrupt)
 	l.until("stopping: ")
-	_ = l.cmd.Process.Signal(os.Interrupt) // the run may have ended already
+	_ = l.cmd.Process.Signal(os.Interrupt) // fails if the run has ended already
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
 
@@ -394,7 +393,7 @@ func TestServerFails(t *testing.T) {
 		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
 			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
 		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
-		// Two messages are possible. Either the server was restarted, or it "no longer answers"
+		// The error has one of two messages: the server was restarted, or it "no longer answers"
 		// because the restart takes longer than the load.
 		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server "}},
 		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},

@@ -45,9 +45,9 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 	return search.Inconclusive
 }
 
-// lastLimits reads the capacities of the last run from its results folder. A search that begins at
-// the last capacity needs fewer probes. It needs only one more if the capacity has changed.
-// lastLimits returns 0 for an unknown capacity, or if the last run was simulated.
+// lastLimits reads the capacities of the last run from its results folder. A search begins near the
+// last capacity, and needs fewer probes if the capacity is still about the same. The returned
+// function returns 0 if the capacity is not known, or if the last run was simulated.
 func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}

@@ -18,8 +18,8 @@ func (a *app) manCommand() *cobra.Command {
 		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b := buildInfo()
-			// The date of the pages is that of the commit, so that one commit always gives the same
-			// pages. If it is unknown, the date is 1970-01-01.
+			// Date the pages like the commit, so that one commit always gives the same pages. If
+			// the commit's date is unknown, use 1970-01-01.
 			date, err := time.Parse(time.RFC3339, b.Date)
 			if err != nil {
 				date = time.Unix(0, 0).UTC()

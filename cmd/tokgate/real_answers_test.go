@@ -27,9 +27,9 @@ var (
 // spoiltRow describes one test of a gate: the fault of the candidate, and how to start it.
 type spoiltRow struct {
 	name, how string
-	model     string // "": the control's
+	model     string // name of the candidate's model; "": the control's model
 	flags     []string
-	layer     string // the layer that must fail; "": none may fail
+	layer     string // name of the check that must fail; "": none may fail
 	same      bool   // the server equals the control; it is gated many times, with fewer prompts
 }
 
@@ -91,7 +91,8 @@ func TestRealAnswers(t *testing.T) {
 // what returns the name of gate n of the row. Its results folder has the same name.
 func (s *spoiltRow) what(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
 
-// missing lists the gates of a row that have no result yet, or an error.
+// missing lists the numbers of the row's gates that must still be run: they have no result yet, or
+// an error.
 func (r *trial) missing(s *spoiltRow) (due []int) {
 	gates := 1
 	if s.same {
@@ -115,7 +116,7 @@ func (r *trial) gate(s *spoiltRow, n int) (*report.Document, error) {
 	return &doc, json.Unmarshal(raw, &doc)
 }
 
-// taught starts vLLM with a model that `make tinymodel` trained.
+// taught starts vLLM with a model that `make tinymodel` trained, and returns the server's URL.
 func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	words := []string{"vllm", "serve", filepath.Join(r.dir, model), "--host", "127.0.0.1", "--port", "{port}", "--served-model-name", "taught",
 		"--max-model-len", "1024", "--max-num-seqs", "8", "--enforce-eager"}
@@ -128,7 +129,7 @@ func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	return r.serve("/health", words...)
 }
 
-// gates runs the gates of a row that are due. It starts the candidate once for all of them.
+// gates runs the gates of a row whose numbers are in due. It starts the candidate once for all.
 func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()
@@ -147,8 +148,8 @@ func (s *spoiltRow) prompts() int {
 	return 200
 }
 
-// items returns the number of recall items in each of five rounds. A gate needs at least 25 items
-// in total to certify anything.
+// items returns the number of recall items in each of five rounds. A gate can certify nothing with
+// fewer than 25 items in all rounds together.
 func (s *spoiltRow) items() int {
 	if s.same {
 		return 6
@@ -156,7 +157,7 @@ func (s *spoiltRow) items() int {
 	return 20
 }
 
-// redBy returns the layers that made a gate fail, such as "form".
+// redBy names the kinds of checks that made a gate fail, such as "form".
 func redBy(doc *report.Document) (layers []string) {
 	for _, c := range doc.Comparisons {
 		for _, x := range c.Changes {
@@ -178,7 +179,7 @@ func redBy(doc *report.Document) (layers []string) {
 }
 
 // spoiltTable returns the table of all gates that were run. A gate with a planted fault must fail
-// in the layer that its row names. One in twenty of the gates without a fault may fail.
+// by the check that its row names. Of the gates without a fault, one in twenty may fail.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")

@@ -62,7 +62,7 @@ func (a *app) report(args []string, out outputs) error {
 			return err
 		}
 		if docs = append(docs, doc); len(args) > 1 {
-			doc.Folder = dir // present path of the folder; it may have been another one during the run
+			doc.Folder = dir // path of the folder now, because it may have been moved since the run
 		}
 		if i > 0 {
 			fmt.Fprintln(a.Out)
@@ -89,8 +89,8 @@ func (a *app) report(args []string, out outputs) error {
 	return nil
 }
 
-// readDocument reads results.json in a folder. A run that was not judged has no such file; the
-// document is then built from its samples. readDocument returns the run only if samples is set.
+// readDocument reads results.json in a folder. If the run was not judged, this file is missing, and
+// the document is made from the samples. The run itself is returned only if samples is set.
 func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, nil, err
@@ -122,7 +122,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 // sometimes name a plan or a file inside the folder.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil // later code reports an error of os.Stat, when it reads the folder
+		return nil // if os.Stat failed, so will reading the folder, and that error is reported
 	}
 	hint := "name the folder that `tokgate run` wrote"
 	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {

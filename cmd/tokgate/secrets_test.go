@@ -171,7 +171,7 @@ func TestSecretsStay(t *testing.T) {
 	}
 }
 
-// These commands read the plan, and start no server.
+// Commands that read a plan with secrets, but start no server, write no secret.
 func TestSecretsStayInPlans(t *testing.T) {
 	t.Parallel()
 	l := secretsLife(t, `exec SERVE`, "http://127.0.0.1:1", 24)
@@ -181,7 +181,7 @@ func TestSecretsStayInPlans(t *testing.T) {
 	} {
 		l.quiet(args...)
 	}
-	l.nothingSpilled(1) // only the plan: a server with a command cannot be simulated
+	l.nothingSpilled(1) // the only file is the plan: a command cannot be simulated
 }
 
 // quiet runs a command. It may end in any way, but must not reveal a secret.

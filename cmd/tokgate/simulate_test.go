@@ -151,8 +151,9 @@ func TestLongShippedPlansSimulate(t *testing.T) {
 	}
 }
 
-// A prompt that is longer than the profile's context is found before the servers start. If the
-// simulator is gated, or with --simulate, it is an error. Otherwise it is a warning.
+// A request with more tokens than the profile's context is found before servers start. It is an
+// error with --simulate, or if the server is only a simulator. It is a warning if the simulator
+// stands in for a real server.
 func TestContextOfTheSimulator(t *testing.T) {
 	const src = `
 server "s" {

@@ -36,7 +36,7 @@ var (
 	strongDoc   = flag.String("strong-table", "", "`file` for the table of all runs in the log")
 )
 
-// ending is the result of a gate in one simulated run.
+// ending is a line of the log: how a gate judged one simulated run.
 type ending struct {
 	Gate    string // path of a plan, or the flags of init
 	Hash    string // hash of the plan
@@ -92,8 +92,8 @@ func appendLine(t *testing.T, path string, line []byte) {
 }
 
 // noticed counts how often a gate passes and fails in runs with different seeds. planted names the
-// regression that every candidate has; "" means an unchanged server. noticed takes results from the
-// log if they are there.
+// regression that every candidate has; "" means an unchanged server. Runs that the log already has
+// are not simulated again.
 func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
 	t.Helper()
 	known := map[int]string{}
@@ -144,7 +144,7 @@ func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) 
 	return tally
 }
 
-// outcomes maps the names of outcomes to outcomes.
+// outcomes maps the name of an outcome in the log to the outcome.
 var outcomes = func() map[string]assert.Outcome {
 	out := map[string]assert.Outcome{}
 	for _, o := range []assert.Outcome{assert.Pass, assert.Inconclusive, assert.Fail, assert.Error} {
@@ -178,7 +178,7 @@ func mostly(t *testing.T, what string, got, runs int) {
 }
 
 // The shipped gates pass an unchanged server, and fail a server that prefills or decodes a quarter
-// slower. The plans in exempt need not fail it, as a comment in each of them explains.
+// slower. The plans in exempt need not fail it; a comment in each plan says why.
 func TestLongShippedGates(t *testing.T) {
 	exempt := map[string]bool{"demo.hcl": true, "chat.hcl": true, "conversations.hcl": true}
 	slow := map[string]bool{"compare.hcl": true, "scenarios.hcl": true, "chat.hcl": true, "pull-request.hcl": true}
@@ -304,8 +304,8 @@ func TestLongInitUpgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The base branch has the same plan with the image :v1 instead of :v2. tokgate finds this plan
-	// by its path in the repository.
+	// The base branch has the same plan, at the same path in its folder, with the image :v1 instead
+	// of :v2.
 	base := t.TempDir()
 	t.Chdir(t.TempDir())
 	for dir, image := range map[string]string{base: ":v1", ".": ":v2"} {
@@ -327,8 +327,8 @@ func TestLongInitUpgrade(t *testing.T) {
 	mostly(t, "ten times slower, the gate fails", noticed(t, gate, p, 1, tenTimes).Failed, 1)
 }
 
-// holds checks that a gate passes the unchanged server, and fails a server that is a quarter
-// slower.
+// holds checks that a gate passes the unchanged server, and fails a server whose steps of one kind
+// take a quarter longer.
 func holds(t *testing.T, gate string, p *plan.Plan) {
 	t.Helper()
 	runs := max(*strongRuns, 1)

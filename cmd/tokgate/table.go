@@ -15,7 +15,8 @@ type table struct {
 	rows    [][]string
 }
 
-// The rows of a table are indented below its titles, and its titles below the section's title.
+// The constants are indents in cells. Rows are indented below the table's title, and the title
+// below that of its section.
 const (
 	titleIndent = 2
 	rowIndent   = 4
@@ -71,8 +72,8 @@ func (t table) write(out io.Writer, width int) {
 	}
 }
 
-// para writes lead and then s, wrapped to width cells. All lines after the first are indented by
-// the width of lead.
+// para writes the text lead and then the text s, wrapped to width cells. All lines after the first
+// are indented by the width of lead.
 func para(out io.Writer, width int, lead, s string) {
 	indent := text.Width(lead)
 	for _, line := range text.Wrap(s, max(width-indent, 20)) {

@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// terminal describes the output stream as a terminal.
+// terminal describes an output stream: whether it is a terminal, its width, and whether to use
+// colour.
 type terminal struct {
 	isTTY bool
 	width int // columns
@@ -88,7 +89,7 @@ type output struct {
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	if errors.Is(err, syscall.EPIPE) {
-		return len(b), nil // the reader has closed the pipe; reports in files have everything
+		return len(b), nil // the reader closed the pipe and wants no more, which is no error
 	}
 	if err != nil && o.err == nil {
 		o.err = err

@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// stretched returns a function that plants a regression in the recorded run and judges it again.
+// stretched returns a function that judges a changed copy of the recorded run. In the copy, the
+// server has the given regression, such as slower steps.
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
 	recording := strength.Record(p, run)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
@@ -24,7 +25,7 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 // tokgate judges the run again for each regression, which takes too long for larger runs.
 const mostTold = 10_000
 
-// requests counts the requests of a run. It may stop counting above mostTold.
+// requests counts the requests of a run. It stops counting once there are more than mostTold.
 func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
 		if l.Of != "" {
@@ -39,8 +40,9 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// told returns which regressions a gate would notice, for the reports. It plants them in the
-// recording of the run. It returns nil if the plan requires nothing, or if the run is not complete.
+// told finds out which regressions the gate would notice, and returns that for the reports. For
+// this it changes copies of the run's recording, as if the server were worse, and judges them. It
+// returns nil if the plan requires nothing, or if the run is not complete.
 func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// untold finds thresholds on metrics that a server will not report. Without untold, they would be
-// errors only after the load.
+// untold finds thresholds on metrics that a server will not report. It finds them before the load,
+// because without a value they would become errors only after it.
 func untold(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, w := range p.Workloads {
@@ -33,7 +33,7 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
 						Subject:  &rng,
 					})
-					break // one diagnostic per threshold is enough
+					break // one diagnostic for each threshold is enough, so skip the other servers
 				}
 			}
 		}

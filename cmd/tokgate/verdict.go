@@ -22,8 +22,8 @@ import (
 
 // outputs says which reports of a run are written, and where.
 type outputs struct {
-	dir    string            // folder for all reports; "": write only the copies
-	copies map[string]string // paths of files besides those in dir, by the flag of their format
+	dir    string            // folder for all reports; "": write only the files in copies
+	copies map[string]string // paths of further report files, by the flag of their format
 	// summary prints the main results, not every level.
 	summary bool
 }
@@ -53,9 +53,8 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 	return report.Terminal(w, d, width, color)
 }
 
-// unshared returns an error if the user wants a report in a format that cannot hold several plans
-// or runs. The function cannot is true for such a format. The error lists the flags of other
-// formats.
+// unshared returns an error if the user asks for a report that cannot hold several plans or runs.
+// The function cannot tells this for each format. The error lists the flags of formats that can.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false
@@ -109,12 +108,12 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples reports whether a requested report has every single request.
+// samples reports whether one of the requested reports lists every request.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }
 
-// writeTogether writes several runs into one file, in each requested format that allows it.
+// writeTogether writes several runs into one file for each requested format that allows this.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
 	for _, x := range formats.All {
@@ -125,8 +124,8 @@ func (o outputs) writeTogether(docs []*report.Document) error {
 	return first
 }
 
-// samplesPath returns the path of the file of samples that belongs to a file of levels, such as
-// levels.samples.csv for levels.csv.
+// samplesPath returns the path for the samples of a report, such as levels.samples.csv for
+// levels.csv.
 func samplesPath(levels string) string {
 	ext := filepath.Ext(levels)
 	return levels[:len(levels)-len(ext)] + ".samples" + ext
@@ -167,8 +166,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {
-		// The exit code has changed, so write the reports again. The last line of the output shows
-		// it too.
+		// The exit code is now an error. Write the reports again, so that they have it too.
 		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
 		_ = o.write(doc, run)
 	}

@@ -15,8 +15,8 @@ import (
 type stampedConn struct {
 	net.Conn
 	now   func() time.Duration
-	read  atomic.Int64 // when the last read returned
-	wrote atomic.Int64 // when the first write since arm was made; 0 if there was none
+	read  atomic.Int64 // time at which the last read returned
+	wrote atomic.Int64 // time of the first write after the call of arm; 0 if there was none
 	armed atomic.Bool
 }
 

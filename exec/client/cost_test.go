@@ -26,8 +26,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// This file tests the allocations and the memory of reading a stream. Its benchmarks compare
-// processor time and delay with a bare reader of the socket in the same run.
+// This file tests how much memory the reading of a stream takes. Its benchmarks compare the
+// processor time and the delay with those of a bare reader in the same run.
 
 const (
 	ordinaryChunk = `data: {"id":"chatcmpl-5f0c2a4be6f74a5d8a1b","object":"chat.completion.chunk","created":1795178385,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":{"prompt_tokens":1024,"total_tokens":1100,"completion_tokens":76}}` + "\n\n"
@@ -166,8 +166,8 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	}
 	took := float64(most-before) / (1 << 20)
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)
-	// Under the race detector, a stream needs several times as much memory. This limit still finds
-	// a buffer that is ten times too large.
+	// Allow 0.1 MiB for each stream, because a stream needs several times as much memory under the
+	// race detector. A buffer that is ten times too large is still found.
 	if took > 0.1*streams {
 		t.Errorf("%d streams took %.1f MiB", streams, took)
 	}
@@ -185,9 +185,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveStreams serves streams until its input ends. For the spec "250 20ms", a stream sends 250
-// chunks that are 20 ms apart, beginning when it starts. For "steps 250 20ms", all streams send
-// their chunks at the same times.
+// serveStreams serves streams until its input ends. The spec "250 20ms" means 250 chunks, 20 ms
+// apart, from the start of each stream. With "steps 250 20ms", the chunks of all streams come at
+// the same times.
 func serveStreams(spec string) {
 	spec, steps := strings.CutPrefix(spec, "steps ")
 	count, gap, _ := strings.Cut(spec, " ")
@@ -260,8 +260,8 @@ func startBenchServer(b *testing.B, spec string) string {
 	return strings.TrimSpace(line)
 }
 
-// bareStream is the fastest possible reader: it reads lines from a socket and stamps each data
-// line.
+// bareStream is a reader that does as little as possible: it reads lines from a socket and stamps
+// each data line. Benchmarks compare tokgate's reader with it.
 func bareStream(address, body string, stamps []time.Duration, now func() time.Duration) (int, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {
@@ -283,7 +283,7 @@ func bareStream(address, body string, stamps []time.Duration, now func() time.Du
 		}
 		at := now()
 		if bytes.HasPrefix(line, []byte("data: [DONE]")) {
-			return n - 2, nil // the finish and the usage are no chunks of text
+			return n - 2, nil // without the chunks of the finish reason and the usage
 		}
 		if n < len(stamps) {
 			stamps[n] = at
@@ -298,9 +298,9 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkChunkCPU measures the processor time of a chunk, including sockets, with 64 streams of
-// 50 chunks per second. tokgate's reader and the bare reader take turns on the same servers. The
-// difference between long and short streams cancels the cost of the request itself.
+// BenchmarkChunkCPU measures the processor time that a chunk costs, with 64 streams of 50 chunks
+// per second. tokgate's reader and a bare reader take turns on the same servers. The cost of the
+// request itself is cancelled by comparing long with short streams.
 func BenchmarkChunkCPU(b *testing.B) {
 	const streams, short, long = 64, 10, 135
 	urls := map[int]string{}
@@ -369,8 +369,8 @@ func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()
 	chunk, tail := []byte(chunked(ordinaryChunk)), chunked(answerTail)+"0\r\n\r\n"
-	// round returns two lists of delays: one of the first chunk of each stream, and one of all
-	// chunks.
+	// round measures with the reader that the function one calls. It returns the delays of the
+	// first chunk of each stream, and the delays of all chunks.
 	round := func(one func(url string) []time.Duration) (first, rest []time.Duration) {
 		for range 4 {
 			server := startStreams(b)
@@ -438,9 +438,8 @@ func BenchmarkStampDelay(b *testing.B) {
 	b.ReportMetric(p99(oursFirst)-p99(bareFirst), "first-above-bare-ms")
 }
 
-// BenchmarkTTFTError measures the delay of the first token's timestamp after the built-in server
-// emitted that token. It compares tokgate's reader with the bare reader, at 64 streams of 50 tokens
-// per second.
+// BenchmarkTTFTError measures how late the first token is stamped after the built-in server emitted
+// it. It compares tokgate's reader with a bare reader, at 64 streams of 50 tokens per second.
 func BenchmarkTTFTError(b *testing.B) {
 	const slots, requests, tokens = 64, 12, 25
 	origin := time.Now()
@@ -473,8 +472,8 @@ func BenchmarkTTFTError(b *testing.B) {
 		b.Fatal(err)
 	}
 	runs := 0
-	// measure returns how late the first token of each request was stamped. reader returns a
-	// function for a slot, which sends one request and returns the stamp of its first token.
+	// measure returns how late the first token of each request was stamped. It calls the function
+	// reader for each slot, and the function that it gets sends a request and returns the stamp.
 	measure := func(reader func(id string) func() time.Duration) []time.Duration {
 		runs++
 		errors := make([][]time.Duration, slots)
@@ -483,7 +482,7 @@ func BenchmarkTTFTError(b *testing.B) {
 			wg.Go(func() {
 				id := fmt.Sprintf("%d-%d", runs, slot)
 				first := reader(id)
-				// let the slots start at different times
+				// Let the slots start at different times.
 				time.Sleep(time.Duration(slot) * 8 * ms)
 				for range requests {
 					at := first()
@@ -568,7 +567,7 @@ func bareFirst(address, id, body string, now func() time.Duration) (time.Duratio
 	}
 }
 
-// stampStream records when each event with tokens arrived.
+// stampStream is a stream that records the time of each event with content.
 type stampStream struct {
 	stamps []time.Duration
 	done   chan struct{}

@@ -15,7 +15,7 @@ type frame struct {
 	kind frameOf
 	left uint64 // number of bytes still to come of the body, or of its current chunk
 	line []byte // incomplete line of framing: the size of a chunk, or a trailer
-	// excess is the number of bytes of framing beyond what the data needs.
+	// excess counts bytes of framing that the data did not need, such as long chunk headers.
 	excess int64
 }
 
@@ -24,14 +24,14 @@ type frameOf int
 const (
 	untilClose frameOf = iota // the body ends when the connection ends
 	byLength
-	chunkSize // in a chunked body, the next bytes are the size of a chunk
+	chunkSize // the next bytes are the size of a chunk, in a chunked body
 	chunkData
 	chunkEnd
 	chunkTrailer
 	frameOver
 )
 
-// These are the largest sizes of framing in bytes, as in net/http.
+// The constants are the largest accepted sizes of framing, in bytes. net/http has the same limits.
 const (
 	maxChunkLine = 4096
 	maxExcess    = 16 << 10
@@ -64,8 +64,8 @@ func frameFor(r *http.Response) frame {
 	return frame{kind: untilClose}
 }
 
-// strip moves the body's data in b to the front of b. It returns the length of the data, and the
-// number of bytes of b that it used. Bytes after the end of the body are not used.
+// strip removes the framing from b: it moves the body's data to the front of b. It returns the
+// length of the data, and how many bytes of b it consumed. It stops at the end of the body.
 func (f *frame) strip(b []byte) (data, used int, err error) {
 	for used < len(b) && f.kind != frameOver && err == nil {
 		rest := b[used:]
@@ -100,8 +100,8 @@ func (f *frame) strip(b []byte) (data, used int, err error) {
 	return data, used, err
 }
 
-// size reads the line with the length of the next chunk. The rest of the line may come in a later
-// call.
+// size reads the line with the length of the next chunk. If b ends within the line, size keeps what
+// it has for the next call.
 func (f *frame) size(b []byte) (n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -180,8 +180,8 @@ func (f *frame) trailer(b []byte) (n int, err error) {
 	return end - before, err
 }
 
-// cut turns an error of reading into an error of the body. The end of the connection is an error if
-// the body is not complete.
+// cut returns the error to report when a read fails with err before the body's end was seen. If the
+// end of the connection also ends the body, cut returns io.EOF unchanged.
 func (f *frame) cut(err error) error {
 	switch {
 	case err != io.EOF || f.kind == untilClose:

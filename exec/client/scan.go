@@ -17,8 +17,8 @@ var (
 	errDeep = errors.New("JSON nested too deeply")
 )
 
-// scanner is a position in the JSON b. A method that reads a value moves to the
-// position after it. A method that reads a member's name moves to the member's value.
+// scanner reads the JSON in b from the position i. A method that reads a value moves to the
+// position after the value. A method that reads a member's name moves to the member's value.
 type scanner struct {
 	b     []byte
 	i     int
@@ -26,7 +26,7 @@ type scanner struct {
 }
 
 func (s *scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' { // seldom true, because servers write compact JSON
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // saves a call: servers write compact JSON
 		s.spaces()
 	}
 }
@@ -49,8 +49,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// enter steps into an object or array, which ends with the byte last. If the value is empty, more
-// is false, and the scanner is after the value.
+// enter steps into an object or array. Its closing byte is last. If it is empty, enter moves past
+// it and returns false.
 func (s *scanner) enter(last byte) (more bool, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return false, errDeep
@@ -65,7 +65,8 @@ func (s *scanner) enter(last byte) (more bool, err error) {
 	return true, nil
 }
 
-// next moves past a comma, or past the byte last, which ends the value. more is true after a comma.
+// next moves past a comma, or past the closing byte last of an object or array. more is true after
+// a comma.
 func (s *scanner) next(last byte) (more bool, err error) {
 	s.space()
 	switch s.peek() {
@@ -93,15 +94,15 @@ func (s *scanner) key() ([]byte, error) {
 	}
 	s.i++
 	s.space()
-	if escaped { // legal but very rare, so an allocation is acceptable
+	if escaped { // a name with escapes is so rare that an allocation does not matter
 		return []byte(unquote(raw)), nil
 	}
 	return raw, nil
 }
 
 // object reads an object. For each member it calls the function read with the member's name, and
-// read reads the value. A value that is not an object is skipped. The function read must not be
-// used after the call, so that it and the scanner need no memory on the heap.
+// that function must read the value. A value that is not an object is skipped. object must not keep
+// the function, because the function and the scanner would then be allocated on the heap.
 func (s *scanner) object(read func(name []byte) error) error {
 	if s.peek() != '{' {
 		return s.skip()
@@ -119,8 +120,8 @@ func (s *scanner) object(read func(name []byte) error) error {
 	return err
 }
 
-// array reads an array and calls read for each element. A value that is not an array
-// is skipped.
+// array reads an array. For each element it calls the function read, which must read the element. A
+// value that is not an array is skipped.
 func (s *scanner) array(read func() error) error {
 	if s.peek() != '[' {
 		return s.skip()
@@ -215,7 +216,7 @@ func (s *scanner) count(n *int) error {
 	raw := s.b[start:s.i]
 	v := 0
 	for _, c := range raw {
-		if c < '0' || c > '9' || v > 1e15 { // also handles numbers such as 12.0 and 1e3
+		if c < '0' || c > '9' || v > 1e15 { // ParseFloat also reads 12.0 and 1e3
 			f, err := strconv.ParseFloat(string(raw), 64)
 			if err != nil || f < 0 || f > 1e15 || f != math.Trunc(f) {
 				return nil

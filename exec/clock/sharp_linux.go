@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// alarm is a kernel timer that is precise to about 10 µs. The runtime's timers wake an idle process
-// only to the millisecond (golang.org/issue/44343). The runtime polls the alarm like a socket, so
-// no thread waits for it.
+// alarm is a timer of the kernel that is precise to about 10 µs. The timers of Go's runtime wake an
+// idle process only to the millisecond (golang.org/issue/44343). The runtime polls an alarm like a
+// socket, so no thread waits for it.
 type alarm struct {
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// newAlarm returns an alarm that calls ring whenever it goes off, until it is closed.
+// newAlarm returns an alarm that calls the function ring each time it goes off, until it is closed.
 func newAlarm(ring func()) (*alarm, error) {
 	const monotonic = 1 // CLOCK_MONOTONIC
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)

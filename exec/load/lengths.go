@@ -12,7 +12,7 @@ import (
 
 // Lengths draws the number of tokens of each answer in one round. The numbers are uniform in
 // Mean·(1±Jitter), so that slots do not stay in phase. They depend only on the fields of Lengths.
-// No field has the server or the run's salt, so all runs ask all servers for the same lengths.
+// So all runs ask all servers for the same lengths.
 type Lengths struct {
 	Mean     int     // tokens, at least 1
 	Jitter   float64 // in [0, 1)

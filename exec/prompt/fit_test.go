@@ -35,8 +35,8 @@ func mixed(t testing.TB) *traffic.Dataset {
 	return d
 }
 
-// counting returns the token counts of the simulated server. Its tokenizer counts fewer tokens than
-// its usage reports, by the number leaves.
+// counting returns options that count tokens as the simulated server does. The tokenizer leaves out
+// some of the tokens that the usage reports; their number is the parameter leaves.
 func counting(leaves int) Options {
 	count := func(off int) Counter {
 		return func(_ context.Context, p client.Prompt) (int, error) {
@@ -47,8 +47,8 @@ func counting(leaves int) Options {
 	return Options{Tokenizer: count(leaves), Usage: count(0)}
 }
 
-// Every row gets the requested length. A long row is cut, and other rows extend a short row. The
-// beginning of the row does not change.
+// Every row gets the requested length. A row that is too long is cut, and text of other rows makes
+// a short row longer. The beginning of a row does not change.
 func TestFit(t *testing.T) {
 	set := mixed(t)
 	for _, tokens := range []int{64, 257, 2000} {
@@ -57,7 +57,7 @@ func TestFit(t *testing.T) {
 		o := counting(2)
 		tokenizer := o.Tokenizer
 		o.Tokenizer = func(ctx context.Context, p client.Prompt) (int, error) { asked++; return tokenizer(ctx, p) }
-		thorough.atOnce = 1 // one call at a time, because the variable asked has no lock
+		thorough.atOnce = 1 // one call at a time, because the counter has no lock
 		err := r.Fit(t.Context(), o, tokens, 40)
 		thorough.atOnce = 8
 		if err != nil {
@@ -66,7 +66,7 @@ func TestFit(t *testing.T) {
 		if asked > 40*12 {
 			t.Errorf("%d questions for 40 rows of %d tokens", asked, tokens)
 		}
-		for i := range 50 { // there are 40 rows, so ten of 50 requests repeat a row
+		for i := range 50 { // 50 requests for 40 rows, so the last ten repeat rows
 			p := r.Prompt(metric.Measured, i)
 			row := set.Rows[p.Row-1]
 			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {
@@ -78,7 +78,7 @@ func TestFit(t *testing.T) {
 			before, _ := row.Question()
 			sent := traffic.Row{Prompt: p.Text, Messages: p.Messages}
 			after, err := sent.Question()
-			if strings.Contains(before, "は") { // filler words may follow the cut
+			if strings.Contains(before, "は") { // the cut may leave room for filler words; ignore these
 				after = strings.TrimRight(after, " a")
 			}
 			if same := min(len(before), len(after)); err != nil || before[:same] != after[:same] {

@@ -36,8 +36,8 @@ func (m *Maker) Known() *Known {
 	return k
 }
 
-// mostWords and mostIDs bound the lists in a Known. Longer lists are rejected, because a
-// calibration uses only a few hundred words.
+// mostWords and mostIDs are the largest lengths of the lists in a Known. A calibration uses only a
+// few hundred words, so a longer list must be wrong.
 const (
 	mostWords = 1 << 12
 	mostIDs   = 1 << 20
@@ -67,7 +67,8 @@ func (k *Known) maker(salt uint64) *Maker {
 }
 
 // remembered returns the words of an earlier calibration. It returns nil if the list is too long,
-// or if a word has fewer than 1 or more than most tokens.
+// or if it has an impossible word. A word must have at least one token, and at most the number
+// most.
 func remembered(list []Measured, most int) (out []word) {
 	if len(list) > mostWords {
 		return nil
@@ -81,8 +82,8 @@ func remembered(list []Measured, most int) (out []word) {
 	return out
 }
 
-// recall makes a Maker from an earlier calibration. It sends two requests for one token to
-// confirm the counts, and returns nil if they do not.
+// recall makes a Maker from an earlier calibration. It sends two requests for one token to check
+// the counts. It returns nil if the server counts differently now.
 func (o Options) recall(ctx context.Context) *Maker {
 	if o.Known == nil {
 		return nil

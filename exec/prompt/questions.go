@@ -197,7 +197,8 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	for from := 0; from < len(order)-1; from += e.segment {
 		segments = append(segments, order[from:min(from+e.segment+1, len(order))])
 	}
-	over := make([]int, len(segments)) // for each segment, the tokens beyond the costs of its words
+	// For each segment: its token count minus the costs of its words.
+	over := make([]int, len(segments))
 	q.each(len(segments)+1, e.atOnce, func(i int) (err error) {
 		if i == 0 {
 			return q.ground()

@@ -21,8 +21,8 @@ type Target struct {
 	Timeout time.Duration
 }
 
-// Options returns options that count tokens by the server's tokenizer, if it has one, and by the
-// usage of requests for one token.
+// Options returns options with two ways to count a prompt's tokens. One is the server's tokenizer.
+// The other is the usage that the answer to a request for one token reports.
 func (t Target) Options(salt uint64) Options {
 	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage, IDs: t.ids}
 }

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// waves is the number of extra waves of a probe, besides its measured requests. A wave is N
-// requests. One wave warms the server up, and one is still in flight at the end.
+// waves is the number of waves that a probe runs besides its measured requests. A wave is as many
+// requests as the level has in flight. One wave warms the server up, and one is still in flight at
+// the end.
 const waves = 2
 
 // left returns the rest of the budget.
 func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
 
-// fit removes the last looks of a probe until the other looks fit the budget. need is the time for
-// the first look, plus the reserve for later probes. ok is false if need exceeds the budget.
+// fit removes the last looks of a probe until the remaining looks fit the budget. A look judges a
+// level that still runs. need is the time for the first look, plus a reserve for later probes. ok
+// is false if need exceeds the rest of the budget.
 func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	last := len(p.Looks) - 1
 	if s.opts.Budget == 0 {
@@ -35,9 +37,9 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve returns the time that a probe must leave for a confirmation. It takes as long to confirm
-// the largest certified level as to certify it. If the probe's own level may become the largest,
-// its confirmation takes the time of k requests. A probe of the required level needs no
+// reserve returns the time that must be left after a probe, so that the search can confirm its
+// result. To confirm a level takes as long as to certify it. If the probe's own level may become
+// the result, its confirmation takes the time of k requests. A probe of the required level needs no
 // confirmation.
 func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
@@ -46,7 +48,8 @@ func (s *Search) reserve(p Probe, k int) time.Duration {
 	return s.again(k, p.N)
 }
 
-// again returns the time of the confirmation that follows if level n passes with k requests.
+// again returns how long the confirmation takes that follows if level n passes with k requests. A
+// confirmation measures a level once more with new requests.
 func (s *Search) again(k, n int) time.Duration {
 	if !s.opts.Confirm {
 		return 0
@@ -68,8 +71,8 @@ func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over =
 
 // predict returns the time that the given number of requests takes at level n; 0 if nothing was
 // measured yet. The time per request is t(N) = spent / (requests + waves·N). Between two measured
-// levels, ln t is linear in ln N. Below all of them, t is proportional to 1/N, because latency is
-// at most as high as at the lowest. Above all of them, t is constant, because the server gets no
+// levels, ln t is linear in ln N. Below all of them, t is proportional to 1/N, because the latency
+// is at most that of the lowest level. Above all of them, t is constant, because the server gets no
 // faster.
 func (s *Search) predict(n, requests int) time.Duration {
 	type rate struct {
@@ -105,8 +108,8 @@ func (s *Search) predict(n, requests int) time.Duration {
 	case lo == 0 && hi == 0:
 		return 0
 	case s.windows():
-		// In a window the time per request depends on the schedule. So take it from the nearest
-		// measured level.
+		// The schedule sets the times of a window's requests, whatever the number in flight. So
+		// take the time per request from the nearest measured level.
 		k := lo
 		if k == 0 {
 			k = hi

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Crossing is an estimate of the load at which the first threshold reaches its limit. The estimate
-// uses all probes and is never a bound.
+// Crossing is an estimate of the load at which the first threshold reaches its limit. It uses all
+// probes. It is only an estimate; the certified bounds come from other code.
 type Crossing struct {
-	N         float64 // within the certified bracket [L, U], if these exist
-	Low       float64 // its interval
-	High      float64
-	Threshold string // name of the threshold that reaches its limit first
-	OK        bool   // N holds an estimate
-	// Open means that no probe has failed yet. High is then 0.
+	N         float64 // estimated load, within the certified bracket if there is one
+	Low       float64 // lower end of N's interval
+	High      float64 // upper end
+	Threshold string  // name of the threshold that reaches its limit first
+	OK        bool    // N holds an estimate
+	// Open means that no probe has failed yet, so that there is no upper end. High is then 0.
 	Open bool
 }
 
@@ -23,13 +23,13 @@ type point struct {
 	weight, log, low, high float64
 }
 
-// cross estimates the load at which the first threshold reaches its limit. It fits the margins of
-// each threshold by least squares, so that they never decrease with N; see isotonic. Where a fit is
-// zero, the threshold reaches its limit; between levels this is interpolated in ln N. The result is
-// the lowest such load of all thresholds.
+// cross estimates the load at which the first threshold reaches its limit. For each threshold it
+// fits the margins by least squares, so that they never decrease with N (isotonic regression: Ayer
+// et al., Ann. Math. Statist. 26, 1955). The threshold reaches its limit where the fit is zero. The
+// result is the lowest such load of all thresholds.
 //
-// Low and High come in the same way from the ends of the margins' intervals, within the certified
-// bracket. The method is that of Ayer et al. (Ann. Math. Statist. 26, 1955).
+// Low and High are estimated in the same way, from the ends of the margins' intervals. They stay
+// within the levels that are certified to pass and to fail.
 func cross(visits []Visit, pass, fail int) Crossing {
 	first := func(end func(point) float64) (float64, string) {
 		least, name := math.Inf(1), ""
@@ -52,8 +52,8 @@ func cross(visits []Visit, pass, fail int) Crossing {
 		hi = float64(fail)
 	}
 	c.Low, c.High = lo, hi
-	// The capacity is certified to be within lo and hi. So ignore the end of an estimated interval
-	// that lies outside.
+	// The capacity is certified to be between lo and hi. So use an estimated end only if it lies
+	// between them.
 	if early > lo && early < hi {
 		c.Low = early
 	}
@@ -82,8 +82,8 @@ func thresholds(visits []Visit) []string {
 	return names
 }
 
-// bounded reports whether every margin has a confidence interval. Without an interval a margin has
-// Low == High, which would look exact.
+// bounded reports whether every margin has a confidence interval. A margin without one has Low ==
+// High, which would otherwise look like an exact value.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {
@@ -95,7 +95,7 @@ func bounded(visits []Visit) bool {
 	return true
 }
 
-// points combines the margins of a threshold into one point for each level, in ascending order. If
+// points returns one point for each level, in ascending order, from the margins of a threshold. If
 // a set of samples was judged several times, only the last result counts, because it covers the
 // whole set.
 func points(visits []Visit, threshold string) []point {
@@ -127,9 +127,9 @@ func points(visits []Visit, threshold string) []point {
 	return ps
 }
 
-// zero returns the load at which the margins become positive, by an isotonic fit to one end of
-// their intervals. If the fit is already positive at the lowest level, the load is 0. If it is
-// never positive, ok is false.
+// zero returns the load at which the margins become positive. The function end chooses one end of
+// each margin's interval, and zero makes an isotonic fit to these values. If the fit is already
+// positive at the lowest level, the load is 0. If it is never positive, the second result is false.
 func zero(ps []point, end func(point) float64) (float64, bool) {
 	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
 	for i, p := range ps {
@@ -156,8 +156,8 @@ func isotonic(values, weights []float64) []float64 {
 	return fit
 }
 
-// pooled returns the same fit as isotonic. The fit has blocks of equal values; together has the
-// weight of the block of each value.
+// pooled returns the same fit as isotonic. The fit has blocks of neighbouring equal values. For
+// each value, together holds the weight of its whole block.
 func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64

@@ -10,11 +10,11 @@ import (
 type trend struct {
 	threshold string
 	ns        []int
-	fit       []float64 // isotonic fit of ln(estimate / limit), one value for each level in ns
-	requests  []float64 // requests behind each value of fit; levels with one value share them
-	// above and below describe the width of the margin's interval, upwards and downwards. With n
-	// requests the upper bound is √(above/n) above the estimate. NaN means an unknown width,
-	// because all requests are good or the margin is exact.
+	fit       []float64 // fitted margins ln(estimate / limit), one for each level in ns
+	requests  []float64 // number of requests behind each value; equal values share theirs
+	// above and below give the width of the margin's interval: with n requests, the upper bound is
+	// √(above/n) above the estimate, and the lower bound √(below/n) below it. NaN means an unknown
+	// width, because all requests are good or the margin is exact.
 	above, below float64
 }
 
@@ -35,8 +35,9 @@ func trends(visits []Visit) []trend {
 	return out
 }
 
-// unit returns the squared half width of a confidence interval times its number of requests,
-// averaged over all probes. above is for upper bounds, and below for lower bounds.
+// unit estimates the squared half width that a confidence interval would have with a single
+// request. With n requests it is 1/n of that. The estimate is an average over all probes: above for
+// upper bounds, and below for lower bounds.
 func unit(visits []Visit, threshold string) (above, below float64) {
 	var up, down, ups, downs float64
 	for _, v := range visits {
@@ -72,12 +73,12 @@ func (t trend) at(n int) (margin, requests float64) {
 	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
 }
 
-// hope is how far a margin may improve beyond its expected value, as a multiple of its interval's
-// half width. 0.75 is about one and a half standard errors.
+// hope is how far a margin may still improve by chance, as a multiple of its interval's half width.
+// 0.75 is about one and a half standard errors.
 const hope = 0.75
 
 // mayPass reports whether the given number of requests at level n may show that every threshold
-// holds. The function may explains hope.
+// holds. The parameter hope is explained at the function may.
 func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); !may(t.above, -m, have, float64(most), hope) {
@@ -88,7 +89,7 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 }
 
 // mayFail reports whether the given number of requests at level n may show that a threshold does
-// not hold. The function may explains hope.
+// not hold. The parameter hope is explained at the function may.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
@@ -99,9 +100,9 @@ func mayFail(ts []trend, n, most int, hope float64) bool {
 }
 
 // toPass estimates how many requests at level n would show that every threshold holds. toFail
-// estimates how many would show that one does not hold. With so many requests, the interval's half
-// width is two thirds of the margin, because the estimate may still move towards the limit. The
-// result is +Inf if the data point the other way.
+// estimates how many would show that one does not hold. Both ask for so many requests that the
+// interval's half width is only two thirds of the margin, because the estimate may still move
+// towards the limit. They return +Inf if the data point the other way.
 func toPass(ts []trend, n int) float64 {
 	most := 0.0
 	for _, t := range ts {
@@ -130,8 +131,8 @@ func number(unit, margin float64) float64 {
 	return unit / math.Pow(margin*2/3, 2)
 }
 
-// nearest returns the threshold that is nearest to its limit at the levels low and high. off is its
-// distance from the limit, the larger one of the two levels.
+// nearest returns the threshold that stays nearest to its limit at the levels low and high. off is
+// the larger of its distances from the limit at the two levels.
 func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	least := math.Inf(1)
 	for _, t := range ts {
@@ -144,10 +145,10 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether a probe may be decided once it has most requests. Its margin must then be at
-// least as far from the limit as its confidence bound is wide. The margin is expected to stay, plus
-// hope times the change that the missing requests may cause (stochastic curtailment: Lan, Simon and
-// Halperin, Sequential Analysis 1, 1982).
+// may reports whether a probe could be decided if it had the largest number of requests, most. It
+// is decided if its margin, the distance from the limit, is then at least the half width of its
+// confidence interval. The missing requests may still increase the margin; hope says by how much
+// (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:

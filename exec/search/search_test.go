@@ -11,13 +11,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// script answers the probes of a test. levels has the outcomes of the visits to a level as letters
-// (p, f, i, s or c); the last letter repeats. A level without an entry passes up to limit, and
-// fails above it.
+// script answers the probes of a test. A level without an entry in levels passes up to limit, and
+// fails above it. An entry is a string of letters, one for each visit (p, f, i, s or c); the last
+// letter is used again.
 type script struct {
 	limit  int
 	levels map[int]string
-	cap    int // Result.Cap of a level that the server caps
+	cap    int // Result.Cap of a level at which the server refuses requests
 	visits map[int]int
 }
 
@@ -52,7 +52,8 @@ func (s *script) answer(p Probe) Result {
 }
 
 // drive runs a search to its end and writes its probes in one line. For example, "ladder 8p/400" is
-// the first visit to level 8, which passed with 400 requests. A prime marks fresh samples.
+// the first visit to level 8, which passed with 400 requests. In "8'p", the prime means that the
+// level was measured again with new requests.
 func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
 	t.Helper()
 	var line []string
@@ -91,9 +92,8 @@ func TestProbes(t *testing.T) {
 			name:   "double, then halve",
 			opts:   Options{UpTo: 128, Confirm: true},
 			script: script{limit: 39},
-			// Levels 32 and 64 enclose the limit, so bisection measures 48, 40, 36, 38 and 39.
-			// Below 39, the widest gap between measured levels is from 16 to 32, so level 24 is
-			// checked.
+			// Levels 32 and 64 enclose the limit, so the search bisects. Then it checks level 24,
+			// because the widest gap between measured levels below 39 is from 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -101,8 +101,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, unmoved",
 			opts:   Options{UpTo: 128, Start: 39, Confirm: true},
 			script: script{limit: 39},
-			// The search begins around the last known limit, 39. The first distance is an eighth of
-			// 39, rounded up: 5. So it first probes levels 34 and 44.
+			// The last known limit is 39. The search first probes the levels 34 and 44, which are
+			// an eighth of 39 below and above it.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -110,8 +110,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, risen: the distance doubles",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 130},
-			// Above the last known limit, 40, the distance to 40 doubles: 45, 50, 60 and 80. From
-			// 80 on, which is twice the limit, the level itself doubles.
+			// Above 40, the last known limit, the distance to 40 doubles: levels 45, 50, 60 and 80.
+			// From 80 on, the level itself doubles.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
 			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
@@ -119,9 +119,8 @@ func TestProbes(t *testing.T) {
 			name:   "from the last known limit, fallen",
 			opts:   Options{UpTo: 256, Start: 40},
 			script: script{limit: 7},
-			// The levels fall by growing distances from 40: 35, 40 − 2·5 = 30 and 40 − 4·5 = 20.
-			// The next distance would lead to level 0, so the level halves instead: 10 and 5.
-			// Bisection then tries 7 and 8.
+			// Below 40, the last known limit, the distance to 40 doubles: levels 35, 30 and 20. The
+			// next level would be 0, so the level halves instead: 10 and 5.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
 			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
@@ -149,8 +148,9 @@ func TestProbes(t *testing.T) {
 		{
 			name: "a wide bracket is halved geometrically",
 			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
-			// The first two middles are geometric: √(4·100) = 20 and √(20·100) = 44. 44 is less
-			// than three times 20, so the next middle is arithmetic: 32.
+			// Between 4 and 100 the search takes geometric middles: √(4·100) = 20 and √(20·100) =
+			// 44. Then the ends, 20 and 44, are close together, so it takes the arithmetic middle:
+			// 32.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
@@ -186,8 +186,8 @@ func TestProbes(t *testing.T) {
 		{
 			name: "the gate first: an inconclusive level is extended to the last look",
 			opts: Options{UpTo: 64, Require: 30},
-			// The plan requires level 30. So it gets more requests, although no number of requests
-			// would decide it.
+			// The plan requires level 30, so the search extends it, although the result says that
+			// no number of requests would decide it.
 			script: script{limit: 29, levels: map[int]string{30: "ii"}},
 			probes: "require 30i extend 30i ladder 15p 60f bisect 22p 26p 28p 29p 45f 37f 33f 31f check 7p",
 			kind:   Interpolated, l: 29, u: 31, reason: "30 could not be decided",
@@ -362,17 +362,17 @@ func TestNonMonotoneEvidence(t *testing.T) {
 func TestLooks(t *testing.T) {
 	opts := Options{UpTo: 64, Begin: 32, First: 2, Confirm: true, Looks: Doubling(100, 800)}
 	answers := map[string]Result{
-		// After 200 requests, level 32 needs 150 more, which is 350 in total. So the look at 400
-		// requests is enough.
+		// Level 32 needs 150 more than its 200 requests, so the search extends it only to the look
+		// at 400.
 		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
 		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
-		// Level 48 needs more than 800 requests in total, so the search first measures the levels
-		// beside it.
+		// Level 48 needs more than the 800 requests that a probe may have, so the search first
+		// measures other levels.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
-		// It is not known how many requests would decide level 40, so the probe gets one look at a
-		// time.
+		// The result does not say how many requests would decide level 40, so the search extends it
+		// by one look at a time.
 		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
 		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
 		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
@@ -415,8 +415,8 @@ func TestKnownExtended(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	// A request takes 1 s at any level. So a probe takes requests + 2·N seconds, as the search
-	// predicts.
+	// A request takes 1 s at any level. A probe has its measured requests and two waves of N more,
+	// so it takes as long as the search predicts.
 	cost := func(p Probe) time.Duration {
 		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
 	}
@@ -438,14 +438,13 @@ func TestBudget(t *testing.T) {
 		kind    Kind
 		reason  string
 	}{
-		// The probes of levels 16, 32 and 64 take 132 + 164 + 228 = 524 s. The probe of level 48
-		// takes 196 s. Together they take 720 s.
+		// The probes of levels 16, 32 and 64 take 524 s, and the probe of level 48 takes 196 s. So
+		// a budget of 720 s is just enough for all four.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
-		// The budget must also pay for the confirmation. After levels 16 and 32, 424 s are left.
-		// Level 64 and its confirmation would take 456 s, so the search tries level 48 instead.
-		// Level 48 fails, and 228 s are left. Level 40 and its confirmation would take 360 s, so
-		// the search confirms level 32 instead, in 164 s.
+		// The budget must also pay for the confirmation of a level that passes. Level 64 and its
+		// confirmation would take 456 s, but only 424 s are left, so the search tries level 48.
+		// Level 48 fails, and then level 40 would take too long, so the search confirms level 32.
 		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
@@ -458,13 +457,14 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// If a probe exceeds the budget, it loses its last looks.
+// If a probe with all its looks would exceed the budget, the search removes its last looks.
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
 	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
-	// A probe takes 1 s for each request, and two waves of requests more. At level 20, 100 requests
-	// take 140 s, 200 take 240 s and 400 take 440 s. 280 s of the budget are left.
+	// 280 s of the budget are left. A request takes 1 s, and a probe at level 20 needs two extra
+	// waves of 20 requests. So the look at 200 requests fits (240 s), and the look at 400 (440 s)
+	// is removed.
 	p, ok := s.Next()
 	want := Probe{
 		N: 20, Purpose: Ladder, Looks: []int{100, 200}, Planned: 4,
@@ -475,8 +475,8 @@ func TestBudgetCutsLooks(t *testing.T) {
 	}
 }
 
-// A probe that passes must leave enough budget to confirm its level. A probe of the required level
-// needs no confirmation.
+// The search must keep enough budget to confirm a level that passes. The required level is the
+// exception: its probe needs no confirmation.
 func TestBudgetForTheGate(t *testing.T) {
 	for _, tt := range []struct {
 		require int
@@ -484,8 +484,8 @@ func TestBudgetForTheGate(t *testing.T) {
 	}{{20, Gate}, {0, Confirm}} {
 		s := New(Options{
 			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
-			// The known probe of level 10 took 120 s for 100 requests. At level 20, 100 requests
-			// take 140 s.
+			// The known probe at level 10 took 120 s for 100 requests and two waves of 10. So a
+			// probe at level 20 takes 140 s.
 			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
 		})
 		if p, ok := s.Next(); !ok || p.Purpose != tt.want {
@@ -496,16 +496,16 @@ func TestBudgetForTheGate(t *testing.T) {
 
 func TestPredict(t *testing.T) {
 	s := New(Options{UpTo: 100, Known: []Result{
-		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // 80 + 2·10 requests, 1 s each
-		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // 20 + 2·40 requests, 0.25 s each
+		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // with two extra waves, 100 requests of 1 s
+		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // with two extra waves, 100 requests of 0.25 s
 	}})
 	for _, tt := range []struct {
 		n, requests int
 		want        time.Duration
 	}{
 		{10, 80, 100 * time.Second},
-		{20, 60, 50 * time.Second}, // 60 + 2·20 requests; half-way in ln N, each takes √(1·¼) = ½ s
-		{5, 90, 200 * time.Second}, // below level 10, each of 90 + 2·5 requests takes 10/5 · 1 s
+		{20, 60, 50 * time.Second}, // 100 requests; half-way in ln N, each takes √(1·¼) = ½ s
+		{5, 90, 200 * time.Second}, // 100 requests; below level 10 each takes 10/5 · 1 s
 		{80, 240, 100 * time.Second},
 	} {
 		if got := s.predict(tt.n, tt.requests); (got - tt.want).Abs() > time.Millisecond {
@@ -513,7 +513,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
-	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // whatever the number of users
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // for any number of users
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {

@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// docker is a script in place of docker. It runs this test binary as the server in its only
-// container. The words DIR, SELFPATH and MODEWORD are replaced.
+// docker is a shell script that stands in for the program docker. It runs this test binary as the
+// server in its only container. A test replaces the words DIR, SELFPATH and MODEWORD.
 const docker = `
 S=DIR; SELF=SELFPATH; MODE=MODEWORD
 printf '%s\n' "$*" >> $S/calls
@@ -189,7 +189,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // this file only records how long a start took
+			continue // no note of something held: it records how long a start took
 		}
 		t.Errorf("%s is still held", e.Name())
 	}
@@ -291,7 +291,7 @@ func TestStubbornContainer(t *testing.T) {
 	if d.has("there") {
 		t.Error("the container is still there")
 	}
-	kill9(t, grandchild) // the stand-in for a container runtime leaves this process behind
+	kill9(t, grandchild) // end the process that the stand-in for docker leaves behind
 }
 
 func TestCreate(t *testing.T) {
@@ -340,7 +340,7 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"docker.io/vllm/vllm-openai@sha256:aa"}}, "vllm/vllm-openai@sha256:aa", "sha256:aa"},
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
-		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // an image built here has only an id
+		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // without a digest, the id counts
 		{image{"1d", nil}, "x", "sha256:1d"},        // podman leaves out the prefix sha256:
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {
@@ -387,7 +387,7 @@ func TestLeftoverContainer(t *testing.T) {
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
 			t.Error("it was removed without being asked to")
 		}
-		l.doubt, l.Reap = false, !noted // the label's pid may not be a pid of this machine
+		l.doubt, l.Reap = false, !noted // the process id in the label may belong to another machine
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,7 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 		}
 	}
 	if found.Gateway == "" && found.Model != "" {
-		// LiteLLM names itself only in completions.
+		// The gateway LiteLLM names itself only in the answer to a completion, so send one.
 		if h, err := ask(engine.Of(engine.Plain)); err == nil {
 			_, _ = h.Complete(ctx, &client.Request{API: "chat", Model: found.Model, Prompt: client.Prompt{Text: "Hello"}, Output: 1})
 			found.Gateway = h.Gateway()

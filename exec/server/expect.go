@@ -12,11 +12,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// declared compares the plan's declarations with the facts that the server reports.
+// declared compares the plan's declarations with the facts that the server reports. The parameter
+// told is the model in the server's list of models.
 //
 // If a server that was already running does not report a fact, the fact becomes unknown. If tokgate
-// started the server, a missing fact is an error. told is the model in the server's list of models.
-// If told has no Root, its name may come from a gateway.
+// started the server, a missing fact is an error.
 func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
@@ -44,13 +44,13 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 		return nil // a simulator may replace any server, so nothing is compared
 	}
 	var wrong []string
-	// Compare names only if both have the form owner/name. The name of a folder does not say which
-	// model is in it.
+	// Compare names only if both have the form owner/name. Other names, such as a folder's, do not
+	// say which model it is.
 	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
 		wrong = append(wrong, fmt.Sprintf("model = %q was declared, but %q was found", want, got))
 	}
-	// Compare the context in the plan's flag only with that in the server's list of models. Engines
-	// whose slots share the context round it, so do not compare theirs.
+	// Compare the context length in the plan's flag with the one in the server's list of models.
+	// Skip engines whose slots share the context, because they round it.
 	known := engine.Of(s.Engine).Flags
 	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
 		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared, but one of %d was found", want, told.Context))

@@ -39,8 +39,8 @@ func (f *logFacts) phase() string {
 	return f.found[engine.Phase]
 }
 
-// add copies the facts into a fingerprint. It skips "None", which is Python's text for a missing
-// value.
+// add copies the facts from the log into a fingerprint. It leaves out facts with the value "None",
+// which is how Python writes a missing value.
 func (f *logFacts) add(to metric.Fingerprint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

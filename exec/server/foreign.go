@@ -29,7 +29,8 @@ type foreign struct {
 	err   error
 }
 
-// add adds the number of foreign processes to a reading, or the reason why the number is not known.
+// add adds to a reading the number of processes on the GPUs that do not belong to this run. If the
+// number is not known, it adds the reason.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,8 +18,8 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alive reports whether the process group has a member. A process that has ended still counts until
-// its parent has waited for it.
+// alive reports whether the process group still has a process. A zombie counts too: a process that
+// has ended, but whose parent has not waited for it.
 func alive(group int) bool { return exists(group) }
 
 // marked always returns nil, because this system does not show the environment of a process.

@@ -15,22 +15,22 @@ type reached struct {
 	*Launcher
 	server   *plan.Server
 	config   client.Config // of api
-	given    []string      // GPUs that the server got; nil if the plan names them
+	given    []string      // GPUs that the launcher gave to the server; nil if the plan names them
 	state    func(string)
 	url      string
 	api      *client.HTTP
 	servedAs string // model name to send; "" to take it from the server's list
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
-	listed   []string     // the ids in the server's list of models
-	gone     func() error // returns why the server has ended; nil if not known
+	listed   []string     // ids of the models that the server lists
+	gone     func() error // why the server has ended; the field is nil if not known
 	log      func() string
 	cleanup  func() error     // ends the server; nil if tokgate did not start the server
 	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
-	// The next three fields are set only for a server that tokgate started on this machine.
+	// facts, instance and lastWords are set only for a server that tokgate started on this machine.
 	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // identifies one start of the server; each start differs
-	lastWords func() string                // of its log
+	instance  func(context.Context) string // names the present start; every start differs
+	lastWords func() string                // returns the last lines of the server's log
 }
 
 // reach prepares the client for a server. It sends nothing.
@@ -44,7 +44,8 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs()}, nil
 }
 
-// failed adds the last lines of the server's log to the error, if the server has a log.
+// failed returns the error together with the last lines of the server's log, if the server has a
+// log.
 func (r *reached) failed(err error) error {
 	if r.log == nil {
 		return err

@@ -15,9 +15,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// TestLongReplayHits replays the third minute of the Mooncake example, after its second minute as a
-// warm-up. The hit rate of the built-in server's cache must differ from the trace's hit rate by at
-// most one percentage point. The test runs in virtual time and over HTTP.
+// TestLongReplayHits replays one minute of a Mooncake trace. The hit rate of the built-in server's
+// cache must differ from the trace's hit rate by at most one percentage point.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
 	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)
@@ -41,8 +40,8 @@ func TestLongReplayHits(t *testing.T) {
 	})
 }
 
-// replayHits replays the third minute of the trace. It compares two numbers of cached prompt
-// tokens: that of the server, and that which the trace's block ids imply.
+// replayHits replays the third minute of the trace. The number of prompt tokens that the server
+// took from its cache must agree with the block ids in the trace.
 func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.Config) {
 	t.Helper()
 	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 3 * time.Minute, Spread: 3 * time.Second, Seed: 1})

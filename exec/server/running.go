@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// Grace is the time that a server gets to end by itself after a request to stop. reaped is the time
-// that the system gets to remove a killed server.
+// Grace is how long a server may take to end by itself after a request to stop. The constant reaped
+// is how long the system may take to remove a killed server.
 const (
 	Grace  = 15 * time.Second
 	reaped = 5 * time.Second
@@ -27,7 +27,7 @@ const tick = 20 * time.Millisecond
 
 // running is a process or container on this machine in which tokgate started a server.
 type running interface {
-	// gone returns the reason why the server no longer runs. It returns nil while the server runs,
+	// gone returns the reason why the server ended by itself. It returns nil while the server runs,
 	// and after tokgate asked it to end.
 	gone() error
 	// instance identifies the running server; "" if not known. It changes if another server starts
@@ -41,8 +41,8 @@ type running interface {
 	end() error
 }
 
-// within waits until done returns true or the time d() is over. The result of d may change during
-// the wait. late is true if the time ended first.
+// within waits until the function done returns true, but at most for the time that the function d
+// returns. That time may change during the wait. late is true if the time ended first.
 func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool) {
 	since := c.Now()
 	for !done() {
@@ -58,8 +58,9 @@ func always(d time.Duration) func() time.Duration { return func() time.Duration 
 // outOfMemory lists words with which engines report that memory ran out.
 var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc failed", "not enough memory", "Cannot allocate memory"}
 
-// endOf returns an error that explains why a started server ended. what names the process or
-// container, how says how it ended, and died lists words of dying engines in the log.
+// endOf returns an error that explains why a started server ended. The parameter what names the
+// process or container, and how says how it ended. A log line with one of the words in died says
+// that the engine's own process ended before.
 func endOf(what, how, log string, died []string) error {
 	if words := firstWith(log, died); words != "" {
 		return &exec.ServerError{Err: fmt.Errorf("the engine process ended: %s; then %s ended by itself: %s", words, what, cause(how, log)), Log: excerpt(log)}
@@ -67,7 +68,8 @@ func endOf(what, how, log string, died []string) error {
 	return &exec.ServerError{Err: fmt.Errorf("%s ended by itself: %s", what, cause(how, log)), Log: excerpt(log)}
 }
 
-// cause returns how, a description of a server's end, with the reason from the log.
+// cause returns the text how, which describes a server's end. If the log shows that memory ran out,
+// cause adds that.
 func cause(how, log string) string {
 	if line := firstWith(log[max(len(log)-tailSize/4, 0):], outOfMemory); line != "" {
 		return how + "; it ran out of memory: " + line
@@ -75,8 +77,8 @@ func cause(how, log string) string {
 	return how
 }
 
-// firstWith returns the first line of the log that contains one of the texts in any. It cuts the
-// line to 200 bytes. It returns "" if there is no such line.
+// firstWith returns the first line of the log that contains one of the given texts, cut to 200
+// bytes. It returns "" if there is no such line.
 func firstWith(log string, any []string) string {
 	for line := range strings.Lines(log) {
 		if slices.ContainsFunc(any, func(words string) bool { return strings.Contains(line, words) }) {
@@ -89,8 +91,8 @@ func firstWith(log string, any []string) string {
 // failing matches the words with which an engine's error report begins.
 var failing = regexp.MustCompile(`\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|\bpanic:`)
 
-// An excerpt of a log has firstLines lines from the first error on, and the last lastLines lines of
-// the log. The last lines mostly say how the server ended.
+// firstLines and lastLines are the numbers of lines in an excerpt of a log. The first lines begin
+// at the first error, and the last lines mostly say how the server ended.
 const (
 	firstLines = 10
 	lastLines  = 4

@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/exec/server/lease"
 )
 
-// These are the labels of a container. By them tokgate finds a server that a killed run left
-// behind, and does not touch the containers of live runs.
+// tokgate gives these labels to a container. They let a later run find a server that a killed run
+// left behind, and spare the containers of live runs.
 const (
 	labelRun     = "tokgate.run"
 	labelPlan    = "tokgate.plan"

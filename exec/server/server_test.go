@@ -25,14 +25,14 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// world is a built-in server on a network in memory, and a launcher that can reach it. Use it in a
-// synctest bubble.
+// world is a built-in server on a network in memory, and a launcher that can reach it. A test uses
+// it in a synctest bubble, where time is virtual.
 type world struct {
 	*Launcher
 	clock    *clock.Real
 	listener *memnet.Listener
 	handler  atomic.Pointer[sim.Server]
-	instead  http.Handler // replaces handler if set; set it before the first request
+	instead  http.Handler // answers in place of handler, if set before the first request
 	states   []string
 }
 
@@ -87,7 +87,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The server is ready after 3.2 s. The launcher checks every 0.5 s, so it notices after 3.5
+		// The server is ready after 3.2 s. The launcher asks every 0.5 s, so it notices this at 3.5
 		// s.
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
 			t.Errorf("ready at %v, want soon after 3.5s", now)
@@ -191,9 +191,11 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 // several servers with different start times, and any of them may answer.
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		starts []string // start times reported in turn; the last repeats; "hangs" sends no answer
-		want   string   // expected text in the error; "" if no error is expected
+		name string
+		// The server reports these start times in turn, and the last one again and again. At
+		// "hangs" it sends no answer.
+		starts []string
+		want   string // expected text in the error; "" if no error is expected
 	}{
 		{"the same", []string{"100"}, ""},
 		{"another", []string{"100", "200"}, "restarted under the load"},
@@ -265,7 +267,7 @@ func TestUnlisted(t *testing.T) {
 		{"id", "", status(403), "id", true},          // the server refuses to list its models
 		{"", "real/name", status(404), "real/name", true},
 		{"", "real/name", status(500), "", false}, // perhaps still loading
-		{"", "", status(404), "", false},          // no name to ask for
+		{"", "", status(404), "", false},          // the plan names no model to ask for
 		{"id", "", &client.Error{Kind: metric.FailConnect}, "", false},
 		{"id", "", context.Canceled, "", false},
 	} {
@@ -330,9 +332,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// The requests run in five waves. A wave takes three steps of 20 s, so the round takes 5
-		// min. At the start of a wave a request may wait for the end of a step, which adds up to
-		// one step per wave.
+		// Five waves of three steps of 20 s take 5 min. At the start of a wave a request may wait
+		// for the end of a step, so up to five more steps are allowed.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -369,8 +370,9 @@ func TestPromptsDoNotFit(t *testing.T) {
 
 // If a row of a data set does not fit the context, the error names the row.
 //
-// The built-in server counts words and spaces, so a prompt of n words has 2·n + 12 tokens. So
-// 16,350 words fit a context of 32,768 tokens, but not together with an answer of 100 tokens.
+// The built-in server counts words and the spaces between them, so a prompt of 16,350 words has
+// 2·16,350 + 12 tokens. It fits a context of 32,768 tokens, but not together with an answer of 100
+// tokens.
 func TestRowsDoNotFit(t *testing.T) {
 	row := func(line, words, answer int) traffic.Row {
 		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
@@ -463,7 +465,7 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a}, "", "another name", "a"}, // the only one
 		{[]client.Model{a, b}, "", "", ""},
 		{[]client.Model{a, b}, "", "b", "b"},
-		{[]client.Model{a, b}, "", "org/A", "a"}, // found by Root, the loaded model's name
+		{[]client.Model{a, b}, "", "org/A", "a"}, // name matches Root, the name of the loaded model
 		{[]client.Model{a, b}, "b", "org/A", "b"},
 		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed; only a completion can show it
 		{nil, "", "", ""},
@@ -492,7 +494,7 @@ func TestLaunchNothing(t *testing.T) {
 	}
 }
 
-// The tests from here on use real sockets, but do not depend on time.
+// The tests below use real sockets, but their results do not depend on time.
 
 func TestSimulator(t *testing.T) {
 	l := New(Options{Clock: clock.NewReal()})
@@ -532,9 +534,9 @@ func TestCalibrate(t *testing.T) {
 		t.Error("calibrated without knowing the clock's origin")
 	}
 	if boot() == "" {
-		return // this machine does not identify its starts
+		return // no name for the current start of the machine, so no calibration is kept
 	}
-	// A stored calibration is used again if it was measured after the machine started.
+	// A stored calibration is used again until the machine restarts.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})
 	l.State.Remember(lease.Calibrations, calibrationKey(), got)
 	if again, err := l.Calibrate(t.Context()); err != nil || *again != *got {

@@ -20,8 +20,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Virtual launches simulators in virtual time instead of a plan's servers. The engine's events go
-// directly to the client's state machine, without sockets, goroutines or text.
+// Virtual starts simulators, in virtual time, in place of the plan's servers. A simulator's events
+// go directly to the client's state machine, without sockets, goroutines or text.
 //
 // A simulator serves every model. It is not checked against what the plan expects of its server.
 type Virtual struct {
@@ -29,7 +29,7 @@ type Virtual struct {
 	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
 	// Change edits the profile of each server before the server starts; nil changes nothing. Seed
-	// is added to the plan's seed.
+	// is added to the seed that the plan sets.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
 	// Seldom is the shortest interval between two readings of the servers' metrics. 0 means the
@@ -101,8 +101,8 @@ func (v *virtual) check(context.Context) error {
 	return nil
 }
 
-// inside says how to read the server's own metrics and its GPU. The metrics page has the same text
-// as over HTTP. There is no GPU if the profile has none.
+// inside returns a reader of the server's own metrics and of its GPU. The page of metrics has the
+// same text as over HTTP. If the profile has no GPU, nothing is read about GPUs.
 func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
@@ -129,8 +129,8 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
-	ended   bool             // at least one of the flights has ended
-	step    func()           // takes it
+	ended   bool             // at least one request in flights has ended
+	step    func()           // takes the engine's next step
 	stop    func() bool      // stops the timer for the engine's next step
 	next    time.Duration    // time at which the engine's next step is due
 	armed   bool
@@ -192,8 +192,8 @@ func askOf(r *client.Request) sim.Ask {
 	return out
 }
 
-// Score implements client.Scorer. The server processes the prompt with the answer as one new
-// prompt. Nothing of it is in the cache.
+// Score implements client.Scorer. It takes the time that the server needs to process the prompt and
+// the answer as one new prompt, of which nothing is in the cache.
 func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
 	values := v.server.Logprobs(askOf(r), said)
 	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
@@ -219,7 +219,7 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
-	if !f.over { // an event that was due earlier may already have ended the request
+	if !f.over { // an event before now may already have ended the request
 		f.end(now, err)
 	}
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // dcgmNames maps the series of the DCGM exporter to fields of a card, in base units. The names are
-// those in the exporter's default-counters.csv. The reasons for reduced clocks have a newer and an
-// older name. A page has them only if the exporter's list of counters includes them.
+// those in the exporter's default-counters.csv. The reasons for reduced clocks have two names, a
+// newer and an older one. A page has them only if the exporter's list of counters includes one of
+// the names.
 var dcgmNames = map[string]func(c *card, v float64){
 	"DCGM_FI_DEV_POWER_USAGE":              func(c *card, v float64) { c.power = v },
 	"DCGM_FI_DEV_GPU_UTIL":                 func(c *card, v float64) { c.busy = v / 100 },

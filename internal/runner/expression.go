@@ -13,7 +13,7 @@ import (
 // value is nil, a bool, a float64, a string, a []any or a map[string]any.
 type contexts map[string]any
 
-// status is the state of a job, which the functions success, failure, cancelled and always read.
+// status is the state of a job. An expression reads it by success(), failure() and cancelled().
 type status struct{ failed, cancelled bool }
 
 // interpolate replaces each ${{ EXPRESSION }} in s by its value.
@@ -38,8 +38,8 @@ func interpolate(s string, c contexts, st status) (string, error) {
 	}
 }
 
-// condition evaluates the condition of an if; "" means success(). Without a status function the
-// condition also requires that no earlier step has failed.
+// condition evaluates the condition of an if; "" means success(). If the condition uses no status
+// function, such as always(), it also requires that no earlier step has failed.
 func condition(src string, c contexts, st status) (bool, error) {
 	src = strings.TrimSpace(src)
 	if inner, ok := strings.CutPrefix(src, "${{"); ok && strings.HasSuffix(inner, "}}") {

@@ -13,7 +13,7 @@ import (
 // levelSet holds the names of a workload's levels, in order and as a set.
 type levelSet struct {
 	names []string
-	alone []string // the levels that run alone: all except stages
+	alone []string // names of the levels that are not stages, so that they run alone
 	have  map[string]bool
 }
 
@@ -128,7 +128,8 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 	return out
 }
 
-// readLevelName reads one element of at: 30, "burst 8" or "4 req/s".
+// readLevelName returns the level name for one element of the argument at. Such an element is 30,
+// "burst 8" or "4 req/s".
 func readLevelName(b *body, e element) (name string, ok bool) {
 	if b.isUnknown(e.rng, "at", e.value) {
 		return "", false

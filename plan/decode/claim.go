@@ -147,8 +147,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on a metric of scored answers, in the unit of the metric: "count +2" or
-// "mean +0.05".
+// parsePaired reads a bound on the change of a metric of scored answers. The bound is a difference
+// in the metric's unit, not a percentage: "count +2" or "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"
@@ -223,8 +223,8 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 	return n, nil
 }
 
-// ParseChange parses a bound on the change of a metric, such as "p95 +10%". The syntax is that of
-// tolerate and improve blocks, and errors explain it.
+// ParseChange parses a bound on the change of a metric, such as "p95 +10%". The syntax is the same
+// as in tolerate and improve blocks. An error explains it.
 func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {

@@ -28,8 +28,8 @@ type Options struct {
 	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
 	// Otherwise a missing value is unknown, and a string that contains it is "(unknown)".
 	RequireEnv bool
-	// ReadFile reads included files, variable files and the files that file() reads. nil means the
-	// function ReadFile.
+	// ReadFile reads included files, variable files and the files that file() reads. If it is nil,
+	// the package's function ReadFile is used.
 	ReadFile func(path string) ([]byte, error)
 	// Root is the folder that contains all files which the plan may read. If it is "", Root is the
 	// nearest folder above the plan with a .git. Without a .git, it is the plan's own folder.

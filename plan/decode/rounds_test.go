@@ -16,17 +16,17 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 	}{
 		{1, "", 200, 10},
 		{10, "", 200, 10}, // each of the ten rounds has two waves of 10 requests
-		{11, "", 300, 10}, // 300 requests are 27 waves of 11, but ten rounds are the maximum
+		{11, "", 300, 10}, // there are enough requests for 27 rounds, but ten are the maximum
 		{15, "", 300, 10},
 		{16, "", 300, 10},
 		{30, "", 300, 10}, // ten rounds of one wave
 		{31, "", 310, 10},
 		{128, "", 1280, 10},
 		{30, "600", 600, 10},
-		{30, "120", 120, 4}, // in five rounds a slot would be without a request
+		{30, "120", 120, 4}, // in five rounds, some slot would have no request in a round
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
-		// Each seed of the plan has one round: 149 seeds with 8 requests each are 1192 requests.
+		// Each seed of the plan has one round. A round has at least 8 requests, one for each slot.
 		{8, "null\nseeds = range(1, 150)", 1192, 149}, // 149 · 8
 		{8, "null\nseeds = [1, 2]", 200, 2},
 		{8, "800\nseeds = range(1, 150)", 800, 100},
@@ -111,11 +111,11 @@ func TestSeedsOfASearch(t *testing.T) {
 		total  int
 		rounds int
 	}{
-		{"", 30, 300, 5}, // each of the five rounds has 60 requests, two waves of 30
+		{"", 30, 300, 5}, // five rounds of 60 requests, so each slot sends two requests in a round
 		{"seeds = [42]", 30, 300, 1},
 		{"seeds = [42]", 1, 200, 1},
 		{"seeds = [42, 123]", 30, 300, 2},
-		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // 300 are ten waves of 30
+		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // not all seeds
 	} {
 		src := fmt.Sprintf(`
 server "s" {

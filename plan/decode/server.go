@@ -56,8 +56,9 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	return s
 }
 
-// checkTarget refuses a server with several targets, or with none. stray means that the block
-// contains an unknown name, which may be a misspelt target. A missing target is then not reported.
+// checkTarget reports an error if a server has several targets, or none. stray means that the block
+// contains an unknown name. That may be a misspelt target, so a missing target is then not reported
+// too.
 func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	type target struct {
 		name string

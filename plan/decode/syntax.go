@@ -23,8 +23,8 @@ const (
 	hclInvalidExpression = "Invalid expression"
 )
 
-// slips maps the commonest errors of HCL's parser to tokgate's text: what is wrong, and how to
-// write it. If a function returns "", HCL's text is kept.
+// slips maps the commonest errors of HCL's parser to tokgate's own text: what is wrong, and how to
+// write it. If the function detail returns "", HCL's text is kept.
 var slips = map[string]struct {
 	summary string
 	detail  func(src []byte, at hcl.Range) string
@@ -69,7 +69,7 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 			}
 		}
 		if out = append(out, diag); multiLine {
-			break // the string is not closed, so HCL would report every line up to the next quote as well
+			break // after an unclosed string, HCL also reports later lines
 		}
 	}
 	return out
@@ -85,7 +85,7 @@ func consequent(before, diag *hcl.Diagnostic) bool {
 var (
 	// unquoted matches an argument whose value has neither quotes nor brackets.
 	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/=]*[^"{}\[\]()#/\s=])\s*(?:#.*|//.*)?$`)
-	// another matches a second argument on the line of the first.
+	// another matches a second argument that follows the first on the same line.
 	another = regexp.MustCompile(`=\s*\S+\s+([A-Za-z_][\w-]*)\s*=[^=]`)
 	// thousands matches a number with an abbreviated unit, such as 4k.
 	thousands = regexp.MustCompile(`^(\d+)\s*[kK]$`)
@@ -186,9 +186,9 @@ func neither(src []byte, at hcl.Range) string {
 	return ""
 }
 
-// unclosed guesses which block lacks its closing brace, from the indentation. After the head of
-// that block comes a line that is not indented further and does not close the block. If there are
-// several, it is the innermost block.
+// unclosed guesses from the indentation which block lacks its closing brace. It looks for a line
+// that is not indented further than the head of its block, and does not close the block. If several
+// blocks have such a line, it returns the innermost.
 func unclosed(src []byte, _ hcl.Range) string {
 	type open struct {
 		line, indent int

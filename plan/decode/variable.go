@@ -103,9 +103,9 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 	return out
 }
 
-// assigned is one value of a variable that comes from outside of the plan.
+// assigned is the value of a plan's variable that comes from outside the plan, such as a flag.
 type assigned struct {
-	from string // such as "--var", "TOKGATE_VAR_x" or a file
+	from string // where the value comes from, such as "--var", "TOKGATE_VAR_x" or a file's name
 	text *string
 	expr hcl.Expression // a value from a variable file; otherwise nil
 }

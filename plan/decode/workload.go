@@ -48,7 +48,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
-	if !mix { // a mix has no thresholds; its workloads' thresholds may bound its capacity
+	if !mix { // a mix's capacity is checked later, when the thresholds of its parts are known
 		d.checkCapacity(w)
 	}
 	if !d.isLoadless(w) {
@@ -109,11 +109,12 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		return // checkTrace sets them
 	}
 	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
-		b.d.lengthless[w] = b.rng // not an error yet: the trace of a mix may set the lengths
+		// No error yet: this workload may be part of a mix whose trace sets the lengths.
+		b.d.lengthless[w] = b.rng
 		return
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
-		w.Input = 0 // each row keeps its own length
+		w.Input = 0 // no common length, so each row of the data set keeps its own
 	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {
@@ -181,8 +182,8 @@ func readOutput(b *body, v cty.Value) plan.Output {
 	return out
 }
 
-// readJitter reads by which share lengths may differ from their mean. v is NilVal if the plan does
-// not set the jitter.
+// readJitter reads the jitter: by which share lengths may differ from their mean. v is NilVal if
+// the plan does not set it.
 func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	rng := b.rangeOf(name)
 	if v == cty.NilVal {

@@ -9,7 +9,8 @@ import (
 
 // Nearest returns the candidate that the user most likely meant by given; "" if none is near. It
 // allows two edits in a word of six letters or more, one edit in a shorter word, and none in a
-// single letter. Swapping two letters counts as one edit. - and _ count as the same letter.
+// single letter. Swapping two letters counts as one edit. The signs - and _ count as the same
+// letter.
 func Nearest(given string, candidates []string) string {
 	if len(given) > 64 {
 		return ""
@@ -35,8 +36,8 @@ func Nearest(given string, candidates []string) string {
 	return nearest
 }
 
-// distance returns the Levenshtein distance of two names. But two swapped neighbouring letters
-// count as one edit if the names first differ there.
+// distance returns the Levenshtein distance of two names. Two swapped neighbouring letters count as
+// one edit, not two, if they are the first difference.
 func distance(a, b string) int {
 	n := levenshtein.Distance(a, b, nil)
 	if i := prefix(a, b); i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] {

@@ -24,7 +24,7 @@ type Request struct {
 	Tip               string
 }
 
-// ganttWidth is the width in pixels; it is wider than a phone, so the chart scrolls there.
+// ganttWidth is the chart's width in pixels. On a phone, which is narrower, the chart scrolls.
 const ganttWidth = 960.0
 
 // mostRows is the largest number of rows. Nobody could read more.

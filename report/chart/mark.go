@@ -9,8 +9,8 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
-// A series with an index of Ordered or more belongs to an ordered group, such as increasing loads.
-// The lines of a group have one colour, in Shades shades.
+// Lines of ordered series, such as increasing loads, have one colour in Shades different shades.
+// The index of an ordered series is Ordered or more.
 const (
 	Ordered = 100
 	Shades  = 8

@@ -4,14 +4,14 @@ import "math"
 
 // rules draws the limits of a chart. It puts their labels where no line crosses the text.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var levels, labels []float64 // heights in pixels of the limits and labels placed so far
+	var levels, labels []float64 // heights, in pixels, of limits and labels drawn so far
 	for _, r := range rules {
 		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
 			levels = append(levels, y)
 			labels = f.level(s, r, series, labels)
 		}
 	}
-	edge := f.left // right end of the labels of vertical lines placed so far
+	edge := f.left // position at which the labels drawn so far on vertical lines end
 	for _, r := range rules {
 		if finite(r.At) && r.Vertical {
 			edge = f.upright(s, r, edge, levels)
@@ -19,8 +19,8 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	}
 }
 
-// level draws a limit on the Y axis as a horizontal line. Its label is above or below the line, on
-// the left or on the right. level returns the baselines of all labels so far, in pixels.
+// level draws a limit on the Y axis as a horizontal line, with a label. The parameter labels holds
+// the heights of the labels so far, in pixels; level returns them together with the new label.
 func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float64 {
 	y := f.y.at(r.At)
 	s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
@@ -58,9 +58,9 @@ func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float
 	return append(labels, at)
 }
 
-// upright draws a limit on the X axis as a vertical line, with its label above or below the
-// horizontal limits. The label must be to the right of edge, where the last label ends. upright
-// returns the end of the new label.
+// upright draws a limit on the X axis as a vertical line. Its label is above or below the
+// horizontal limits, and to the right of edge, where the previous label ends. upright returns the
+// end of the new label.
 func (f *frame) upright(s *svg, r Rule, edge float64, levels []float64) float64 {
 	x := f.x.at(r.At)
 	if x < f.left-1 || x > f.right+1 {
@@ -96,7 +96,7 @@ func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool 
 			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
 				continue
 			}
-			// The values a and b are the heights of the line at the left and the right end of the
+			// Compute the heights a and b of the line at the left and the right end of the
 			// rectangle.
 			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
 			if x <= fromX || fromX > right || x < left {

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// fewServers is the smallest number of servers that get a table of configurations. Two servers are
-// shown as a comparison.
+// fewServers is the smallest number of servers that get a table of configurations. Fewer do not
+// need it, because the report shows two servers as a comparison.
 const fewServers = 3
 
 // configurations compares three or more servers. It has a table for each load, and charts of the
@@ -131,9 +131,9 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike reports whether no comparison found a difference between the servers a and b in a
-// statistic. If a and b were compared with each other, that comparison decides. If both were
-// compared with the same control, their two intervals must overlap.
+// alike reports whether the comparisons show the servers a and b as equal in a statistic. If a and
+// b were compared with each other, that comparison decides. Otherwise both must have been compared
+// with the same control, and the intervals of their changes must overlap.
 func alike(r run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
@@ -161,7 +161,7 @@ func alike(r run, workload, level, name, stat, a, b string) bool {
 	return false
 }
 
-// felt returns the threshold that shows how fast a workload is for its users. It is the first
+// felt returns the threshold by which users feel how fast a workload is. It is the first
 // threshold on speed or TTFT. If there is none, felt returns the mean speed, without a limit.
 func felt(w *report.Workload) report.Threshold {
 	for _, b := range w.Bounds {
@@ -222,7 +222,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)
 }
 
-// way says in words in which direction of a vertical axis values are better.
+// way says whether higher or lower points on a vertical axis are better: "up" or "down".
 func way(better metric.Direction) string {
 	if better == metric.HigherIsBetter {
 		return "up"
@@ -230,7 +230,7 @@ func way(better metric.Direction) string {
 	return "down"
 }
 
-// dominated draws a point as hollow if a point of another line is better on both axes.
+// dominated marks a point to be drawn hollow if a point of another line is better on both axes.
 func dominated(lines []chart.Series, higher bool) {
 	for i := range lines {
 		for j := range lines[i].Points {

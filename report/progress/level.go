@@ -10,8 +10,8 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
-// what describes the result of a level. For a saturation level the result is the largest rate; for
-// any other level it is the number of requests.
+// what describes the result of a level in a few words. For a saturation level these give the
+// largest rate, and for any other level the number of requests.
 func (l *level) what(m *metric.Level) string {
 	n := len(m.Saturation)
 	if m.Name != metric.SaturationName || n == 0 {
@@ -58,7 +58,7 @@ func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":
 	case metric.SaturationName:
-		return "" // the name of the level says that it is a saturation
+		return "" // the level's name already says that it is the saturation
 	default:
 		return " (" + l.probe + ")"
 	}

@@ -17,16 +17,16 @@ import (
 
 // Options configure a Display.
 type Options struct {
-	TTY   bool // repaint the display in place (see Repaint); false: write plain lines
+	TTY   bool // repaint lines in place, as on a terminal; if false, write plain lines
 	Quiet bool // draw nothing at all
 	Color bool // colour the display (see ColorMode)
-	// Width returns the width of the terminal in columns. It is called before each paint. If it is
-	// nil or returns no positive number, the width is 80. Plain lines may be wider.
+	// Width returns the width of the terminal in columns. It is called before each paint. Without
+	// Width, or if it returns no positive number, the width is 80. Plain lines may be longer.
 	Width func() int
 	// Now returns the time by a monotonic clock with any origin. It is required.
 	Now func() time.Duration
-	// Simulated returns the time to show in a simulated run, in virtual time; nil if the run is
-	// real. Repainting always follows Now.
+	// Simulated returns the virtual time that a simulated run shows; nil if the run is real. Even
+	// then, Now says when to repaint.
 	Simulated func() time.Duration
 	// Forecast is the expected course of the run. If it has no parts, no time left is shown.
 	Forecast Forecast
@@ -60,10 +60,10 @@ type Display struct {
 	servers  []*server     // starting servers, by the time of their first message
 	index    int           // of the level, 1-based
 	levels   []*level      // running levels; at most two
-	answers  []*answers    // answers that a comparison needs besides measured requests
-	painted  []int         // widths of the lines that the display has on the screen
+	answers  []*answers    // progress of the extra requests that a comparison sends for its answers
+	painted  []int         // widths of the lines that are now on the screen
 	lastTime time.Duration
-	phase    string // phase of the run whose lines are folded at present; "" if none are
+	phase    string // phase of the run whose lines are now being folded; "" if none
 	skipped  string // reason why the last skipped level was skipped
 	hidden   bool   // the cursor
 	closed   bool
@@ -72,7 +72,7 @@ type Display struct {
 type server struct {
 	address, state string
 	since          time.Duration // time at which the server first sent a message
-	said           string        // state of the server in the last plain line
+	said           string        // state of the server that the last plain line showed
 	saidAt         time.Duration
 	known          bool // a plain line about the server was written
 }
@@ -80,19 +80,19 @@ type server struct {
 // level is a level that is being measured.
 type level struct {
 	server, workload, name string
-	reported               [3]string // server, workload and name before escapes were removed
+	reported               [3]string // the three above, with any control characters
 	index                  int       // of the level, 1-based
-	probe                  string    // purpose of the probe, if a capacity search measures the level; else ""
+	probe                  string    // purpose of the probe, such as "bisect"; "" if it is none
 	due, done, failed      int
 	inFlight               int
 	rounds                 int
 	warming                bool // no measured request of the round has been sent yet
 	since                  time.Duration
 	measuring              time.Duration // time at which the first measured request was sent
-	measured               bool          // one has
+	measured               bool          // a measured request was sent
 	expected               time.Duration
 	ttft                   ring
-	tokens, took           ring // for each stream after its first chunk: number of tokens, and seconds
+	tokens, took           ring // tokens after a stream's first chunk, and their seconds
 	lastLine               time.Duration
 }
 
@@ -245,7 +245,7 @@ func (d *Display) ServerDone(s *metric.ServerRun) error {
 	defer d.mu.Unlock()
 	d.forget(s.Address)
 	if s.Error != "" {
-		d.fold("") // a folded error would not be visible
+		d.fold("") // end the folded phase, because nobody would see an error in it
 		d.say("server " + s.Address + ": error: " + s.Error)
 		return nil
 	}
@@ -263,7 +263,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.opt.Now()
-	// Before this level, a line may have shown the server's preparations. Remove it.
+	// Remove the line that may show how the server prepared before this level.
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++
@@ -276,7 +276,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		index:    d.index, since: d.time(), lastLine: now, warming: true}
 	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		started.expected = 0 // no expected duration: it is virtual time, but the display shows real time
+		started.expected = 0 // the expected duration is in virtual time, but the display shows the time left in real time
 	}
 	if l.Probe != nil {
 		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
@@ -429,15 +429,15 @@ func (d *Display) RunDone(r *metric.Run) error {
 	return nil
 }
 
-// Say writes one line above the display. The line stays.
+// Say writes one line above the display. The display does not overwrite it.
 func (d *Display) Say(line string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.say(line)
 }
 
-// say writes one line that stays on the screen. In plain mode, every text from outside goes through
-// it.
+// say writes one line that stays on the screen. It removes control characters, because the line may
+// contain text from outside.
 func (d *Display) say(line string) {
 	if d.closed {
 		return

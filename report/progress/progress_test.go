@@ -79,7 +79,7 @@ func (s *screen) String() string { return strings.Join(s.rows, "\n") }
 
 const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[group]"
 
-// played returns the forecast of the run in the function play.
+// played returns the forecast of the scripted run that the function play shows.
 func played() Forecast {
 	return Forecast{Parts: []Part{
 		{Server: "vllm", Times: 1},
@@ -87,8 +87,8 @@ func played() Forecast {
 	}}
 }
 
-// play runs a script of a run against a display and calls frame at the interesting
-// moments.
+// play shows a scripted run on the display. It calls the function frame with a title at each moment
+// that a test looks at.
 func play(d *Display, now *time.Duration, frame func(string)) {
 	at := func(t time.Duration) { *now = t; d.Tick() }
 	sample := func(phase metric.Phase, i int, ttft time.Duration, failure *metric.Failure) *metric.Sample {
@@ -244,7 +244,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	d := New(s, Options{TTY: true, Width: func() int { return s.width }, Now: func() time.Duration { return now }})
 	d.LevelStarted(&metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, 10, 0)
 	d.Tick()
-	// Narrow the screen, and wrap its rows as a terminal does.
+	// Make the screen narrower, and wrap its old rows as a terminal does.
 	old := s.rows
 	s.width, s.rows = 40, []string{""}
 	for _, row := range old[:len(old)-1] {
@@ -280,8 +280,7 @@ func TestETA(t *testing.T) {
 		{"nothing known", level{due: 10}, sec, 0, false},
 		{"as expected until a request is done", level{due: 10, expected: 60 * sec}, 20 * sec, 40 * sec, true},
 		{"overdue", level{due: 10, expected: 60 * sec}, 61 * sec, 0, false},
-		// Since the first measured request started, 5 of 20 requests have ended in 10 s. So the 15
-		// that remain take 2 s each.
+		// Five of 20 requests ended in the first 10 s. At this pace the other 15 take 30 s.
 		{"by the pace", level{due: 20, done: 5, measured: true, measuring: 30 * sec, expected: time.Hour}, 40 * sec, 30 * sec, true},
 		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
 	}
@@ -318,7 +317,7 @@ func TestRing(t *testing.T) {
 	for i := range 3 * window {
 		r.add(float64(i))
 	}
-	// 3,000 values were added, from 0 to 2999. The ring keeps the last 1,000, from 2000 to 2999.
+	// Of 3,000 values, the ring keeps the last 1,000, which are 2000 to 2999.
 	if d := r.distribution(); d.N() != window || d.Values[0] != 2000 || d.Values[window-1] != 2999 {
 		t.Errorf("%d values from %v to %v, want 1000 from 2000 to 2999", d.N(), d.Values[0], d.Values[window-1])
 	}
@@ -402,8 +401,8 @@ func TestProbesAreNotCounted(t *testing.T) {
 	}
 }
 
-// A budget ends a probe after two of four requests, of which one failed. The run cancels the other
-// two, so they neither ended nor failed.
+// Two of four requests end, and one of them fails. The budget then ends the probe, so the run
+// cancels the other two. These neither ended nor failed.
 func TestCanceledDidNotFail(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})
@@ -423,7 +422,7 @@ func TestCanceledDidNotFail(t *testing.T) {
 	}
 }
 
-// A simulated run shows virtual time. Only the time that the user still has to wait is real.
+// A simulated run shows virtual time. Only the time left is real, because the user waits for it.
 func TestSimulated(t *testing.T) {
 	var out strings.Builder
 	wall, virtual := time.Duration(0), time.Duration(0)

@@ -1,7 +1,7 @@
 // Package lease records what servers under test hold on this machine: GPUs, ports, processes and
-// containers. The records are notes in a folder that all runs of a user share. A note is a file.
-// Its tokgate keeps it locked while it runs, and removes it at the end. If a note has no lock, its
-// tokgate was killed, and the server in the note may still be running.
+// containers. A record is a note, a file in a folder that all runs of a user share. A run keeps its
+// notes locked, and removes them at its end. A note without a lock means that its run was killed,
+// and that the server in the note may still be running.
 package lease
 
 import (
@@ -40,7 +40,7 @@ type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
 	Start     string   `json:"group_start,omitempty"` // start time of the leader; a later process with the same pid has another start time
-	Mark      string   `json:"mark,omitempty"`        // environment variable that marks the process and every process that it starts
+	Mark      string   `json:"mark,omitempty"`        // environment variable by which tokgate recognises the process and every process that it starts
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
 	GPUs      []string `json:"gpus,omitempty"`        // GPUs that the server may use; nil if it may use all
@@ -93,7 +93,7 @@ func (f Folder) Take(name string, h Holder) (*Note, error) {
 	if errors.Is(err, errLocked) {
 		busy := &Busy{Name: name}
 		if raw, err := readNote(filepath.Join(string(f), fileName(name)+locks)); err == nil {
-			// While another run is writing its note, the holder is unknown.
+			// The note may be incomplete while another run writes it. The holder is then unknown.
 			_ = parse(raw, &busy.Holder)
 		}
 		return nil, busy
@@ -136,14 +136,14 @@ func (n *Note) Done() {
 // Leave unlocks the note and keeps it for the next run to find.
 func (n *Note) Leave() { _ = n.file.Close() }
 
-// Leftover is a recorded server whose tokgate process has ended.
+// Leftover is a server that a killed run left behind, as its note says.
 type Leftover struct {
 	Server
 	*Note // holds the lock of the note, so that two runs do not remove the same server
 }
 
-// Leftovers returns the recorded servers whose tokgate has ended, in the order of their runs. The
-// caller must release each of them with Done or Leave. An empty note is removed, because it names
+// Leftovers returns the servers in the notes whose runs have ended, in the order of their runs. The
+// caller must release each of them with Done or Leave. It removes an empty note, because that names
 // no server. A note that cannot be read is an error, because its server may still be running.
 func (f Folder) Leftovers() ([]Leftover, error) {
 	entries, err := disk.ReadDir(string(f))
@@ -173,7 +173,7 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 			return fail(err)
 		}
 		if !server {
-			n.Done() // its tokgate has ended, so nothing holds the GPU or port any more
+			n.Done() // the run of this note has ended, so it no longer holds the GPU or port
 			continue
 		}
 		l := Leftover{Note: n}
@@ -207,8 +207,8 @@ func (f Folder) lock(name string) (*Note, error) {
 			file.Close()
 			return nil, err
 		}
-		// The note may have been removed between opening and locking it. Then the lock is on a file
-		// that is no longer in the folder.
+		// Another process may have removed the note after it was opened here. The lock is then on a
+		// file that is no longer in the folder, so try again.
 		mine, err1 := file.Stat()
 		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
@@ -229,8 +229,8 @@ func (n *Note) write(v any) error {
 	if err != nil {
 		return err
 	}
-	// Overwrite the file, because a new file would not be locked, and because overwriting needs no
-	// space on a full disk. Truncate last, so that the note is never empty.
+	// Overwrite the file. A new file would not be locked, and could fail on a full disk. Truncate
+	// last, so that the note is never empty.
 	raw = append(raw, '\n')
 	if _, err := n.file.WriteAt(raw, 0); err != nil {
 		return err
@@ -264,6 +264,6 @@ func fileName(name string) string {
 	}, name)
 }
 
-// errLocked means that the lock is held already, by another process or by this process through
-// another file.
+// errLocked means that the lock is held already. The holder may be another process, or this process
+// through another open file.
 var errLocked = errors.New("it is held already")

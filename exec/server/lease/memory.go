@@ -14,9 +14,9 @@ type Memory string
 
 // The kinds of memories.
 const (
-	Starts       Memory = ".start"       // how long the last start took, in ns
+	Starts       Memory = ".start"       // how long a server's last start took, in ns
 	Counts       Memory = ".counts"      // how a server counts the tokens of prompts
-	Calibrations Memory = ".calibration" // measurement of the generator without a server under test
+	Calibrations Memory = ".calibration" // how precise the generator is on this machine
 )
 
 // Recall reads the last stored value into v. It returns false if there is none, or if it does not
