@@ -39,8 +39,8 @@ func example(r *jsonschema.Resolved) string {
 // deepest is the largest depth of an example, for schemas that contain themselves.
 const deepest = 16
 
-// instance returns a value that satisfies most schemas. It takes the first of several alternatives
-// and the smallest number. In an object, it includes only the required fields.
+// instance returns a value that satisfies most schemas. It takes the first alternative and the
+// smallest number, and includes only the required fields of an object.
 func instance(s, root *jsonschema.Schema, depth int) any {
 	if s == nil || depth > deepest {
 		return nil

@@ -14,16 +14,16 @@ type Said = metric.Said
 // Call is one call of a tool.
 type Call = metric.ToolCall
 
-// An answer repeats itself if more than the share mostRepeated of its 4-grams occurred earlier.
-// Only the last lastWords words of the answer count. The share is 0 to 0.2 in ordinary language,
-// and nearly 1 in an answer that repeats the same words again and again.
+// An answer repeats itself if too many of its 4-grams (four words in a row) occurred earlier: more
+// than the share mostRepeated. Only the last lastWords words count. The share is at most 0.2 in
+// ordinary language, and nearly 1 for words that are repeated again and again.
 const (
 	lastWords    = 256
 	gram         = 4
 	mostRepeated = 0.6
 )
 
-// form fills in the findings that apply to every natural answer.
+// form fills in what can be said about every natural answer: empty, repetition, invalid text.
 func form(s Said, a *metric.Answer) {
 	a.Empty = strings.TrimSpace(s.Text) == "" && len(s.Calls) == 0
 	a.Repeats = Repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
@@ -51,10 +51,10 @@ func invalid(s Said) bool {
 	return false
 }
 
-// Repeated returns the share of 4-grams that occurred earlier, among the last 256 words of a text:
-// 1 − distinct 4-grams / all 4-grams. It is 0 if the text has fewer than four words. A word is a
-// run of letters and digits, a single ideograph or kana, or any other single character except white
-// space.
+// Repeated returns the share of 4-grams (four words in a row) that occurred earlier. Only the last
+// 256 words of the text count. The share is 0 for fewer than four words. A word is a run of letters
+// and digits, or any other single character except white space; each Chinese or Japanese character
+// is a word.
 func Repeated(text string) float64 {
 	words := tail(text)
 	if len(words) < gram {
@@ -89,7 +89,8 @@ func tail(text string) []string {
 	return out
 }
 
-// inWord reports whether a character forms a word with its neighbours.
+// inWord reports whether a character joins its neighbours to a word. Chinese and Japanese
+// characters do not.
 func inWord(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)

@@ -24,8 +24,9 @@ type Rule struct {
 // NeedsAnswer reports whether the rule needs the right answer in the data set.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right reports whether an answer is right. want is the right answer as JSON. form holds what was
-// found about the answer's form. Reasoning in the text is ignored, up to the last </think>.
+// Right reports whether an answer is right. The argument want is the right answer as JSON, and form
+// says what was found about the answer's form. Reasoning in the text, up to the last </think>, is
+// ignored.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -107,7 +108,7 @@ func choice(text string) string {
 	return ""
 }
 
-// same reports whether got equals the JSON value want. If want is empty, any value is equal.
+// same reports whether the value got equals the JSON value want. An empty want equals any value.
 func same(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

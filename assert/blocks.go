@@ -8,40 +8,40 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// With at least this many rounds or blocks, their differences show how much requests of a level
-// depend on each other.
+// With at least this many rounds or blocks, their differences show how much requests depend on each
+// other.
 const (
 	leastRounds = metric.LeastRounds
 	leastBlocks = 10
 )
 
-// block is a whole round, or a part of a round that lasts at least one wave. A wave is a group of
-// requests that are in flight at the same time.
+// block is a whole round, or a part of a round that lasts at least one wave. In a wave, a group of
+// requests is in flight at the same time.
 type block struct {
 	round   *metric.Round
 	samples []*metric.Sample // measured requests, in order of start
-	lost    int              // due requests without a sample
-	// The window of the round is divided into parts blocks. part is the index of this block among
-	// them.
+	lost    int              // number of requests that were due but have no sample
+	// The round's window is divided into a number of blocks. The field parts is this number, and
+	// part is the index of this block.
 	part, parts int
 }
 
-// evidence holds a level's requests, divided into blocks.
+// evidence holds a level's requests in blocks. The spread between blocks shows how much requests
+// depend on each other.
 type evidence struct {
 	level  *metric.Level
 	blocks []block
 	rounds bool // each block is a whole round
-	// sound reports whether there are enough blocks to judge by the spread between them.
+	// sound means that there are enough blocks to judge by the spread between them.
 	sound bool
-	// waves is the number of waves in the level. In a level with too few blocks, each wave counts
-	// as one request.
+	// waves is the number of waves in the level: groups of requests in flight at the same time.
+	// With too few blocks, each wave counts as one request.
 	waves int
 	n     int // requests, including lost ones
 }
 
-// gather divides a level into blocks. If the level has at least five rounds, the rounds are the
-// blocks. Otherwise its rounds are divided into ten stretches, or into fewer if a stretch would be
-// shorter than a wave.
+// gather divides a level into blocks. If the level has at least five rounds, they are the blocks.
+// Otherwise its rounds are divided into ten parts, or fewer so that each lasts at least a wave.
 func gather(l *metric.Level) evidence {
 	e := evidence{level: l}
 	type pass struct {
@@ -83,8 +83,8 @@ func gather(l *metric.Level) evidence {
 	return e
 }
 
-// atOnce returns how many requests share their batches. For users it returns 1: most users think,
-// and nobody knows how many have a request in flight.
+// atOnce returns how many requests run in the same batches of the server. For users it returns 1,
+// because nobody knows how many of them are thinking.
 func atOnce(l *metric.Level) int {
 	if l.Kind == metric.Users {
 		return 1
@@ -92,7 +92,7 @@ func atOnce(l *metric.Level) int {
 	return l.AtOnce()
 }
 
-// String describes the blocks, such as "5 rounds" or "10 blocks of one round".
+// String says how many blocks there are, such as "5 rounds" or "10 blocks of one round".
 func (e evidence) String() string {
 	noun := "blocks"
 	if e.rounds {
@@ -104,8 +104,8 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth returns how many independent requests one more request adds. It is 1, or less if requests
-// depend on each other. effective is the number of independent requests so far.
+// worth returns how many independent requests one more request adds: 1, or less if requests depend
+// on each other. The argument effective is the number of independent requests so far.
 func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
@@ -113,8 +113,8 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many more requests would decide a verdict; -1 if no number would. words says the
-// same in words, with the time that the requests take.
+// more returns how many more requests would decide a verdict; -1 if no number would. The result
+// words says this in words, with the time that the requests take.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a longer warmup, because the server was not warm; more requests would not help", -1
@@ -127,15 +127,15 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if !(extra < 1e9) {
 		return "the value is so close to its limit that no number of requests would decide the verdict", -1
 	}
-	// Round up to two digits, because the number is an estimate.
+	// Round up to two digits; the number is only an estimate.
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting returns the time for the given number of requests at the level's pace, such as ", 15
-// min". It returns "" if that is less than a minute.
+// lasting says how long so many requests take at the level's pace, such as ", 15 min". It returns
+// "" for less than a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
 		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {
@@ -145,8 +145,8 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds returns the total time of the level's rounds. If a window is divided into rounds, a round
-// ends where the next begins, even if its last request ends later.
+// seconds returns the total time of the level's rounds. If one window is divided into rounds, each
+// round ends where the next begins. Its last request may end later.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
@@ -160,8 +160,8 @@ func (e evidence) seconds() float64 {
 	return sum
 }
 
-// stretches returns the part of the round's window that each block covers. It skips blocks without
-// a window.
+// stretches returns for each block which part of the round's window it covers. It skips blocks of
+// rounds without a window.
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {

@@ -29,13 +29,13 @@ type characteristic struct {
 	pass     int
 	fail     int
 	covered  int // number of gates whose bounds include the true value
-	estimate int // number of gates that would pass if the point estimate decided
+	estimate int // number of gates whose point estimate would pass
 }
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most returns the highest measured share that still agrees with a true share of alpha. It lies
-// three standard errors above alpha.
+// most returns the highest share of gates that agrees with a true share of alpha. It lies three
+// standard errors above alpha.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
@@ -93,8 +93,8 @@ func failing(l *metric.Level) *metric.Level {
 }
 
 // TestLongCharacteristics measures the error rates that tokgate promises. A server exactly at its
-// limit passes at most 5% of the time, and fails at most 5% of the time. This holds even if its
-// requests depend on each other.
+// limit wrongly passes at most 5% of the time, and fails at most 5% of the time. Its requests may
+// depend on each other.
 func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
@@ -123,8 +123,8 @@ func TestLongCharacteristics(t *testing.T) {
 		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true, ""},
 		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
 			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
-				// The mean of e^(spread·g) over standard normal scores g is e^(spread²/2). Divide
-				// by it, so that the mean is exactly at the limit of 2 s.
+				// The mean of a log-normal value is e^(spread²/2). Divide by it, so that the mean
+				// is exactly at the limit of 2 s.
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
 			}, 0, true, ""},
 		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
@@ -152,8 +152,8 @@ func TestLongCharacteristics(t *testing.T) {
 				if k.share > 0 {
 					score = p.score(k.share)
 				}
-				// One large gate takes as long as several small gates, so simulate fewer large
-				// gates.
+				// Simulate fewer gates if they are large, because one large gate takes as long as
+				// several small ones.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
@@ -198,7 +198,8 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 }
 
-// rounds measures how much it helps to add rounds if bad requests come together.
+// rounds writes a table of false passes when bad requests come together. With more rounds there are
+// fewer.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
@@ -240,8 +241,8 @@ func rounds(t *testing.T, out *strings.Builder) {
 			fmt.Fprintf(out, " %.1f%% |", 100*c.share(c.pass))
 		}
 		out.WriteString("\n")
-		// The last plan has 150 rounds, and the exact test needs 59 independent requests. So 150
-		// rounds suffice even if each round counts as only one request.
+		// 150 rounds suffice even if each counts as only one request: the exact test needs 59
+		// independent ones.
 		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
 			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
 		}
@@ -254,25 +255,26 @@ func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves returns processes in which requests depend on each other only within a wave. share is the
-// share of requests that fail.
+// inWaves returns simulated processes whose requests depend on each other only within a wave:
+// requests that run at the same time. The argument share is the share of requests that fail.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides reports whether ten rounds often fail to show how much rounds differ. This happens if a
-// rare event affects all requests of a round.
+// hides reports whether ten rounds are often too few to show how much rounds differ. Rare events
+// that affect all requests of a round are not seen in most rounds.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
-// longer reports whether requests depend on each other beyond a wave of four requests.
+// longer reports whether requests depend on each other beyond one wave. A wave is four requests
+// that run at the same time.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
-// healthy measures how often a server passes if only few of its requests fail.
+// healthy writes a table of how often a server passes if only few of its requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string
 		share float64 // share of requests that fail
-		as    process // process by which requests fail together
+		as    process // simulated process that decides which requests fail together
 	}
 	servers := []server{
 		{name: "none fails"}, {"1 request in 1000 fails", 0.001, process{}}, {"1 round in 1000 fails", 0.001, process{slowRounds: 0.001}},
@@ -318,8 +320,8 @@ func healthy(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looks judges a level after 200, 400 and 800 requests, until a look decides. The three looks share
-// the allowed error.
+// looks writes a table of levels that are judged after 200, 400 and 800 requests. These three looks
+// share the allowed error.
 func looks(t *testing.T, out *strings.Builder) {
 	fmt.Fprintf(out, "**p95 at its limit, three planned looks at 200, 400 and 800 requests**\n\n| requests | false pass | false fail | undecided |\n|---|---|---|---|\n")
 	n := max(*gates/2, 1)
@@ -352,8 +354,8 @@ func looks(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// looked judges a level at its planned looks until a look decides. The result share is the share of
-// the level's requests that were measured until then.
+// looked judges a level at each of its looks (planned early judgements) until one decides. The
+// result share is the share of the level's requests until then.
 func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
@@ -368,21 +370,22 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended holds the shares of gates that ended at an early look, and the requests that they used.
+// ended holds the shares of gates that ended early, at a look. It also holds the share of requests
+// that they used.
 type ended struct {
-	pass, passHalf float64 // gates that passed, and gates that passed after half of the requests
+	pass, passHalf float64 // shares of gates that passed, at any time and after half the requests
 	fail, failHalf float64
 	spent          float64 // share of the requests that were used
 }
 
-// onTheWay measures gates that may end at half or seven tenths of their rounds. It counts wrong
-// outcomes and the requests that an early end saves.
+// onTheWay writes a table of gates that may end at half or seven tenths of their rounds. It counts
+// wrong outcomes and the requests that an early end saves.
 func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
 	most := characteristic{n: n}.most(0.05)
-	// least returns the smallest measured share that still agrees with a promised share. It lies
-	// three standard errors below the promise.
+	// least returns the lowest share of gates that agrees with a promised share. It lies three
+	// standard errors below the promise.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
 	row := func(name string, seed uint64, kept func(ended) bool, draw func(r *rand.Rand) *metric.Level) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -415,7 +418,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	}
 	for i, c := range []struct {
 		rounds float64
-		spent  float64 // largest share of the requests that a gate may need on average
+		spent  float64 // largest mean share of the requests that a gate may need
 		power  [2]float64
 	}{{0, 0.6, [2]float64{0.90, 0.40}}, {0.05, 0.7, [2]float64{0.75, 0.28}}} {
 		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {
@@ -439,11 +442,11 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// power measures how often gates pass or fail servers that are better or worse than the limit.
+// power writes a table of how often gates pass or fail better and worse servers.
 func power(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name          string
-		sigma, rounds float64 // standard deviations of a log time, within and between rounds
+		sigma, rounds float64 // standard deviations of ln(time), within and between rounds
 	}
 	servers := []server{{"steady: times ±20%, rounds ±1%", 0.2, 0.01}, {"usual: times ±30%, rounds ±5%", 0.3, 0.05}, {"noisy: times ±40%, rounds ±15%", 0.4, 0.15}}
 	margins := []float64{0.5, 0.7, 0.8, 0.9, 1.1, 1.3}

@@ -7,16 +7,16 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Recorded is one run of the corpus. A test changes every message and checks that the verdicts on
-// the run stay the same.
+// Recorded is one run of the corpus. A test checks that its verdicts stay the same when all
+// messages change.
 type Recorded struct {
 	Name string
 	Plan *plan.Plan
 	Run  *metric.Run
 }
 
-// Corpus returns recorded runs with every kind of outcome and cause. Together they have every
-// possible fault of a level, a comparison and a search.
+// Corpus returns recorded runs with every kind of outcome and cause. They also have every possible
+// fault of a level, a comparison and a search.
 func Corpus() []Recorded {
 	return append(append(levelCorpus(), comparisonCorpus()...), searchCorpus()...)
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Limits for the report of a drift, which is a change of latency during a level. It must be at
-// least leastDrift, and significant at driftError (two-sided).
+// These are the limits for the report of a drift, a change of latency during a level. A drift must
+// be at least leastDrift, and significant at driftError (two-sided).
 //
-// With a drift, results depend on the length of the level. But it does not make the level invalid,
-// because thresholds count every request, whenever it was sent.
+// A drift shows that results depend on the length of the level. It does not make the level invalid.
 const (
 	leastDrift = 0.05
 	driftError = 0.01
 )
 
-// drift describes how latency changes during the level: from round to round, and within a round.
+// drift returns notes on how latency changes during the level: from round to round, and within a
+// round.
 func (e evidence) drift() []string {
 	if e.level.Kind.Windowed() {
-		return nil // at a rate, the backlog shows whether the state is steady
+		return nil // at a rate, the growth of the backlog shows a drift
 	}
 	var notes []string
 	word := func(change, p float64, from string) {
@@ -55,7 +55,7 @@ func (e evidence) drift() []string {
 		}
 	}
 	if mean, variance := stat.Moments(halves); len(halves) >= leastRounds {
-		// Student's t test on the change within a round, with one observation for each round.
+		// This is Student's t test on the change within a round. Each round is one observation.
 		word(math.Exp(mean)-1, tails(mean/math.Sqrt(variance/float64(len(halves))), len(halves)-1), "from the first half of a round to the second")
 	}
 	return notes
@@ -84,12 +84,12 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// leastWarming is the smallest ratio of latencies, first blocks to the rest, that shows a short
-// warm-up.
+// leastWarming is the ratio of latencies that shows a warm-up was too short. It divides latencies
+// in the first blocks of a level by those in later blocks.
 const leastWarming = 1.5
 
-// warming returns a note if the warm-up seems too short; otherwise "". It seems too short if every
-// block up to some point was slower than every block after it. The point is at most the middle.
+// warming returns a note if the warm-up seems too short; otherwise "". The first blocks were then
+// all slower than all later blocks, and are at most half of all blocks.
 //
 // By chance the k slowest of n blocks come first with probability 1 / C(n, k).
 func (e evidence) warming() string {
@@ -116,8 +116,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup returns the value of the plan's warmup that leaves out n more requests before each round.
-// The value counts the requests of all slots together.
+// warmup returns the value of the plan's setting warmup that leaves out n more requests before each
+// round. It counts the requests of all slots together.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {
@@ -129,7 +129,7 @@ func (e evidence) warmup(n int) int {
 }
 
 // slope fits a straight line to y over x. It returns the change of the line from the first x to the
-// last. p is the p-value of the slope, by Student's two-sided t test.
+// last, and the p-value p of the slope (Student's two-sided t test).
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {

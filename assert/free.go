@@ -29,7 +29,7 @@ func (j *judge) asserts() {
 			v.Outcome, v.Message = condition(a, result)
 		}
 		if v.Outcome == Error && j.partial {
-			// The condition may need a case that was left out. So this run cannot decide it.
+			// The condition may fail only because it needs a case that was left out of this run.
 			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
 		}
 		j.add(v, plan.Stop)
@@ -100,8 +100,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 		return plain
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
-		// The message would mix a secret with a result. The output hides known secrets, but would
-		// not find a secret in this new text.
+		// Do not show a message that mixes a secret with a result. The output hides known secrets,
+		// but would not find one in this new text.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -109,8 +109,8 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, because it contains both a result and a value from the environment or a sensitive variable"
 
-// secret reports whether the plan marked a value as a secret. A mark of type mark does not count:
-// it is not from the plan.
+// secret reports whether the plan marked a value as a secret. A mark of the type mark does not
+// count, because this package sets it.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
 		if _, own := m.(mark); !own {
@@ -132,9 +132,8 @@ func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	})
 }
 
-// explain returns the first error as one line. HCL's words about null are replaced, because null
-// means a missing measurement. If summarily is set, the line is only HCL's summary: the detail may
-// quote a secret.
+// explain returns the first error as one line. For a null it adds that the value was not measured.
+// If summarily is true, the line is only HCL's summary, because the detail may quote a secret.
 func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
 		switch {
@@ -180,7 +179,8 @@ func (j *judge) result() (cty.Value, error) {
 	return instances.value(), nil
 }
 
-// levelType returns the type of the levels of w on s in asserts, as plan.ResultType declares it.
+// levelType returns the type that plan.ResultType declares for the levels of workload w on server
+// s.
 func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error) {
 	t := plan.ResultType(p)
 	for _, step := range []string{s.Name, s.Key, w.Name, w.Key, "level"} {
@@ -195,7 +195,8 @@ func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error)
 	return t, nil
 }
 
-// tree holds values of the variable result: in single by name, in keyed by name and for_each key.
+// tree holds the values of the variable result. The map single is by name, and keyed is by name and
+// for_each key.
 type tree struct {
 	single map[string]cty.Value
 	keyed  map[string]map[string]cty.Value
@@ -272,9 +273,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	return cty.ObjectVal(attrs)
 }
 
-// observed returns the distribution of a metric over requests or gaps; empty for a metric of
-// another kind. A streaming metric's distribution is also empty if the record lacks the chunk
-// times.
+// observed returns the distribution of a metric over requests or gaps. It is empty for a metric of
+// another kind, and for a streaming metric without recorded chunk times.
 func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
 	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
 		return metric.Distribution{}
@@ -321,8 +321,7 @@ func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// readStat returns a statistic of a gauge by the statistic's name. It uses the readings during a
-// level.
+// readStat returns a statistic, given by its name, of a gauge's readings during a level.
 func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	g, why := l.Gauge(def.Name)
 	stat, err := metric.ParseStat(name)
@@ -335,8 +334,8 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not reported")
 }
 
-// positions returns how often the server accepts a drafted token, by its position in the draft. It
-// is a value for asserts, and null if the server does not report it.
+// positions returns how often the server accepts a drafted token, for each position in the draft.
+// The result is null if the server does not report this.
 func positions(l *metric.Level) cty.Value {
 	var rates []cty.Value
 	if l != nil {
@@ -350,7 +349,7 @@ func positions(l *metric.Level) cty.Value {
 	return cty.ListVal(rates)
 }
 
-// levelCount returns the count called name of a level, such as its requests or its failures.
+// levelCount returns a count of a level by its name. Requests and failures are counts.
 func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
 	switch name {
 	case "requests":

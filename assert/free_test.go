@@ -149,7 +149,7 @@ assert "left out" {
 
 // A condition on a missing measurement never passes, however the condition is written.
 func TestAssertsOfWhatWasNotMeasured(t *testing.T) {
-	// Level 4 was measured and level 8 was not.
+	// Level 4 is in the record, and level 8 is not.
 	const head = `
 server "sim" {
   simulator {}
@@ -209,7 +209,7 @@ assert "a" {
 		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
 		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
 		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
-		// A condition may loop over values if they were measured at every level.
+		// A loop over levels may pass if the levels that it uses were measured.
 		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
 	} {
 		p := load(t, head+c.condition+"\n}\n")
@@ -251,7 +251,7 @@ assert "a" {
 		says      string
 	}{
 		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
-		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // the list is empty at one level, and has an element at the other level
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // length allows an empty list
 		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for n, l in " + chat + " : l.ttft.p95 > 5 if n == \"5\"])", Error, "the list given to alltrue or anytrue is empty"},
 		{"!anytrue([for l in " + chat + " : l.ttft.p95 > 5])", Pass, ""},

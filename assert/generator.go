@@ -13,23 +13,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Every latency includes the lateness of the load generator itself. metric.Level.Disturbed finds
-// the rounds in which the generator was too late, and most of them are measured again. For the
-// disturbed rounds that remain, late checks each threshold. The verdict stands if neither lateness
-// nor idle slots could have decided it.
+// A slow load generator makes every latency longer. metric.Level.Disturbed finds the rounds in
+// which it was too late, and most of them are measured again. For the rest, the method late decides
+// for each threshold whether its verdict stands.
 //
 // A level is invalid if the generator used the share mostCPU or more of its processor cores in a
-// round. Its own delays then cannot be told from the server's. A delay above leastDelay may be too
-// short to disturb a round. It counts only if it could have changed a verdict on a time; see flips.
+// round. Its own delays then cannot be told from the server's. A delay up to leastDelay never
+// counts.
 //
-// In a simulated run nothing is late, because its time is virtual. Its record has no health of the
-// generator, and no check here requires it.
+// In a simulated run nothing is late, because its time is virtual.
 const (
 	mostCPU    = 0.90
 	leastDelay = time.Millisecond
 )
 
-// objection is a function that records why a measurement is invalid. Its parameter of names the
+// objection is a function that records why a measurement is invalid. It is also told who is the
 // cause, such as the server or the generator.
 type objection func(of verdict.Cause, format string, args ...any)
 
@@ -71,32 +69,23 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held returns the longest time by which the client may have read a token too late in a round.
+// held returns the longest delay with which the client may have read a token in a round.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
 }
 
 // light reports whether a round of a closed loop or a burst had less load than the plan declares.
-// For a rate, the function loaded does this.
+// Rates are checked by the function loaded.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether the load generator's disturbance could have decided a threshold. A generator
-// disturbs a round by late requests or by too little load.
+// late reports whether a slow load generator may have decided a pass or a fail. A generator is slow
+// if it sends requests late, reads answers late, or sends too little load.
 //
-// The threshold stands if the undisturbed rounds alone give the same verdict. It also stands if the
-// verdict stays the same without the lateness. A fail stands too, if less load could only have
-// helped to pass.
-//
-// A stall of the generator delays the reading of answers. A latency then comes out too long, by at
-// most the stall, and never too short. So a stall cannot make a latency meet an upper limit, but it
-// may make a request time out.
-//
-// The time from the first token of a stream to its last is different. It is too short if the first
-// token was read late, and too long if the last token was read late. A rate over a window changes
-// by the stall's share of the window.
+// The outcome is safe if the other rounds alone give it too, or if it outlasts a correction for the
+// delay. A fail is also safe if less load could only have helped to pass.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
 	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
@@ -115,7 +104,7 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp reports whether a pass or a fail would change if no stall had delayed the reading of
+// heldUp reports whether the outcome would change without the stalls that delayed the reading of
 // answers.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
@@ -126,7 +115,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	// known means that the effect of late reads on the metric is known. streams means that the
+	// known is true if the effect of late reads on the metric is known. streams is true if the
 	// metric measures times within streams.
 	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
@@ -134,9 +123,9 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 		switch name := t.Metric.Name; {
 		case t.Metric.Streams && t.Metric.Scope == metric.PerRequest, name == "e2e_speed" && !passed:
 			streams = true
-		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // late reads never raise these values
+		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // only lowered by late reads
 		case t.Metric.Unit == metric.Seconds:
-			if passed == sample.Upward(t.Op) { // late reads can only make the time too long
+			if passed == sample.Upward(t.Op) { // late reads can only make a time too long
 				moved.Limit += held.Seconds()
 			}
 		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput":
@@ -162,8 +151,8 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 	return !known || s.judgedOn(&other, s.restreamed(streams, passed), moved) != v.Outcome
 }
 
-// judgedOn judges a threshold on l, a corrected copy of the level. It returns the outcome. It
-// changes other, which is a copy of s.
+// judgedOn returns the outcome of a threshold on l, a corrected copy of the level. It overwrites
+// the argument other, which must be a copy of s.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
 	if other.evidence = gather(l); !s.ahead() {
 		other.due = 0
@@ -178,11 +167,11 @@ func (s *subject) undisturbed() *metric.Level {
 	return &out
 }
 
-// restreamed returns a copy of the level with corrected disturbed rounds.
+// restreamed returns a copy of the level in which the rounds with a slow generator are corrected.
 //
-// If streams is set, it changes every stream in these rounds by the time for which reads may have
-// waited. The stream gets longer if longer is set, and shorter otherwise. If longer is not set,
-// requests that timed out in these rounds are removed.
+// If streams is true, each stream in these rounds changes by the time for which reads may have
+// waited. It gets longer if longer is true, and shorter otherwise. If longer is false, requests
+// that timed out in these rounds are removed.
 func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil
@@ -211,9 +200,9 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips reports whether a pass or a fail would change if the limit of the threshold moved by delay.
-// It is for thresholds on times only. A late read makes TTFT and E2E longer, but the next gap
-// shorter. So both a pass and a fail may change.
+// flips reports whether the outcome would change if the limit of the threshold moved by delay. It
+// moves the limit in the direction that is worse for the outcome. It applies only to thresholds on
+// times.
 func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
@@ -221,10 +210,10 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 	}
 	shift := delay.Seconds()
 	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
-		shift = -shift // test a pass with a stricter limit, and a fail with a wider one
+		shift = -shift // test a pass against a stricter limit, and a fail against a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Judge both thresholds again. The recorded verdict on a mean may include the effect of the
-	// threshold on success.
+	// Judge with the old limit again too. The recorded verdict on a mean may include the effect of
+	// the threshold on success.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A gauge has the given mean in the last of ten rounds, and 0 in the nine rounds before it.
+// The gauge has the given mean in the last of ten rounds, and 0 in the other rounds.
 func TestGPUsOfALevel(t *testing.T) {
 	one, none, everything := 0.3, 0, 100.0
 	for _, tt := range []struct {
@@ -60,7 +60,7 @@ func TestGPUsOfALevel(t *testing.T) {
 func TestGPUErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		from, to   float64 // the last Xid error before and after the second round; 0 means none
+		from, to   float64 // numbers of the last Xid errors before and after round 2; 0: none
 		ecc        float64
 		want, note string
 	}{

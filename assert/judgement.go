@@ -14,13 +14,13 @@ import (
 type judge struct {
 	promised *plan.Plan
 	run      *metric.Run
-	levels   map[levelKey]*metric.Level // levels, each with the requests up to its last look
-	// recorded are the levels with all their requests.
+	levels   map[levelKey]*metric.Level // levels by key, each with the requests up to its last look
+	// recorded holds the same levels with all their requests.
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // whether the measurement of a level is valid
 	partial  bool
 	list     []Verdict
-	// baselines holds the recorded runs of stored controls, by the name of the comparison.
+	// baselines maps the name of a comparison to the recorded run of its control.
 	baselines   map[string]*metric.Run
 	comparisons []*compare.Comparison
 	limits      map[*metric.Capacity]limit // results of the capacity searches judged so far
@@ -37,8 +37,7 @@ func newJudge(p *plan.Plan, run *metric.Run) *judge {
 	return j
 }
 
-// take adds a recorded level. If a record contains a level twice, the first one counts. exec never
-// writes such a record.
+// take adds a recorded level. If a broken record has a level twice, the first one counts.
 func (j *judge) take(l *metric.Level) {
 	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
 		j.recorded[k] = sample.Sound(l)
@@ -61,8 +60,8 @@ func (j *judge) keep(v Verdict) {
 	j.list = append(j.list, v)
 }
 
-// cause returns the cause of an error. The server is the cause if it had an error, or if no request
-// of a measured level completed. This holds whatever else was wrong.
+// cause returns CauseServer if the server had an error, or completed no request of a level.
+// Otherwise it returns "".
 func (j *judge) cause(v *Verdict) verdict.Cause {
 	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
@@ -70,8 +69,8 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
-// implied returns the severity of thresholds that tokgate adds because others imply them. In a plan
-// that only measures they can only warn, so they never fail the plan.
+// implied returns the severity of thresholds that tokgate adds itself. In a plan that only
+// measures, they give warnings and never fail the plan.
 func (j *judge) implied() verdict.Severity {
 	if j.promised.Gate.MeasureOnly {
 		return verdict.SeverityWarn

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// running returns a level of ten rounds. In the last round, only the first requests have ended;
-// ended is their number.
+// running returns a level of ten rounds, the last of which is still running. The argument ended is
+// the number of requests that have ended in it.
 func running(ended int, ttft func(round, i int) float64) *metric.Level {
 	l := shape{rounds: 10, perRound: 20, ttft: ttft}.level()
 	last := l.Rounds[9]
@@ -36,25 +36,23 @@ func TestJudgeLook(t *testing.T) {
 		invalid, binding string
 		log              float64
 	}{
-		// With one look, the allowed error is 0.05. 59 good requests are enough: 0.95^59 = 0.0485.
-		// With three looks, each may use an error of 0.05/3 = 0.0167. Then 80 good requests are
-		// needed: 0.95^80 = 0.0165.
+		// One look may use an allowed error of 0.05, so 59 good requests suffice: 0.95^59 = 0.0485.
+		// Each of three looks may use a third of it, so 80 are needed: 0.95^80 = 0.0165.
 		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
 		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
 		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
-		// Only the first 100 of the 200 requests count. The slow requests start after them.
+		// Only the first 100 of the 200 requests are judged, and slow requests start after them.
 		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
 		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "only 12 of the 13 requests of round 10 have ended", "", 0},
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "the record holds only 200 of 201 requests", "", 0},
-		// The estimate is 50 tok/s and the limit is 10 tok/s. A higher speed is better, so the
-		// distance ln(50/10) is negative.
+		// The estimated speed of 50 tok/s is better than the limit of 10, so ln(10/50) is negative.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// No request is bad, so the estimate is as far from the limit as possible. 200 requests are
-		// 10 waves. If 75% of the waves are good, all 10 are good with probability 0.75^10 = 0.056.
-		// At 70% this probability is 0.7^10 = 0.028, below the error of 0.05.
+		// 200 requests in 10 waves without a bad one decide the limit of 70 %. The probability that
+		// all waves are good is 0.7^10 = 0.028 there, below the error of 0.05. (At 75 % it is
+		// 0.056.)
 		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
 		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
@@ -80,7 +78,7 @@ func TestJudgeLook(t *testing.T) {
 	}
 }
 
-// An exact statistic fails before the end of a level only if the remaining requests cannot change
+// Before the end of a level, an exact statistic fails only if the remaining requests cannot change
 // that.
 func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	for _, c := range []struct {
@@ -110,8 +108,8 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A mean passes at a look only if success passes too. tokgate adds the threshold on success. This
-// threshold must not fail the mean earlier.
+// A mean passes at a look only if the threshold on success passes too, which tokgate adds. But that
+// threshold must not make the mean fail early.
 func TestJudgeLookAtMeans(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -172,8 +170,8 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// At the level itself, both thresholds decide, and so does the threshold on success that
-	// tokgate adds. Binding names the threshold that failed.
+	// At a level all thresholds decide, and so does the threshold on success that tokgate adds.
+	// Binding names the threshold that failed.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
@@ -184,7 +182,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
-	// A threshold that only warns cannot decide a look. If all thresholds only warn, the look is
+	// Thresholds that only warn cannot decide a look. Here all thresholds only warn, so the look is
 	// inconclusive.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
@@ -206,11 +204,11 @@ func TestJudgeLookInvalid(t *testing.T) {
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
-	// The answer that is too short does not belong to the first 20 requests.
+	// The first 20 requests do not include the answer that is too short.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
-	// A request among the first 190 has not ended yet.
+	// The look is at 190 requests, but one of them has not ended.
 	l = running(12, func(int, int) float64 { return 5 })
 	last := l.Rounds[9]
 	last.Samples = slices.Delete(last.Samples, 3, 4)
@@ -233,7 +231,7 @@ func TestJudgeLookIsPure(t *testing.T) {
 	}
 }
 
-// If a look ended a level, the level has the verdict of this look.
+// If a level ended early at a look (a planned early judgement), its verdict is that of the look.
 func TestJudgeAtTheLastLook(t *testing.T) {
 	level := func() *metric.Level {
 		l := running(12, func(int, int) float64 { return 1 })
@@ -251,7 +249,8 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if !strings.Contains(strings.Join(sla.Notes, "\n"), "judged on the 80 requests that started first, at one of 3 planned looks; the confidence is 98.3%, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
-	// With three looks, each look may use less of the allowed error, so 79 requests cannot pass.
+	// Three looks (early judgements) share the allowed error, so 79 good requests are too few to
+	// pass.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
@@ -275,13 +274,12 @@ func BenchmarkJudgeLook(b *testing.B) {
 	}
 }
 
-// If slots were idle although no request failed, the load generator is the cause. The look then has
-// an error, and not an outcome of the server.
+// Idle slots without failed requests are the load generator's fault. A look (early judgement) then
+// has an error instead of a verdict on the server.
 func TestJudgeLookIdle(t *testing.T) {
 	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
-	// The level has 5 rounds of 40 requests. Idle rounds are left out. With up to three idle
-	// rounds, at least 80 requests remain, which is enough to pass. With four idle rounds only 40
-	// requests remain.
+	// The level has 5 rounds of 40 requests, and idle rounds are not judged. With up to three idle
+	// rounds at least 80 requests remain, which is enough to pass.
 	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} {
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})

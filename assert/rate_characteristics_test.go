@@ -35,10 +35,9 @@ type rateModel struct {
 	profile *sim.Profile
 	input   int
 	answers int     // mean answer length in tokens; lengths vary by ± 50 %
-	shape   float64 // shape of the gaps between arrivals; 1 is Poisson
-	// lost is the number of tokens that the server computes a second time for every request that
-	// arrives while other requests wait. With lost > 0 a longer queue means fewer answered
-	// requests.
+	shape   float64 // shape parameter of the gamma-distributed gaps between arrivals; 1 is Poisson
+	// lost is the number of tokens that the server computes twice if a request must wait. If lost >
+	// 0, a longer queue makes the server slower.
 	lost int
 }
 
@@ -51,24 +50,24 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again marks jobs of the engine that are no requests: tokens that a crowded server computes a
-// second time.
+// again is the first id of simulated jobs that are no requests. Their tokens are those that a
+// crowded server computes a second time.
 const again = 1 << 40
 
-// saturation holds what was measured while the engine was saturated.
+// saturation holds what was measured while the simulated engine was saturated.
 type saturation struct {
-	parts []float64 // requests per second in each part of the time, computed from tokens
+	parts []float64 // requests per second in each part of the time, computed from the tokens made
 	at    float64   // answered at once
 	slots int       // in flight
 	took  time.Duration
 }
 
-// saturated simulates a saturated server and returns what its engine did. After a warm-up, up to
-// most requests are in flight for the given length of time.
+// saturated simulates a saturated server and returns what its engine did. After a warm-up it keeps
+// up to most requests in flight for the given length of time.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
-	var began, aged []bool // by job: its first token has come; it started in the middle of its answer
+	var began, aged []bool // for each job: did its first token come; did it begin in mid-answer
 	before := map[uint64]time.Duration{}
 	inFlight, answering, tokens := 0, 0, int64(0)
 	submit := func(at time.Duration, part float64) {
@@ -85,7 +84,9 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	out := saturation{parts: make([]float64, parts)}
 	const never = time.Duration(math.MaxInt64 / 2)
 	from, warm, tick, area := never, time.Minute, time.Second, 0.0
-	var first, last time.Duration // time of the last token of the first answers, and of the last token in the window
+	// first is the time of the last token of the first answers. last is the time of the last token
+	// in the window.
+	var first, last time.Duration
 	for now := time.Duration(1); ; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
@@ -161,8 +162,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds adds tokens to parts, converted to requests per second. The elements of parts divide the
-// time length equally. The tokens were generated between from and to.
+// adds spreads tokens over the elements of parts, as requests per second. The tokens were made
+// between the times from and to. Each element stands for an equal part of the duration length.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -184,9 +185,9 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving simulates a level of a rate, and returns how long it took. The server gets a warm-up as
-// in a run, and then the measured requests in ten rounds. Further requests follow until all
-// measured requests have ended.
+// arriving simulates a level whose requests arrive at a rate. It returns the level and how long it
+// took. Ten rounds of measured requests follow a warm-up as in a run. Further requests arrive until
+// all measured requests have ended.
 func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
@@ -244,11 +245,11 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	return l, ended
 }
 
-// The next functions decide by the rules of other tools whether a server sustains a rate. They
-// follow the tools' own descriptions. The table compares them with tokgate.
+// The next functions decide, by the rules of other tools, whether a server sustains a rate. The
+// written table compares them with tokgate.
 
-// trending fits a line through the number of requests in flight at a hundred moments. It reports
-// whether the line rises, at 95 % confidence, as if the hundred numbers were independent.
+// trending reports whether a line through the number of requests in flight at a hundred moments
+// rises. The test has 95 % confidence, as if the hundred numbers were independent.
 func trending(l *metric.Level) bool {
 	p := l.Passages()[0]
 	counts := make([]float64, 100)
@@ -308,8 +309,8 @@ func rateModels() []*rateModel {
 	return append(models, unlimited, crowded)
 }
 
-// scale changes the length of answers, so that the server's largest rate becomes about the rate
-// about.
+// scale changes the length of answers, so that the server's largest rate comes close to the
+// argument about.
 func (m *rateModel) scale(about float64) {
 	for range 2 {
 		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
@@ -317,9 +318,9 @@ func (m *rateModel) scale(about float64) {
 	}
 }
 
-// known returns a function that measures the largest rate of the server. In a full run it first
-// scales the server to a largest rate of about the parameter about. Only rows that run call the
-// function, because the measurement takes long.
+// known returns a function that measures the largest rate of the server, which takes long. In a
+// full run the function first scales the server, so that this rate comes close to the argument
+// about.
 func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	return sync.OnceValues(func() (*rateModel, float64) {
 		out := *m
@@ -330,8 +331,8 @@ func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	})
 }
 
-// shorter returns the factor by which the simulations that find true values are shortened. It is 4
-// if fewer than 50 gates are simulated, otherwise 1.
+// shorter is a factor by which the simulations of true values are shortened. It is 4 if fewer than
+// 50 gates are simulated, and else 1.
 func shorter() int {
 	if *rateGates < 50 {
 		return 4
@@ -342,10 +343,9 @@ func shorter() int {
 // mostInFlight is the default of max_in_flight.
 const mostInFlight = 4096
 
-// largest returns the largest rate that the simulated server can sustain. It is the rate of the
-// server's answers during an hour with as many requests in flight as possible. A server with lost >
-// 0 answers fewer requests if its queue is longer. For such a server largest returns the highest
-// rate at which the backlog does not grow over 20,000 requests, if that rate is higher.
+// largest returns the largest rate that the simulated server can sustain. It measures the rate with
+// as many requests in flight as possible. If a long queue slows the server (lost > 0), it also
+// searches for the largest rate whose backlog does not grow, and returns that if it is higher.
 func (m *rateModel) largest() float64 {
 	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
 	if !*rateFull || m.lost == 0 {
@@ -364,9 +364,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered returns the number of requests answered per second with n requests in flight, counted
-// during half of length. The first n requests begin in the middle of their answers, with longer
-// prompts. Counting starts when these n requests have ended.
+// answered returns how many requests are answered per second with n requests in flight. The first n
+// requests begin in the middle of their answers. Counting begins when they have ended, and lasts
+// for half of the duration length.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -422,8 +422,8 @@ func onAll[T any](gates int, gate func(i int64) T) []T {
 	return out
 }
 
-// sustains returns two table cells: how often the model is judged to sustain a rate near its largest
-// rate, and how often the rules of other tools call it overloaded.
+// sustains returns two cells of a table for a rate near the model's largest rate. The first is how
+// often we judge it sustained, and the second how often rules of other tools call it overloaded.
 func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (ours, theirs string) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	count, trend, deficit := map[Outcome]int{}, 0, 0
@@ -485,9 +485,9 @@ func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
 	return s.judge(th)
 }
 
-// TestLongRateCharacteristics measures how often a rate is judged sustained, and a percentile
-// certified. It uses the engine of the simulated server. The true largest rate comes from one hour
-// of saturation.
+// TestLongRateCharacteristics measures how often a rate is judged sustained, and how often a
+// percentile is certified. The true largest rate comes from one hour of saturation of the simulated
+// engine.
 func TestLongRateCharacteristics(t *testing.T) {
 	var sustained, others, percentiles strings.Builder
 	fmt.Fprintf(&percentiles, "\n**A TTFT p95 at its limit** (by %d,000 requests at that rate): false passes of %d gates a row with %d requests, with the cap on what they count as, and without it; and of a part of a mix, a quarter of them at random, with that of its own; passes with the cap of a p95 that is 20 %% below its limit.\n\n| server | rate / largest | with the cap | without | of a part | 20 %% below: passes |\n|---|---|---|---|---|---|\n", truly()/1000, *rateGates, *rateTail)
@@ -545,7 +545,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// shapeName names arrivals by the shape of their gaps.
+// shapeName returns the name of arrivals whose gaps have the given shape parameter.
 func shapeName(shape float64) string {
 	if shape == 1 {
 		return "Poisson"
@@ -553,9 +553,9 @@ func shapeName(shape float64) string {
 	return fmt.Sprintf("gamma %v", shape)
 }
 
-// truly returns the number of requests in a simulation of a true percentile. The simulated H200
-// answers hundreds of requests at the same time, and these are fast or slow together. So 40,000 of
-// its requests are too few: they last only 160 lifetimes, and their p95 was 1.3 % too high.
+// truly is the number of requests of a simulation that finds a true percentile. It must be large
+// for a server that answers hundreds of requests at the same time, because these are fast or slow
+// together.
 func truly() int {
 	if *rateFull {
 		return 400_000 / shorter()
@@ -570,7 +570,9 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 	d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 	limit.Limit, _ = d.Percentile(95)
 	far.Limit = limit.Limit / 0.8
-	var passes [4]int // gates that pass: with crowding, without it, of a part of a mix, and with p95 20 % below the limit
+	// passes counts the gates that pass in four cases: with the crowding cap, without it, for a
+	// part of a mix, and with the p95 20 % below the limit.
+	var passes [4]int
 	for _, passed := range onAll(*rateGates, func(i int64) [4]bool {
 		seed := int64(2000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, *rateTail, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
@@ -604,7 +606,8 @@ func (m *rateModel) certifies(t *testing.T, out *strings.Builder, truth, near fl
 	}
 }
 
-// quarter returns a part of a mix that has a random quarter of the requests of the level l.
+// quarter returns the level of a part of a mix. The part has a random quarter of the requests of
+// the level l.
 func quarter(l *metric.Level, seed int64) *metric.Level {
 	random, out := rand.New(rand.NewPCG(uint64(seed), 4)), *l
 	out.Of, out.Share, out.Rounds = "mix", 0.25, nil

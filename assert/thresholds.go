@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// thresholds judges a list of thresholds, in the order of the list. A threshold that ignores failed
-// requests passes only if the threshold on success passes.
+// thresholds judges a list of thresholds, in the order of the list. If the threshold on success
+// does not pass, a threshold that ignores failed requests cannot pass either.
 func (s *subject) thresholds(list []required) []Verdict {
 	var out []Verdict
 	success := Skipped
@@ -50,8 +50,8 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
-// drafted reports whether prompts are synthetic while the server decodes speculatively. Speculative
-// decoding is known from the server's metrics or from the plan.
+// drafted reports whether the server decodes speculatively and prompts are synthetic. It finds this
+// in the server's metrics or in the plan.
 func (s *subject) drafted() bool {
 	if s.workload.Prompt.Dataset != nil {
 		return false
@@ -62,8 +62,8 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible reports whether a threshold that fails now could still pass at the end, if all
-// requests to come are good.
+// reversible reports whether a threshold that fails now could still pass. It assumes that all later
+// requests of the level are good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:
@@ -76,7 +76,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	return false
 }
 
-// judge judges one threshold. It leaves the names in the verdict empty; the caller sets them.
+// judge judges one threshold. The caller must set the names in the verdict.
 func (s *subject) judge(t *plan.Threshold) Verdict {
 	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {
@@ -114,8 +114,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	return v
 }
 
-// unstreamed judges thresholds on streaming if the level does not show how answers streamed. It
-// sets the verdict to an error and returns true. It returns false in every other case.
+// unstreamed reports whether a threshold on streaming lacks data, because the level does not show
+// how answers streamed. It then sets the verdict to an error.
 func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
 	if !sample.Streamed(t.Metric, s.workload) {
 		return false

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// counted returns a level of five rounds of twelve requests. Each request has a TTFT of 1 s and an
-// E2E of 1.2 s, with ten more tokens after the first. The server's own histograms have n requests
-// per round, with the means ttft, itl and e2e in seconds. added are more counters of the server.
+// counted returns a level of five rounds of twelve requests. Each has a TTFT of 1 s and an E2E of
+// 1.2 s. The server's own histograms have n requests per round, with the means ttft, itl and e2e in
+// seconds. The map added holds further counters of the server.
 func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
 	l := shape{rounds: 5, perRound: 12}.level()
 	for _, r := range l.Rounds {
@@ -26,8 +26,8 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
-	// Some engines report seconds instead of a histogram. Each round has 12 answers with 11 tokens
-	// each. 120 of the tokens are not the first of an answer.
+	// seconds makes a level whose engine reports seconds instead of a histogram. Of the 12 × 11
+	// tokens in a round, 120 are not the first of their answer.
 	seconds := func(tokens, step float64) *metric.Level {
 		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
 		for _, r := range l.Rounds {
@@ -42,12 +42,12 @@ func TestWitness(t *testing.T) {
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
 		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms, but tokgate measured 20 ms (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 tokens after the first of each answer, and 120 arrived
+		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 later tokens, but 120 arrived
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
-		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // the client's TTFT of 1 s includes 0.2 s for HTTP, and the server counts 0.8 s
-		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // the client's TTFT of 1 s includes 0.5 s for the proxy, and the server counts 0.5 s
-		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the TTFT that the server counts is 0.2 s longer than the client's
+		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // HTTP takes 0.2 s
+		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // the proxy takes 0.5 s
+		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // the server counts 0.2 s more than the client
 		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms, but tokgate measured 20 ms (-80%)"}},
 		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
 		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // the server counted 14 requests, not 12
@@ -70,8 +70,8 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// If usage does not report cached tokens, the server's own counters are checked. At most 84 tokens
-// of a 1,000-token prompt may come from a cache: 64 tokens of the chat template and 20 more.
+// If usage does not report cached tokens, the server's own counters show how many came from a
+// cache. At most 84 tokens of each prompt of 1,000 may: the 64 of the chat template and 20 more.
 func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -1,14 +1,10 @@
 package engine
 
 // Dialect is what an engine accepts beyond the common OpenAI API. It names the body fields that
-// make an answer exactly as long as requested, and the form of the tokenizer endpoint. It also
-// names properties of the connections. Every field was checked against the engine's own request
-// schema. A field that the engine would reject is not sent.
+// make an answer exactly as long as requested, and the form of the tokenizer endpoint.
 //
-// No field switches a prompt cache off, because the server would then not be the server in
-// production. A cache can hold only the first two words of a prompt, because prompts differ after
-// these. A plan may still switch the cache off in its request block (cache_prompt on llama.cpp,
-// cache_salt on vLLM).
+// No field switches a prompt cache off, because production servers have it on. A plan may do so in
+// its request block (cache_prompt on llama.cpp, cache_salt on vLLM).
 type Dialect struct {
 	// IgnoreEOS means that "ignore_eos": true makes an answer continue until its token limit.
 	IgnoreEOS bool
@@ -16,16 +12,15 @@ type Dialect struct {
 	// min_tokens an answer could end early: at a stop string or a stop token id of the model's
 	// generation config.
 	MinTokens bool
-	// BothLimits means that a chat request has max_tokens in addition to max_completion_tokens.
-	// Some servers know only max_tokens, and without it their answers would not end. Servers that
-	// know both limits accept two equal values.
+	// BothLimits means that a chat request sets both max_tokens and max_completion_tokens. Some
+	// servers know only max_tokens, and others accept both if they are equal.
 	BothLimits bool
 	// ContinuousUsage means that "continuous_usage_stats" puts usage into each chunk. The usage
 	// shows how many tokens the first chunk has. Token ids (return_token_ids on vLLM) would show
 	// that too. But then the server would send the ids of the whole prompt before the first token.
 	ContinuousUsage bool
-	// Timings means that "timings_per_token" puts into each chunk the number of tokens so far. It
-	// is for llama.cpp what ContinuousUsage is for other engines.
+	// Timings means that the field "timings_per_token" makes llama.cpp put the number of tokens so
+	// far into each chunk. ContinuousUsage does this for other engines.
 	Timings bool
 	// PromptIDs means that the completions API accepts token ids as a prompt.
 	PromptIDs bool
@@ -45,8 +40,8 @@ const (
 	NoTokenizer Tokenizer = iota
 	// VLLMTokenizer accepts {"prompt"} or {"messages"}. It applies the chat template to messages.
 	VLLMTokenizer
-	// SGLangTokenizer accepts only {"prompt"}. The number of tokens that the chat template adds is
-	// found from the usage of a request.
+	// SGLangTokenizer accepts only {"prompt"}. The chat template adds tokens that it does not
+	// count, so they are counted by the usage of a request.
 	SGLangTokenizer
 	// LlamaTokenizer accepts {"content"}. The page Pages.Template first turns messages into text.
 	LlamaTokenizer
@@ -59,7 +54,7 @@ type Kind string
 
 const (
 	GaugeSum  Kind = "gauge"           // summed over label sets
-	GaugeMost Kind = "gauge, the most" // the largest value of the series
+	GaugeMost Kind = "gauge, the most" // largest value over all label sets
 	Counter   Kind = "counter"         // summed over label sets
 	Buckets   Kind = "histogram"       // summed over label sets
 	Sum       Kind = "histogram's sum" // as a counter
@@ -69,7 +64,7 @@ const (
 type Series struct {
 	Name string // without _bucket, _sum, _count
 	Kind Kind
-	Ours string // the name of a metric.Def, or the name of a counter in metric.Telemetry
+	Ours string // name of the metric.Def, or of the counter in metric.Telemetry
 	// Label and Value select series by a label and its value; "" selects all.
 	Label, Value string
 	// Old explains a name that newer versions of the engine have replaced.

@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// After the load, tokgate checks some of a level's answers against what the server reported. MLPerf
-// has similar tests. TEST01 compares logged outputs with the outputs of the accuracy run. TEST04
-// detects caches by sending one sample repeatedly.
+// After the load, tokgate checks some of a level's answers against what the server reported.
+// MLPerf's tests TEST01 (logged outputs) and TEST04 (caches) have similar aims.
 const (
 	keptAnswers = 12       // of a level
 	keptBytes   = 32 << 10 // largest text to keep of an answer, in bytes; a longer text is not counted
@@ -23,24 +22,23 @@ const (
 	// bytes.
 	lookedAtBytes = 256 << 10
 
-	// storedBytes is the largest size of all texts in answers.jsonl. Answers after that are
-	// recorded as hashes.
+	// storedBytes is the largest size of all texts in answers.jsonl. Beyond it, only the hashes of
+	// answers are stored.
 	storedBytes = 64 << 20
 
 	againTokens = 48 // largest number of tokens of an answer to the repeated prompt
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
-	// Answers are compared only if they have at least this many tokens, and different words. Tiny
-	// models repeat the same few words in every answer.
+	// Answers are compared only if they have at least this many tokens, and this many different
+	// words. Tiny models repeat the same few words in every answer.
 	comparedTokens = 32
 	comparedWords  = 8
 )
 
-// keptAnswer is an answer with its text.
 type keptAnswer struct {
 	round, order, claimed int
-	row                   int // number of the row in the data set; 0 if there is none
+	row                   int // number of the answer's row in the data set; 0 if there is none
 	text                  string
 	whole                 bool // the text is complete
 }
@@ -52,7 +50,8 @@ type kept struct {
 	before, found metric.Answers
 }
 
-// keptOf returns the kept answers of a level, with the results from earlier starts of its server.
+// keptOf returns what is known about the kept answers of a level. It begins with the results from
+// earlier starts of the server.
 func keptOf(l *metric.Level) *kept {
 	if l.Answers == nil {
 		return &kept{}
@@ -60,8 +59,8 @@ func keptOf(l *metric.Level) *kept {
 	return &kept{before: *l.Answers, found: *l.Answers}
 }
 
-// keepsOf returns how many bytes of an answer's text to keep until the answer ends; 0 keeps no
-// text.
+// keepsOf returns how many bytes of an answer's text the client keeps until the answer ends; 0
+// means none.
 func (rd *round) keepsOf(f *flight) int {
 	switch {
 	case f.turn.Phase != metric.Measured:
@@ -75,7 +74,7 @@ func (rd *round) keepsOf(f *flight) int {
 }
 
 // heard examines a finished answer, and drops its text unless the plan records it. Secrets are
-// removed from the text first, so `judge` does not see them either.
+// removed first, so `tokgate judge` never sees them either.
 func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
@@ -105,8 +104,8 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	return &s
 }
 
-// askedBy returns the required form of the answer to a request. It is the same for the whole level,
-// unless the request's row of the data set has fields of its own.
+// askedBy returns the form that the plan requires of a request's answer. A request has a form of
+// its own only if its row of the data set has fields of its own.
 func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return a.asked
@@ -118,7 +117,8 @@ func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	return ask
 }
 
-// unheld returns a note that answers cannot be compared with what the plan requires.
+// unheld returns a note that the answers could not be checked against what the plan requires of
+// them.
 func unheld(err error) string {
 	return "the answers are not compared with what was asked for: " + err.Error()
 }
@@ -126,7 +126,7 @@ func unheld(err error) string {
 // saidBy returns an answer for examination, with its secrets removed.
 func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers.Said {
 	clean := func(text string) string {
-		if said.Cut { // the text may end within a secret
+		if said.Cut { // the end of a cut text may be the beginning of a secret
 			text = text[:len(text)-secrets.Pending(text)]
 		}
 		return secrets.Text(text)

@@ -9,14 +9,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// rates first measures the largest rate of the saturated server, and then searches over rates. lost
-// means that the server is lost.
+// rates searches for the capacity as a request rate. Before the search it measures the largest rate
+// that the saturated server reaches. The error lost means that the server is lost.
 func (h *hunt) rates(budget time.Duration) (lost error) {
 	c := h.capacity
 	begin := h.Clock.Now()
 	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
 	if budget > 0 {
-		// Subtract the time of the saturation. Keep at least 1 ns, because a budget of 0 means no
+		// The saturation's time counts against the budget. Keep at least 1 ns, because 0 means no
 		// budget.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
@@ -30,9 +30,8 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	return lost
 }
 
-// fewest returns the mean rate of a saturation and an approximate lower bound of it. parts are the
-// saturation's rates in consecutive intervals. The bound serves only to plan probes, because the
-// judge computes a bound of its own.
+// fewest returns the mean of rates and an approximate lower bound of this mean. The rates were
+// measured in the consecutive parts of one saturation. The bound only serves to plan probes.
 func fewest(parts []float64) (mean, least float64) {
 	n := float64(len(parts))
 	if n < 2 {
@@ -48,8 +47,7 @@ func fewest(parts []float64) (mean, least float64) {
 	return mean, mean - 1.9*math.Sqrt(variance/n)
 }
 
-// share divides the requests of a probe into rounds. It returns the number of requests of each
-// round.
+// share divides the requests of a probe into rounds. It returns the number of requests in each.
 func (h *hunt) share(s *series, requests int) []int {
 	if h.capacity.Over != metric.OpenLoop {
 		return s.Level.More(requests)

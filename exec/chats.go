@@ -7,13 +7,14 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// chats holds the running conversations of a window whose load is a rate of conversations.
+// chats holds the running conversations of a load that starts conversations at a given rate.
 type chats struct {
-	thinking map[*talk]func() bool // stops the timer of the next turn
+	thinking map[*talk]func() bool // for each conversation that waits: stops its timer
 	ordered  map[seat]int          // requests so far
 }
 
-// starts sends the next item of the schedule: a request, or the first turn of a conversation.
+// starts sends the next item of the window's schedule. An item is a request, or the first turn of a
+// conversation.
 func (w *window) starts(turn load.Turn, at time.Duration) {
 	switch {
 	case w.replay != nil:
@@ -26,8 +27,8 @@ func (w *window) starts(turn load.Turn, at time.Duration) {
 	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
 }
 
-// goOn handles the end of a turn. It reports whether the conversation continues. The next turn is
-// then due when the user has finished thinking.
+// goOn handles the end of a turn, and reports whether the conversation continues. The next turn is
+// due when the simulated user has finished thinking.
 func (w *window) goOn(f *flight) bool {
 	t, phase := f.talk, f.turn.Phase
 	at := f.sample.End + w.thinks(t)
@@ -51,8 +52,8 @@ func (w *window) goOn(f *flight) bool {
 	return true
 }
 
-// leave ends conversations whose users are thinking. It counts the turns that measured
-// conversations then lack.
+// leave ends conversations whose users are thinking. It counts the turns that are then missing from
+// measured conversations.
 func (w *window) leave() {
 	for _, stop := range w.thinking {
 		stop()
@@ -70,8 +71,8 @@ func (w *window) leave() {
 	}
 }
 
-// dueIn returns the number of measured requests in a part of the window: all turns of the
-// conversations that begin in that part.
+// dueIn returns the number of measured requests that belong to a part of the window. They are all
+// turns of the conversations that begin in that part.
 func (w *window) dueIn(part int) int {
 	if !w.Workload.Prompt.Turns.Several() {
 		return w.parts[part]
@@ -95,8 +96,8 @@ func (w *window) talking() time.Duration {
 	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
 }
 
-// numbered returns the number of a turn's request, counted within its part of the window and its
-// phase.
+// numbered returns the number of a turn's request among the requests of its round and its phase,
+// from 0.
 func (w *window) numbered(s *metric.Sample) int {
 	if w.ordered == nil {
 		w.ordered = map[seat]int{}

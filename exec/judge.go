@@ -6,15 +6,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge judges a level as measured so far. If the level is a probe, the thresholds of the capacity
-// apply; otherwise the thresholds for the level.
+// Judge is a function that judges a level as measured so far. To a probe of a capacity search it
+// applies the thresholds of the capacity, and to other levels those of the level.
 type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 
 // Look is a planned moment at which a level is judged. Requests is the number of measured requests
-// to judge: the first ones by start, all of which have ended. 0 means all. Outcome is not set yet.
+// to judge, the earliest first, all of which have ended; 0 means all. Outcome is not set yet.
 type Look = metric.Look
 
-// Judgement is the verdict on a level at one look.
+// Judgement is the verdict on a level at one look (an early judgement).
 type Judgement struct {
 	Outcome search.Outcome
 	// Invalid is the reason why the measurement cannot be judged; "" if it can.
@@ -23,15 +23,15 @@ type Judgement struct {
 	// outcome. 0 means that it is not known. A negative number means that no requests can decide
 	// it.
 	Needs   int
-	Binding string // name of the threshold that decided; of several, the one nearest to its limit
+	Binding string // name of the threshold that decided; of several, the nearest to its limit
 	Margins []search.Margin
 }
 
-// JudgeComparison judges a comparison at a look. run holds the rounds that both servers have so
-// far, and says which look this is.
+// JudgeComparison is a function that judges a comparison at a look (an early judgement). The
+// argument run holds the rounds that both servers have completed, and says which look this is.
 type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
 
-// ComparisonJudgement is the verdict on a comparison at one look.
+// ComparisonJudgement is the verdict on a comparison at one look (an early judgement).
 type ComparisonJudgement struct {
 	// More means that the result is inconclusive, and that more rounds may decide it.
 	More    bool

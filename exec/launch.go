@@ -12,8 +12,8 @@ import (
 )
 
 // launch starts a server and removes the plan's secrets from its fingerprint. While the first
-// program starts, launch also measures the generator. If the start failed, the Target is nil and
-// found holds the reason.
+// program starts, it also measures the load generator. If the start fails, the Target is nil, and
+// found has the reason.
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
 	var err error
 	start := func() {
@@ -37,8 +37,8 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 	return t, ready
 }
 
-// started reports whether tokgate starts the program of a server. This takes longer than a
-// calibration. Other servers are ready at once.
+// started reports whether tokgate starts the server's program, which takes long. Other servers are
+// ready at once.
 func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
 // calibrate measures the generator, once.
@@ -47,14 +47,14 @@ func (r *runner) calibrate() {
 	if r.Calibrate = nil; measure == nil || !r.check() {
 		return
 	}
-	// If the calibration failed, the report says that it is missing.
+	// The report shows a missing calibration, so a failure needs no error here.
 	if c, err := measure(r.starting); err == nil {
 		r.run.Calibration = c
 	}
 }
 
-// unready returns an error that says why a server did not become ready. A cancelled start is only
-// the consequence, so the error of the cancellation is left out.
+// unready returns an error that says why a server did not become ready. If the start was canceled,
+// it leaves out err, which only says so.
 func unready(why string, err error) error {
 	if err == context.Canceled {
 		return errors.New(why + " before it was ready")
@@ -65,8 +65,8 @@ func unready(why string, err error) error {
 // takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Use the run's context, because the context flying ends with the budget. A spent
-		// budget says nothing about the server.
+		// Use the context of the run. The context flying may have ended with the budget, which says
+		// nothing about the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {
@@ -86,11 +86,11 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	r.observe(r.Observer.ServerDone(found))
 }
 
-// lost records why a server could not be measured.
+// lost records why a server could not be measured. The reason is the end of its process if it has
+// ended, and otherwise the error err.
 func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	if t != nil && t.Err != nil {
-		// If the server's process has ended, that explains err. The end may have been noticed after
-		// err.
+		// The end of the server's process explains err, even if it was noticed after err.
 		if e := t.Err(); e != nil {
 			err = e
 		}
@@ -105,8 +105,8 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another returns a fingerprint key whose change between two starts shows a different server; "" if
-// there is none.
+// another compares the fingerprints of two starts of a server. It returns a key whose change shows
+// that the second start was another server; "" if there is none.
 func another(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
 		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
@@ -116,9 +116,8 @@ func another(before, after metric.Fingerprint) string {
 	return ""
 }
 
-// redacted returns a copy of a fingerprint without the plan's secrets. Names of flags and
-// variables may contain secrets too. If names become equal without their secrets, their values
-// are joined.
+// redacted returns a copy of a fingerprint without the plan's secrets. Keys may contain secrets
+// too. If keys become equal without them, their values are joined.
 func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
 	out := metric.Fingerprint{}
 	for _, key := range f.Keys() {

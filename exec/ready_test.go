@@ -24,9 +24,8 @@ type warmed struct {
 func (w *warmed) Prepare(r *client.Request) client.Prompt { return r.Prompt }
 func (w *warmed) Warm(_ context.Context, n int)           { w.conns = append(w.conns, n) }
 
-// A rate opens its connections before its first request. The number is the rate times the duration
-// of a request, here 3/s × 0.4 s. While the duration is unknown, it is taken as 4 s, the time for
-// which an idle connection stays open.
+// A load with a rate opens connections before its first request. Their number is the rate times the
+// duration of a request, which is taken as 4 s while it is unknown.
 func TestConnectionsAhead(t *testing.T) {
 	rates := rateLoad(2, 40, 4)
 	rates.Levels = append(rates.Levels, plan.Level{Name: plan.RateName(5), Rate: 5, Requests: 40, Rounds: 4})
@@ -40,14 +39,14 @@ func TestConnectionsAhead(t *testing.T) {
 		load *plan.Load
 		want []int
 	}{
-		"rates":                       {rates, []int{8, 6}},            // 2/s · 4 s and 5/s · 1.2 s
+		"rates":                       {rates, []int{8, 6}},            // rate · time: 2/s · 4 s, 5/s · 1.2 s
 		"a rate, few in flight":       {stage(10, 20), []int{20}},      // of 10 × 4
 		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // of 1,000 × 4
 		"users":                       {people(8, 8*time.Second, 1), []int{8}},
 		"users that take long":        {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 16 * time.Second; return l }(), []int{2}},
 		"users that come all at once": {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 0; return l }(), []int{8}},
 	} {
-		synctest.Test(t, func(t *testing.T) { // a bubble waits for other goroutines
+		synctest.Test(t, func(t *testing.T) { // a bubble waits until all goroutines have ended
 			c := clock.NewReal()
 			p := planOf(3, tt.load)
 			if tt.load.People != nil {

@@ -26,25 +26,25 @@ type runner struct {
 	// later can print or write one.
 	secrets record.Redactor
 
-	// starting and flying are contexts of the run. After the end of starting, nothing more starts.
-	// After the end of flying, requests in flight must end too.
+	// The run has two contexts. When starting ends, no more requests start. When flying ends,
+	// requests in flight must end too.
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
-	yield func() // lets another strand run; nil if there are no strands
-	stuck bool   // no event can happen any more, so all strands must end
+	yield func() // lets other strands (goroutines of the run) go on; nil if there are none
+	stuck bool   // the run is at a dead end: no event can happen any more, so all strands must end
 
-	stopped  string // why the run starts nothing more; "" while it may start requests
+	stopped  string // reason why the run starts no more requests; "" while it may start them
 	err      error  // error of the whole run, not of a server
 	cleanups []func()
 
 	durations map[*plan.Workload]time.Duration // duration of one request on the server under test
 	repeated  map[[2]string]bool               // a prompt was sent again; by server and workload
 	sent      map[[2]string]int                // number of measured requests, by server and workload
-	// storedBytes is the size of the recorded answers.
+	// storedBytes is the total size of the answers that were recorded so far.
 	storedBytes int
 
-	deadline    time.Duration // end of the run's budget; 0 if none
+	deadline    time.Duration // end of the time that the run may take; 0 if there is no limit
 	searches    []wanted      // searches still to come
 	remaining   int           // number of fixed levels still to come
 	launches    int           // number of server starts still to come
@@ -70,14 +70,14 @@ func newRunner(ctx context.Context, c Config) *runner {
 	if r.Budget == 0 {
 		r.Budget = c.Plan.Gate.Budget
 	}
-	// Neither of the two contexts ends with ctx, because the loop decides when they end. It waits
+	// The run's loop decides when these two contexts end, so neither ends with ctx. The loop waits
 	// for requests in flight even after they were told to end.
 	r.starting, r.endStarting = context.WithCancel(context.WithoutCancel(ctx))
 	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
 	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
 
-	// An interrupt wakes the loop, which sees it in the function check. Goroutines that work for
-	// the loop see it in their context.
+	// An interrupt wakes the loop, which then calls check. Goroutines that work for the loop see
+	// the interrupt in their context.
 	for _, c := range []context.Context{ctx, r.Drain} {
 		stop := context.AfterFunc(c, func() {
 			r.endStarting()
@@ -96,7 +96,7 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return r
 }
 
-// teardown returns the part of the budget that is kept for ending servers. It is at most a tenth of
+// teardown returns the time of the budget that is kept for ending servers. It is at most a tenth of
 // the budget.
 func (r *runner) teardown() time.Duration {
 	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
@@ -137,7 +137,8 @@ func (r *runner) check() bool {
 	return r.stopped == "" && r.err == nil
 }
 
-// observe stops the run if an observer failed, so that no result lacks an observation.
+// observe stops the run if an observer failed with err. A run without its observations would be
+// incomplete.
 func (r *runner) observe(err error) {
 	if err != nil && r.err == nil {
 		r.fail(fmt.Errorf("could not hand on what was observed: %w", err))
@@ -176,7 +177,7 @@ func (r *runner) wait() bool {
 	return true
 }
 
-// why returns the reason why the run starts nothing more. The report shows it for each missing
+// why returns the reason why the run starts no more requests. The report shows it for each missing
 // level.
 func (r *runner) why() string {
 	switch {
@@ -190,7 +191,7 @@ func (r *runner) why() string {
 
 func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 
-// skip reports cases that do not run, each as a level with the reason why. The reason is
+// skip adds a level for each case that does not run, with the reason why. The reason is
 // metric.SkippedOnly if the user did not select the case.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
@@ -213,7 +214,8 @@ func (r *runner) newLevel(c Case) *metric.Level {
 	return l
 }
 
-// done passes a level that has ended to the observer, and then the levels of its mix's parts.
+// done tells the observer that a level has ended. For a mix it then reports the levels of the
+// parts.
 func (r *runner) done(l *metric.Level) {
 	r.observe(r.Observer.LevelDone(l))
 	l.Divide()

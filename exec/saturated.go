@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated returns the level that measured the server's largest rate. If there is no such level
-// yet, it measures one.
+// saturated returns the level that measures the largest rate of the server. If the run does not
+// have this level yet, saturated runs it.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
@@ -47,8 +47,8 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	return l, rd.lost
 }
 
-// answerLength returns the mean number of output tokens of an answer. If the workload does not fix
-// it, it is the mean of the completed answers.
+// answerLength returns the mean number of output tokens of an answer. If the workload does not set
+// a mean, it is measured from the completed answers.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {
 	if mean, ok := w.AnswerLength(); ok {
 		return mean

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// stages runs the stages of a load. Each pass is one window with a part for each stage. lost means
-// that the server is lost.
+// stages runs the stages of a load. Each pass over the stages is one window with a part for each
+// stage. The error lost means that the server is lost.
 func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	begin := r.Clock.Now()
 	var all []*series
@@ -64,8 +64,8 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	return lost
 }
 
-// staged returns the first cases of the list that are stages of one load; none if the first case is
-// no stage.
+// staged returns the first cases of the list, as far as they are stages of one load. It returns
+// none if the first case is no stage.
 func staged(cases []Case) []Case {
 	n := 0
 	for n < len(cases) && cases[n].Level.Stage != nil && cases[n].Load == cases[0].Load && cases[n].Server == cases[0].Server {

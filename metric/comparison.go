@@ -2,9 +2,8 @@ package metric
 
 import "time"
 
-// Comparison records how a comparison of the plan was run. Its legs are the rounds with the field
-// Leg, at levels that ran on both servers. Round r of the control and round r of the candidate are
-// a pair.
+// Comparison records how a comparison of the plan was run. Its legs are rounds on one of the two
+// servers, with the field Leg set. Round r of the control and round r of the candidate are a pair.
 type Comparison struct {
 	Name      string `json:"name"`
 	Control   string `json:"control"`   // address, or "baseline" and the folder of the baseline
@@ -31,14 +30,14 @@ type ComparisonLook struct {
 	Outcome string `json:"outcome,omitempty"` // "" if the look left the decision open
 }
 
-// Leg is the place of a round in a comparison. Each round of a level on one of the two servers is a
-// leg.
+// Leg is the place of one round in a comparison. A leg is one server's turn: a round of a level on
+// this server.
 type Leg struct {
 	// Slot is the position in time of the leg among the legs of all servers, from 0. In the order A
 	// B B A the legs have the slots 0 1 2 3. Legs side by side have the same slot.
 	Slot int `json:"slot"`
-	// Start is the number of the server's start, from 0. Everything that varies by chance between
-	// starts is the same for all legs of one start.
+	// Start is the number of the server's start, from 0. Legs of the same start share all that
+	// varies by chance between starts.
 	Start int `json:"start"`
 }
 

@@ -1,7 +1,7 @@
 package metric
 
-// Each calls do once for each number from 0 to n-1. The calls may run in any order and
-// concurrently. If Each is nil, its users call do in order, one call after the other.
+// Each is a function that calls do once for each number from 0 to n-1. The calls may run in any
+// order or concurrently. Where an Each is nil, do is called in order, one call after the other.
 type Each func(n int, do func(i int))
 
 // Do calls do once for each number from 0 to n-1. It returns when all calls have returned.

@@ -49,23 +49,24 @@ type Trend struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // name of the level; "capacity" for a capacity
 	Metric   string `json:"metric"`
-	// Stat is the statistic, such as "p95"; "" for a level-wide metric. For a capacity it names
-	// what the search counts; "" means requests in flight.
+	// Stat is the statistic, such as "p95"; "" for a metric of a whole level. For a capacity it
+	// says what the search counts; "" means requests in flight.
 	Stat string `json:"stat,omitempty"`
 	// Asked is a digest of the requests that were sent. If the workload changes, the digest changes
 	// too, and a new series begins.
 	Asked string `json:"asked,omitempty"`
 }
 
-// Pin records that somebody accepted the changes of a run. Later runs are then compared with it.
+// Pin records that somebody accepted the changes that a run shows. Later runs are then compared
+// with that run.
 type Pin struct {
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
 }
 
-// History holds the nights in the order in which they ran, and the pins in the order in which they
-// were made.
+// History holds nights in the order in which they ran. Pins, the changes that a team accepted, are
+// in the order in which they were made.
 type History struct {
 	Nights []Night
 	Pins   []Pin

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Passage is one continuous window of an open loop. It consists of rounds that follow each other
+// Passage is one continuous window of an open loop, with the rounds in it. These follow each other
 // without a pause.
 type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
 	Arrivals int // measured requests that were due in the window
-	// Begin and End count requests in flight at the window's beginning and at its end. A request is
-	// in flight from the time at which it is due until it ends, even if it was not sent.
+	// Begin and End are the numbers of requests in flight at the window's beginning and end. A
+	// request is in flight from the time at which it is due until it ends, even if it was sent late
+	// or never.
 	Begin, End int
 	// Lost is the number of requests that timed out in the window. They are no longer in flight,
 	// but the server has not served them.
@@ -23,8 +24,8 @@ type Passage struct {
 	// Mean is the mean number of requests in flight in the window, and Max is the largest.
 	Mean float64
 	Max  int
-	// Spread is the standard deviation of the number of requests in flight or lost. It is measured
-	// from the straight line that best fits this number over time.
+	// Spread is the standard deviation of the number of requests in flight or lost, without its
+	// trend. The trend is the straight line that fits this number best over time.
 	Spread float64
 }
 
@@ -47,11 +48,10 @@ func (l *Level) Passages() []Passage {
 	return out
 }
 
-// marks is the number of times in a window at which the requests in flight are counted to compute
-// Spread. More times would not change the fitted line.
+// marks is how often the requests in flight are counted in a window, to compute Spread.
 const marks = 400
 
-// fill counts the requests in flight during the window.
+// fill computes the passage's numbers of requests in flight from the requests of its rounds.
 func (p *Passage) fill() {
 	changes := p.changes()
 	length := p.To - p.From
@@ -61,7 +61,7 @@ func (p *Passage) fill() {
 	}
 	p.Begin, p.Max = now, now
 	last := p.From
-	// A request that ends exactly at the window's end still counts as in flight there.
+	// A request that ends exactly at the window's end counts as in flight there.
 	for ; i < len(changes) && (changes[i].at < p.To || changes[i].at == p.To && changes[i].by > 0); i++ {
 		area += float64(now) * (changes[i].at - last).Seconds()
 		last, now = changes[i].at, now+changes[i].by
@@ -94,11 +94,10 @@ func (p *Passage) fill() {
 type change struct {
 	at   time.Duration
 	by   int
-	lost bool // a request that timed out
+	lost bool // whether the change is the end of a request that timed out
 }
 
-// changes returns, in order of time, every change in the number of requests in flight. Only
-// requests of the window count.
+// changes returns every change in the number of requests in flight in the window, in order of time.
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
@@ -149,17 +148,15 @@ type Growth struct {
 	Error    float64 // standard error of Share
 	Arrivals int
 	End      int // largest number of requests in flight or lost at the end of a window
-	Lost     int // requests that timed out, in all windows
+	Lost     int // number of requests that timed out, in all windows
 }
 
-// Growth returns the growth of the backlog over all windows of the level; ok is false if the level
-// has no window.
+// Growth returns the growth of the backlog over all windows of the level. The backlog also holds
+// the requests that timed out. ok is false if the level has no window.
 //
-// In each window the backlog grows from N_begin to N_end requests. Share is the sum of N_end −
-// N_begin over the windows, divided by the number of arrivals in the windows. If the backlog varies
-// about a straight line with the standard deviation s, then N_end − N_begin has the standard
-// deviation √2·s. A request that timed out stays in the backlog. Otherwise the backlog could never
-// hold more requests than arrive within one time-out.
+// Share is the sum of the windows' growths N_end − N_begin, divided by the number of arrivals.
+// Error assumes that the backlog varies about a straight line with the standard deviation s. N_end
+// − N_begin then has the standard deviation √2·s.
 func (l *Level) Growth() (g Growth, ok bool) {
 	grown, variance := 0.0, 0.0
 	for _, p := range l.Passages() {
@@ -184,9 +181,9 @@ const SaturationName = "saturation"
 // of the rate.
 const saturatedBlocks = 10
 
-// RequestsPerBlock converts the level's output tokens into requests per second, for each part of
-// the window, given the number of tokens in an answer. It counts streamed tokens because completed
-// requests come in waves. It returns nil if nothing was streamed.
+// RequestsPerBlock returns the rate of requests per second in each part of the window. It divides
+// the tokens streamed in a part by answer, the number of tokens in an answer. Completed requests
+// come in waves, so their number would vary more. It returns nil if nothing was streamed.
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
@@ -204,9 +201,8 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	return out
 }
 
-// AnsweredAtOnce returns the mean number of requests that were being answered at the same time:
-// requests that had a token and had not ended. The mean is over the level's rounds. It is 0 if the
-// rounds have no length.
+// AnsweredAtOnce returns the mean number of requests in the level's rounds that were being
+// answered: they had a token and had not ended. It is 0 if the rounds have no length.
 func (l *Level) AnsweredAtOnce() float64 {
 	var answering, length time.Duration
 	for _, r := range l.Rounds {
@@ -272,15 +268,15 @@ func ofLevels(name string) bool {
 	return false
 }
 
-// OfStages reports whether a stage of an open loop has the metric.
+// OfStages reports whether the metric of this name exists for a stage of an open loop.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
 // again is the number of consecutive good requests that show that a server has recovered.
 const again = 10
 
-// Recovery returns the time from the beginning of a stage until requests are good again. They are
-// good again when the first of ten good requests in a row is due. At the end of the round, fewer
-// good requests in a row are enough.
+// Recovery returns the time from the beginning of a stage until requests are good again. That is
+// when the first of ten good requests in a row is due. At the end of the round, fewer than ten are
+// enough.
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
@@ -296,23 +292,22 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the limit on the p99 lag of an open loop's requests: how late they may be sent. Two
-// values can raise the limit: a tenth of the median TTFT, and a tenth of the mean time between two
-// requests. With a larger lag, the load was not the declared load.
+// MostLag is the limit on the p99 lag of an open loop's requests: how late they are sent. A tenth
+// of the median TTFT, or of the mean gap between requests, replaces it if that is larger. Beyond
+// the limit, the load was not the declared load.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10
 )
 
-// Late describes in words that the requests of an open loop were sent too late; "" if they were
-// sent in time. It judges all rounds together, as parts of one window. So one late request in a
-// round of seventeen does not count.
+// Late says in words that the requests of an open loop were sent too late; "" if not. It judges all
+// rounds together, so one late request in a short round does not count.
 func (l *Level) Late() string { return late(l.Rounds...) }
 
-// late implements Late for any rounds. They may be parts of one window, or each have a window.
+// late implements Late. The rounds may be parts of one window, or each have a window.
 func late(rounds ...*Round) string {
 	var samples []*Sample
-	// Count the gaps between the due times of each round, and add up their lengths.
+	// gaps counts the gaps between due times within rounds, and span is their total length.
 	gaps, span := 0, time.Duration(0)
 	for _, r := range rounds {
 		measured := r.MeasuredSamples()
@@ -323,7 +318,7 @@ func late(rounds ...*Round) string {
 		}
 	}
 	lag := Of(MustLookup("lag"), samples)
-	lag.Worst = 0 // an unsent request is the server's fault, not a late request
+	lag.Worst = 0 // an unsent request is the server's fault, and is not late
 	p99, ok := lag.Percentile(99)
 	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
 	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {

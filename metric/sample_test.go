@@ -10,16 +10,16 @@ import (
 
 func TestSampleValues(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	// The answer has 41 tokens in 21 chunks, and the first chunk has one token. The request is sent
-	// at 1000 ms. Its reasoning starts at 1400 ms, its text starts at 1500 ms, and its last chunk
-	// comes at 2400 ms.
+	// whole is a request that was sent at 1000 ms. Its reasoning starts at 1400 ms, its text at
+	// 1500 ms, and its last chunk comes at 2400 ms. The answer has 41 tokens in 21 chunks, the
+	// first with one token.
 	whole := Sample{Scheduled: ms(990), Sent: ms(1000), First: ms(1400), FirstAnswer: ms(1500), Last: ms(2400), End: ms(2410), Chunks: 21, Usage: &Usage{Output: 41}}
 	failed := whole
 	failed.Failure = &Failure{Kind: FailStream}
 	noUsage := whole
 	noUsage.Usage = nil
 	wideFirst := whole
-	wideFirst.FirstTokens = 21 // so the time per token is (2400 − 1400) / (41 − 21) = 50 ms
+	wideFirst.FirstTokens = 21 // the time per token is then (2400 − 1400) / (41 − 21) = 50 ms
 	oneChunk := whole
 	oneChunk.FirstTokens, oneChunk.Chunks, oneChunk.Last = 41, 1, oneChunk.First
 	unsent := Sample{Scheduled: ms(990), End: ms(1000), Failure: &Failure{Kind: FailConnect}}
@@ -31,7 +31,7 @@ func TestSampleValues(t *testing.T) {
 		want   float64 // NaN: no value
 	}{
 		{"whole", "ttft", whole, 0.4}, {"whole", "ttfa", whole, 0.5}, {"whole", "e2e", whole, 1.4},
-		{"whole", "tpot", whole, 0.025}, {"whole", "speed", whole, 40}, // TPOT is 1000 ms / 40
+		{"whole", "tpot", whole, 0.025}, {"whole", "speed", whole, 40}, // 1000 ms / 40 tokens after the first
 		{"whole", "e2e_speed", whole, 41 / 1.4}, {"whole", "tokens_per_chunk", whole, 41.0 / 21}, {"whole", "lag", whole, 0.01},
 		{"wide first", "tpot", wideFirst, 0.05}, {"wide first", "speed", wideFirst, 20},
 		{"one chunk", "tpot", oneChunk, no}, {"one chunk", "speed", oneChunk, no}, {"one chunk", "e2e", oneChunk, 0.4},
@@ -57,8 +57,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// MeasuredSamples returns requests in order of start, even if they ended in another order. Some
-// requests may be missing, doubled or from another round.
+// MeasuredSamples returns requests in order of start, even if they ended in another order. It also
+// copes with missing and doubled requests, and with those of another round.
 func TestMeasuredInOrder(t *testing.T) {
 	for _, orders := range [][]int{{}, {0}, {2, 0, 1}, {1, 0, 3, 2}, {3, 1, 0}, {1, 1, 0}, {0, -1, 1}, {2, 1, 0, 3, 5, 4}} {
 		for _, round := range []int{0, 1} {

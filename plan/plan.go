@@ -16,16 +16,15 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Plan is a checked plan: every default is filled in, every reference is resolved, and every
-// threshold is in base units. An element with the field Range knows where in the plan it was
-// written. The tag of a field names the attribute that sets the field; the schema is in package
-// decode.
+// Plan is a checked plan, with every default filled in, every reference resolved and every
+// threshold in base units. The field Range of an element says where in the plan it was written. The
+// tag plan of a field names the attribute that sets it; the schema is in package decode.
 type Plan struct {
 	Path      string               // path, as given on the command line
 	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; the key is the file name
 	Hash      string               // SHA-256 of the sources and the values of variables, hexadecimal
 	Gate      Gate
-	Servers   []*Server   // in order of the plan; instances of a for_each by key
+	Servers   []*Server   // servers in the order of the plan; instances of a for_each by key
 	Workloads []*Workload // likewise
 	Asserts   []*Assert
 	Compares  []*Compare
@@ -33,7 +32,7 @@ type Plan struct {
 	Cover     Cover     // title and texts at the head of the report
 	History   *History  // nil if the plan has no history block
 	Defaults  []Default // every default that the plan uses, in order of the source
-	Reads     []Read    // environment variables that the plan reads, in order of the source
+	Reads     []Read    // environment variables that the plan reads, in the order of its text
 	// Secrets lists the values that must never be printed, in ascending order:
 	//
 	//  - sensitive variables, api_key, and headers that authenticate;
@@ -64,7 +63,7 @@ type Decide string
 const (
 	// Certified uses exact tests with the plan's confidence.
 	Certified Decide = "certified"
-	// Estimate compares the point estimate with the limit, as published reports do.
+	// Estimate compares the point estimate with the limit, without a test.
 	Estimate Decide = "estimate"
 )
 
@@ -93,7 +92,7 @@ type Policy struct {
 	Confidence     float64        `plan:"confidence"` // in (0.5, 1); default 0.95
 	Decide         Decide         `plan:"decide"`
 	OnInconclusive OnInconclusive `plan:"on_inconclusive"`
-	MaxRequests    int            `plan:"max_requests"` // most requests of a level that is extended; 0: four times the plan's number
+	MaxRequests    int            `plan:"max_requests"` // largest number for an extended level; 0: four times the plan's
 	Window         metric.Window  `plan:"window"`
 	Clusters       Clusters       `plan:"clusters"` // "": ClustersWave
 }
@@ -112,10 +111,10 @@ type Server struct {
 	Args        []string `plan:"args"`
 	Ready       Ready
 	Expect      map[string]string // required fingerprint values, by key
-	Endpoint    *Endpoint         // at most one of Endpoint, Process and Container is not nil
+	Endpoint    *Endpoint         // at most one of Endpoint, Process and Container is set
 	Process     *Process
 	Container   *Container
-	Simulator   *Simulator // measured with --simulate, or if the three above are nil
+	Simulator   *Simulator // measured with --simulate, or if the plan sets none of the three
 	Telemetry   Telemetry
 	Range       hcl.Range
 }
@@ -148,7 +147,7 @@ type Endpoint struct {
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
 	ServedAs string            `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
-	H2C      bool              `plan:"h2c"`       // HTTP/2 without TLS and without negotiation
+	H2C      bool              `plan:"h2c"`       // use HTTP/2 without TLS and without negotiation
 	// Redirects is "any" to follow redirects to all hosts, or "same" for the server's own host
 	// only.
 	Redirects string `plan:"redirects"`
@@ -248,7 +247,7 @@ func (s *Server) ServedAs() string {
 	return ""
 }
 
-// Simulator is the built-in server as a server under test.
+// Simulator configures the built-in server, if a plan tests this server.
 type Simulator struct {
 	Profile string `plan:"profile"` // name of a shipped profile, or a path relative to the plan
 	Seed    int64  `plan:"seed"`
@@ -302,8 +301,8 @@ type Workload struct {
 	Type    string
 	Servers []*Server // servers on which the workload runs; each level on a server is a case
 	API     API       `plan:"api"`
-	// Input is the number of tokens of each prompt, as the server counts them with the chat
-	// template. It is 0 if each row of a data set keeps its own length.
+	// Input is the length of each prompt in tokens, including the chat template. It is 0 if each
+	// row of a data set keeps its own length.
 	Input    int
 	Output   Output
 	Request  Request
@@ -314,7 +313,7 @@ type Workload struct {
 	Score    *answers.Rule // rule for right answers; nil if answers are not scored
 	Answers  Answers
 	Capacity *Capacity // nil if no capacity is searched
-	Policy   Policy    // the gate's policy, changed by the settings of the workload
+	Policy   Policy    // policy of the gate block, changed by settings of the workload
 	Range    hcl.Range
 }
 
@@ -323,7 +322,7 @@ func (w *Workload) Address() string { return Address(w.Name, w.Key) }
 
 // Output sets the length of the answers.
 type Output struct {
-	Mean    int     // tokens; the largest number if Natural is set
+	Mean    int     // mean number of tokens; the largest if Natural is set
 	Jitter  float64 // lengths are uniform from Mean·(1−Jitter) to Mean·(1+Jitter); in [0, 1)
 	Natural bool    // the model ends the answer itself; the length is not checked
 }
@@ -371,16 +370,16 @@ type Level struct {
 	N    int    // requests in flight, or requests of a burst; 0 for a rate
 	// Rate is the number of requests per second; 0 if the load has no rate.
 	Rate float64
-	// Share is the part's share of the requests of its mix; 0 if the workload is not a part. A part
-	// has the N and the Rate of its whole mix.
+	// Share is the share of a mix's requests that a part has; 0 if the workload is not a part. The
+	// fields N and Rate of a part are those of its whole mix.
 	Share float64
 	// Requests is the number of measured requests in all rounds together. If the level has a
-	// Duration, it is the smallest number: one request for each slot and round.
+	// Duration, it is only the smallest possible number.
 	Requests int
 	// Duration is the time in which measured requests start, in equal parts for all rounds. It is 0
 	// if the level ends after a number of requests.
 	Duration time.Duration
-	Rounds   int           // at least 1; a rate divides its window into rounds, a stage has one for each pass
+	Rounds   int           // number of rounds (at least 1): parts of a rate's window, or passes of a stage
 	Stage    *metric.Stage // stage of an open loop; nil if the level is none
 	// Speedup is the speed of a replay as a multiple of the recorded speed; 0 if the level is not a
 	// replay. In a replay the field Rate is the mean rate.
@@ -392,7 +391,7 @@ type Level struct {
 // are in the sla blocks with AtCapacity.
 type Capacity struct {
 	Over metric.LoadKind
-	From int // smallest level, at least 1; From, UpTo and Require of a rate are numbers of RateSteps
+	From int // smallest level, at least 1; for a rate, levels are numbers of RateSteps
 	UpTo int // largest level, at least From
 	// Resolution is the largest distance between the largest passing and the smallest failing level
 	// at which the search ends; at least 1. Relative may raise this distance to a share of the
@@ -403,8 +402,8 @@ type Capacity struct {
 	Budget     time.Duration `plan:"budget"`   // time limit on one server; 0: only the run's budget
 	Requests   int           `plan:"requests"` // requests at the first look at a level; 0: DefaultRequests
 	Least      int           // smallest number of requests that the preset needs
-	// MaxRequests is the largest number of requests of one level. 0 means the policy's number, or
-	// else sixteen times the number at the first look.
+	// MaxRequests is the largest number of requests of one level. If it is 0, the policy's number
+	// applies, or else sixteen times the number at the first look.
 	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // the search confirms its answer with fresh requests
 	// Load sets how probes send requests: seeds, warm-up, stagger, pause and timeout. It has no
@@ -424,7 +423,7 @@ const (
 // SLA is one sla block.
 type SLA struct {
 	At         []string // names of levels; empty only if the thresholds bound just the capacity
-	AtCapacity bool     // the thresholds bound the capacity too: at includes "capacity", or is not set
+	AtCapacity bool     // the thresholds limit the capacity too: at has "capacity" or is unset
 	Severity   Severity `plan:"severity"`
 	Thresholds []*Threshold
 	Range      hcl.Range
@@ -444,7 +443,7 @@ const (
 type Threshold struct {
 	Metric metric.Def
 	Stat   metric.Stat
-	Op     Op      // "" for the statistic "every" of success, which has no limit
+	Op     Op      // "" for success with the statistic "every", which has no limit
 	Limit  float64 // limit in the metric's base unit
 	Text   string  // the threshold as the plan's author wrote it
 	Range  hcl.Range
@@ -456,9 +455,9 @@ type Assert struct {
 	Name         string
 	Condition    hcl.Expression
 	ErrorMessage hcl.Expression
-	// Context holds variables, locals, the environment and functions. To evaluate the assert, add
-	// the variable result, of type ResultType, in a child context. Remove marks from the value of
-	// the condition.
+	// Context holds variables, locals, the environment and functions. Evaluate the assert in a
+	// child context with the variable result, of type ResultType. Remove marks from the condition's
+	// value.
 	Context *hcl.EvalContext
 	Range   hcl.Range
 }
@@ -470,8 +469,8 @@ func Address(name, key string) string {
 	return name + `["` + key + `"]`
 }
 
-// PortPlaceholder stands for a port in the command of a process. The server must listen on that
-// port.
+// PortPlaceholder stands for a port in the command of a process. tokgate replaces it by the port on
+// which the server must listen.
 const PortPlaceholder = "{port}"
 
 // Engines lists the engines that tokgate knows. "openai" stands for any server with OpenAI's API.
@@ -496,5 +495,5 @@ func (w *Workload) Fixed(name string) *Level {
 	return nil
 }
 
-// Whole returns w itself, then the workloads of its mix.
+// Whole returns the workload itself, followed by the workloads of its mix.
 func (w *Workload) Whole() []*Workload { return append([]*Workload{w}, w.Mix...) }

@@ -7,22 +7,21 @@ import (
 	"errors"
 )
 
-// chain protects a recording. Each line ends with a check over its own bytes and all lines before
-// it. If a line is changed, removed, added or moved, its check and all later checks fail. The sum
-// after the last line identifies the recording.
+// chain protects a recording. Each line ends with a checksum over its own bytes and all lines
+// before it. If a line is changed, removed, added or moved, its checksum and all later ones fail.
 //
-// The checks find damage, but an attacker could compute them again. To find tampering, store the
-// sum in another place, such as an attestation.
+// The sum after the last line identifies the recording. To find tampering too, store this sum in
+// another place.
 type chain [sha256.Size]byte
 
 const (
 	checkHead = `,"check":"`
 	checkTail = `"}`
-	checkHex  = 16 // hexadecimal digits of a check, which is the first 8 bytes of a SHA-256 sum
+	checkHex  = 16 // number of hexadecimal digits of a checksum: the first 8 bytes of a SHA-256 sum
 	checkSize = len(checkHead) + checkHex + len(checkTail)
 )
 
-// seal takes a JSON object with at least one field. It returns the object with its check as the
+// seal takes a JSON object with at least one field. It returns the object with its checksum as the
 // last field.
 func (c *chain) seal(object []byte) []byte {
 	body := object[:len(object)-1]
@@ -32,7 +31,8 @@ func (c *chain) seal(object []byte) []byte {
 	return append(out, checkTail...)
 }
 
-// open verifies a line, without its line feed.
+// open checks that a line of a file was not changed since it was written. The line is without its
+// line feed.
 func (c *chain) open(line []byte) error {
 	at := len(line) - checkSize
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(checkHead)) || !bytes.HasSuffix(line, []byte(checkTail)) {
@@ -46,8 +46,8 @@ func (c *chain) open(line []byte) error {
 	return nil
 }
 
-// SealLine returns a JSON object with a check over its own bytes. It is for files whose lines may
-// be merged with lines of other files.
+// SealLine returns a JSON object with a checksum over its own bytes. It is for files whose lines
+// may be merged with lines of other files.
 func SealLine(object []byte) []byte { return new(chain).seal(object) }
 
 // CheckLine verifies a line that SealLine made, without the line feed.

@@ -112,7 +112,7 @@ func mixed(run *metric.Run) []*metric.Level {
 	return []*metric.Level{l, part}
 }
 
-// An unreadable line gives the same error in every batch of lines.
+// An unreadable line gives the same error, whichever of the batches of lines it is in.
 func TestDamageBehindBatches(t *testing.T) {
 	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
 		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)
@@ -145,7 +145,8 @@ func TestDamageBehindBatches(t *testing.T) {
 	}
 }
 
-// Reading a stored request that is lost panics. So nothing is judged without the request.
+// Reading a stored request panics if the file has lost it. So nothing is judged without this
+// request.
 func TestLostRequests(t *testing.T) {
 	raw := someRecording(t)
 	run, _, err := record.ReadStored(bytes.NewReader(raw))

@@ -37,7 +37,7 @@ func answered() *Document {
 	}
 	run := &metric.Run{ID: "x", Servers: []*metric.ServerRun{{Address: "next"}}, Levels: []*metric.Level{level}}
 	lost := compare.Lost{Metrics: []string{"accuracy"}, Candidate: level.Rounds[0].Samples[12], Control: level.Rounds[0].Samples[0]}
-	var odd []compare.Lost // seven answers with an odd text; the report shows five
+	var odd []compare.Lost // seven odd answers, of which the report shows five
 	for i := range 7 {
 		odd = append(odd, compare.Lost{Metrics: []string{"odd_answers"}, Why: "it is unlikely",
 			Candidate: &metric.Sample{Server: "next", Workload: "chat", Level: "8", Order: i, Said: &metric.Said{Text: secret + hostile}},
@@ -61,8 +61,8 @@ func TestWorstAnswers(t *testing.T) {
 	if first.Row != 4 || first.Bad() != "empty, wrong" || first.Expected != "12-34-56" || first.Said != "" {
 		t.Errorf("the worst is bad in two ways: %+v", first)
 	}
-	// Between the first and the second listed answer, one answer was recorded only as a hash. The
-	// list skips it, because it has no text.
+	// The list skips one answer between its first two. That answer was recorded only as a hash, so
+	// it has no text.
 	if second.Row != 13 || strings.Contains(second.Said, secret) || !strings.Contains(second.Said, "[redacted]") || len([]rune(second.Said)) > 610 || !strings.HasSuffix(second.Said, "the end") {
 		t.Errorf("%+v", second)
 	}
@@ -78,8 +78,7 @@ func TestWorstAnswers(t *testing.T) {
 	}
 }
 
-// A failed verdict quotes answers. The quotes are in the files that CI systems read, and are
-// harmless there.
+// A failed verdict quotes answers in the files for CI systems. The quotes must be harmless there.
 func TestAnswersAreQuoted(t *testing.T) {
 	d := answered()
 	for name, write := range map[string]func(*bytes.Buffer) error{

@@ -42,7 +42,7 @@ func TestCapacityLimit(t *testing.T) {
 	}
 }
 
-// A rate that is written alone, without a sentence, has its unit.
+// A rate that stands alone is written with its unit.
 func TestCarries(t *testing.T) {
 	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
 	for _, tt := range []struct {
@@ -226,19 +226,19 @@ func TestCapacityKinds(t *testing.T) {
 			"39 requests in flight", "39"},
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"39 requests in flight, not confirmed", "39"},
-		// 39 passed and then failed, so the levels between 38 and 40 are open.
+		// 39 passed once and failed once, so the levels between 38 and 40 are open.
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
 			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
 			"125+ requests in flight (the search goes up to 125)", "125+"},
-		// The generator could not send the load 128 during the search. But a fixed level with this
-		// load failed.
+		// A fixed level of load 128 failed, although the generator could not send this load during
+		// the search.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
-		// Load 8 passed at first, but failed when it was confirmed. Then the budget ended.
+		// The budget ended after load 8 had passed once, and then failed its confirmation.
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
 		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},

@@ -2,14 +2,14 @@ package report
 
 import "github.com/tokgate/tokgate/assert/verdict"
 
-// The causes of an error, as the document and JUnit's error type name them.
+// These names of the causes of an error are in the document and in JUnit's error type.
 const (
 	CauseServer    = string(verdict.CauseServer)
 	CauseGenerator = string(verdict.CauseGenerator)
 	CauseInvalid   = string(verdict.CauseInvalid)
 )
 
-// cause returns the name of a cause. The cause of a check that was not run is "invalid".
+// cause returns the name of a cause, which is "invalid" for a check that was not run.
 func cause(c verdict.Cause) string {
 	switch c {
 	case verdict.CauseServer, verdict.CauseGenerator:

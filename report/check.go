@@ -11,10 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Check looks for figures in the document that contradict each other. It returns one sentence for
-// each contradiction. The report shows these sentences, and no verdict depends on them.
-//
-// Each kind of contradiction has occurred in a published report.
+// Check looks for figures in the document that contradict each other, as has happened in published
+// reports. It returns one sentence for each contradiction. No verdict depends on them.
 func Check(d *Document) []string {
 	c := checker{doc: d}
 	for i := range d.Cases {
@@ -75,8 +73,8 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, but the level has %d", at(x), due, x.Due)
 	}
-	// Skip a level that was cut short, because some of its requests have no record. The level's
-	// load verdict reports the cut.
+	// Skip a level that was cut short. Some of its requests have no record, and its load verdict
+	// says so.
 	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
 		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
 			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
@@ -122,7 +120,7 @@ func (c *checker) units(x *Case) {
 // figures. The two differ slightly, because they are measured over different periods.
 const slack = 0.25
 
-// enough is the smallest number of completed requests for a check of means against each other.
+// enough is the smallest number of completed requests for checks that compare means.
 const enough = 20
 
 // identities checks figures that can be computed from other figures.
@@ -131,9 +129,8 @@ func (c *checker) identities(x *Case) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// In a closed loop N requests are always in flight, and each takes the mean e2e. This limits
-	// the throughput. Skip a case with failed requests, which may have produced any number of
-	// tokens.
+	// A closed loop cannot have a higher throughput than N requests in flight that each take the
+	// mean e2e. Skip a case with failed requests, which may have produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
@@ -143,7 +140,8 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// The mean gap divided by the mean time per token is the number of tokens per chunk.
+	// The mean gap between chunks, divided by the mean time per token, is the number of tokens per
+	// chunk.
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")
@@ -161,8 +159,8 @@ func (c *checker) identities(x *Case) {
 	}
 }
 
-// largest checks that the server completed requests no faster than its largest rate. It also checks
-// that all cases of a workload on a server report the same largest rate.
+// largest checks that the server completed requests no faster than the largest rate in the report.
+// All cases of a workload on a server must report the same largest rate.
 func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
@@ -182,9 +180,9 @@ func (c *checker) largest(x *Case) {
 	}
 }
 
-// passage checks the curves of an open loop. Waiting requests must not outnumber the requests in
-// flight. Arrivals must not outnumber the requests due. The mean in flight must not exceed the
-// maximum.
+// passage checks the curves of an open loop against each other. Waiting requests must not outnumber
+// the requests in flight, and arrivals must not outnumber the requests due. The mean in flight must
+// not exceed the maximum.
 func (c *checker) passage(p *Passage) {
 	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
 	for i := range p.InFlight {
@@ -216,7 +214,7 @@ func (c *checker) repeats() {
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
-		// Skip stages too, because the values of a stage depend on the stage before it.
+		// Skip a stage too, because its values depend on the stage before it.
 		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 {
 			continue
 		}
@@ -239,7 +237,7 @@ func (c *checker) repeats() {
 }
 
 // capacity checks that the result of a search agrees with its probes. The load of the result must
-// pass its own thresholds. It must lie between loads that passed and loads that failed.
+// pass its own thresholds, and lie between loads that passed and loads that failed.
 func (c *checker) capacity(x *Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
@@ -282,8 +280,8 @@ func (c *checker) claimed() {
 	}
 }
 
-// joined checks levels that failed below the reported capacity. The verdict on such a level must
-// have the note that explains this.
+// joined checks that each level that failed below the reported capacity has a note that explains
+// this.
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]

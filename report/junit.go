@@ -15,9 +15,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// These types add fields to the types of go-junit-report, such as the file and line at which
-// consumers show a failure. Without a file, some consumers take the last word of the class name for
-// a file name.
+// These types add fields to the types of go-junit-report, such as the file and line of a failure.
+// Without a file, some consumers take the last word of the class name for a file name.
 
 type testsuites struct {
 	junit.Testsuites
@@ -85,7 +84,7 @@ func JUnit(w io.Writer, d *Document) error {
 
 type junitWriter struct {
 	doc   *Document
-	cases map[[3]string]*Case // by server, workload and level
+	cases map[[3]string]*Case // cases by server, workload and level
 	seen  map[string]int      // number of test cases by classname and name
 	out   testsuites
 }
@@ -121,9 +120,8 @@ func (j *junitWriter) suites() *testsuites {
 	return &j.out
 }
 
-// unjudged returns verdicts for cases and capacities without one. A case without a verdict on the
-// load was never judged, so its verdict is an error. A capacity without a verdict is an error only
-// if the plan requires a capacity.
+// unjudged returns verdicts for cases and capacities that have none. A case is an error, because
+// its load was never judged. A capacity is an error only if the plan requires one.
 func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
@@ -141,7 +139,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == "unknown" {
-			v.Outcome, v.Message = Skipped, "" // the capacity's own line already has the result
+			v.Outcome, v.Message = Skipped, "" // the capacity's own line has the result
 		}
 		list = append(list, v)
 	}
@@ -189,7 +187,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		}
 		total += took
 		tc := j.testcase(v, took)
-		s.AddTestcase(tc.Testcase) // the library counts the test case, and the next line writes it
+		s.AddTestcase(tc.Testcase) // counts the test case; the next line appends it
 		s.Testcases = append(s.Testcases, tc)
 	}
 	s.Time = seconds(total)
@@ -223,7 +221,7 @@ func (j *junitWriter) properties(server string, cases []*Case) []Property {
 	return list
 }
 
-// capacityProperties returns the results of the capacity searches as properties of a test suite.
+// capacityProperties returns properties of a test suite, with the results of the capacity searches.
 func capacityProperties(capacities []*Capacity) []Property {
 	var list []Property
 	for _, c := range capacities {
@@ -256,8 +254,8 @@ func seeds(cases []*Case) string {
 	return strings.Join(list, ", ")
 }
 
-// class returns the class name of a verdict's test case. With several servers it includes the
-// server, because consumers drop one of two test cases with the same class name and name.
+// class returns the class name of a verdict's test case. With several servers the server is part of
+// it, because consumers drop a second test case with the same class name and name.
 func (j *junitWriter) class(v *Verdict) string {
 	parts := []string{j.doc.Plan.Name}
 	switch {
@@ -324,8 +322,8 @@ func (j *junitWriter) run() {
 		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
 }
 
-// body explains the verdict for people: the plan's text, the numbers, the notes, the
-// most frequent failures, and the end of the server's log.
+// body explains the verdict for people. It holds the plan's text, the numbers, the notes, the most
+// frequent failures, and the end of the server's log.
 func (j *junitWriter) body(v *Verdict) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -386,7 +384,7 @@ func (j *junitWriter) caseOf(v *Verdict) *Case {
 	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
 }
 
-// noted returns a message and its notes in one line.
+// noted returns a message, followed by its notes, in one line.
 func noted(message string, notes []string) string {
 	for _, n := range notes {
 		message += " · " + attr(n)

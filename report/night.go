@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// nightly lists the figures of a level that every history keeps. A history also keeps the metrics
-// of the plan's thresholds.
+// nightly lists the figures of a level that every history keeps. For each plan, a history also
+// keeps the metrics that the plan's thresholds limit.
 var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
@@ -58,20 +58,20 @@ func (d *Document) Night() metric.Night {
 		if c.Over != string(metric.ClosedLoop) {
 			limit.Stat = c.Over
 		}
-		// Use a capacity only if it has both bounds, because "125+" and "130+" on two nights cannot
+		// Use a capacity only if it lies between two bounds. "125+" and "130+" on two nights cannot
 		// be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
-			// Use the estimated limit of a rate, because the certified limit also depends on the
-			// search's time.
+			// Use the estimated limit of a rate. The certified limit also depends on the time that
+			// the search had.
 			add(limit, c.Crossing.V*c.Step, 0)
 		}
 	}
 	return n
 }
 
-// figures calls add for each value of the case that a history keeps.
+// figures calls the function add for each value of the case that a history keeps.
 func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// If all keys of a for_each are numbers, its instances are sorted by number, at their place in the
-// list. Instances with other keys keep their order.
+// Instances of a for_each are sorted by number if all keys are numbers. They keep their places
+// among the other entries. Instances with other keys keep their order.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},
@@ -41,8 +41,7 @@ func TestByKey(t *testing.T) {
 	}
 }
 
-// If not all keys of a for_each are numbers, its instances keep the order of the keys in the plan
-// file. This works only if the plan file writes out the keys.
+// A for_each with keys that are not numbers keeps its instances in the order of the plan's text.
 func TestInTheOrderOfTheSource(t *testing.T) {
 	source := func(text string) *hcl.File {
 		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)

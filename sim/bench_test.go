@@ -47,7 +47,8 @@ func BenchmarkServe(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*streams*tokens), "ns/chunk")
 }
 
-// BenchmarkChunk measures writing one chunk, without a connection. It must not allocate.
+// BenchmarkChunk measures how long it takes to write one chunk, without a connection. It must not
+// allocate.
 func BenchmarkChunk(b *testing.B) {
 	s, err := New(Options{Profile: plain()})
 	if err != nil {

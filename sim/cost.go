@@ -11,8 +11,8 @@ type cost struct {
 	expert                          []float64 // cost of the experts, by the number of sequences
 }
 
-// newCost computes the cost of the profile p. It multiplies every time by factor, which slows the
-// server down for its whole life.
+// newCost computes the cost of the profile p. It multiplies every time by factor, so a factor above
+// 1 makes the server slower.
 func newCost(p *Profile, factor float64) cost {
 	return cost{
 		base:     p.Decode.BaseMS * factor,
@@ -28,8 +28,8 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode returns the time of a step that decodes n sequences and prefills none, in ms. n is at
-// least 1.
+// decode returns the time of a step that decodes n sequences (at least one) and prefills none, in
+// ms.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }
@@ -47,8 +47,8 @@ func (c *cost) experts(n int) float64 {
 	return c.expert[n]
 }
 
-// prefill returns the time to prefill n tokens of a prompt, in ms. The first done tokens are
-// already prefilled.
+// prefill returns the time to prefill n further tokens of a prompt, in ms, after the first done
+// tokens.
 func (c *cost) prefill(done, n int) float64 {
 	from, to := float64(done), float64(done+n)
 	return c.linear*float64(n) + c.square*(to*to-from*from)

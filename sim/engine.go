@@ -25,8 +25,8 @@ type Emission struct {
 	Tokens int           // number of new tokens, at least 1
 	Total  int           // tokens of the job so far, including the new tokens
 	Last   bool          // the job is finished
-	// Times are the job's times that the engine knows when this Advance returns. They may be later
-	// than At. Times is valid until the next Advance.
+	// Times points to the times of the job that the engine already knows, even later ones than At.
+	// It is valid until the next call of Advance.
 	Times *Times
 }
 
@@ -73,8 +73,8 @@ type State struct {
 type Engine struct {
 	profile Profile
 	cost    cost
-	accept  []float64 // chance of each draft token if the token before it was accepted, by position
-	hold    int       // number of the first token that the client sees, counted from 1
+	accept  []float64 // chance that a draft token is accepted if the one before it is, by position
+	hold    int       // number of tokens that must be made before the client sees them
 	maxSeqs int
 
 	clock    time.Duration // end of the last finished step
@@ -90,10 +90,10 @@ type Engine struct {
 	jobs     map[uint64]*sequence
 	kv       int // tokens reserved
 	resident int // KV cache tokens in use by the decoding sequences
-	dropped  int // cancelled sequences that prefill and decode still contain
+	dropped  int // number of cancelled sequences that prefill and decode still contain
 
 	out   []Emission
-	spent []*sequence // sequences finished in the last Advance; their Times may still be read
+	spent []*sequence // sequences that finished in the last Advance; their Times may still be read
 	spare []*sequence
 
 	cache *prefixCache
@@ -125,8 +125,8 @@ func NewEngine(p *Profile, seed int64) *Engine {
 		seeds:   rng(seed),
 	}
 	if p.Policy == Mixed {
-		// Every running sequence needs at least one token of each step. So the token budget limits
-		// the number of sequences.
+		// Each running sequence needs at least one token of a step's token budget. So the budget
+		// limits the number of sequences.
 		if fit := p.Limits.MaxBatchedTokens / p.verify(); e.maxSeqs == 0 || e.maxSeqs > fit {
 			e.maxSeqs = fit
 		}
@@ -151,9 +151,9 @@ func NewEngine(p *Profile, seed int64) *Engine {
 	return e
 }
 
-// Submit gives the engine a job at the time at. at must not be earlier than in the last Submit.
-// Submit all jobs of one time before Advance, because a step takes only the jobs that wait when it
-// starts.
+// Submit gives the engine a job at the given time. The time must not be earlier than in the last
+// Submit. Submit all jobs of one time before Advance, because a step takes only the jobs that wait
+// when it starts.
 func (e *Engine) Submit(at time.Duration, j Job) error {
 	switch {
 	case j.Input < 1:
@@ -181,10 +181,9 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws a sequence's own chance that its first draft token is accepted. The chance
-// follows from the sequence's mean number of tokens per step. That mean is drawn from a triangular
-// distribution within ±Spread of the overall mean. If a draft token is accepted, the chance of the
-// next one is the same for all sequences.
+// ownAcceptance draws the chance that a sequence's first draft token is accepted. It varies between
+// sequences, so that their mean numbers of tokens per step differ. These means have a triangular
+// distribution within ±Spread of the overall mean.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -224,9 +223,8 @@ func (e *Engine) Cancel(id uint64) bool {
 // Advance lets the engine work until now. It returns the emissions since the last call, in order.
 // The slice is valid until the next call.
 //
-// next is the next time at which the engine has something to do. If Advance is called later than
-// next, the emissions are the same but are reported later. If busy is false, the engine is idle
-// until the next Submit, and next has no meaning.
+// The result next is the time of the next event, and a later call returns the same emissions. If
+// busy is false, the engine is idle until the next Submit, and next has no meaning.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]
@@ -312,7 +310,7 @@ func (e *Engine) plan(start time.Duration) {
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }
 
-// stall returns the length of the stall in the step, in ms; 0 if there is none.
+// stall returns by how much a stall makes the step longer, in ms; 0 if there is none.
 func (e *Engine) stall() float64 {
 	s := e.profile.Stalls
 	if s == nil || !e.decodes {
@@ -324,8 +322,8 @@ func (e *Engine) stall() float64 {
 	return s.MS
 }
 
-// admissible reports whether the first job in the queue may start now. No other job may start
-// before it. Otherwise small requests could delay a large request without end.
+// admissible reports whether the first job in the queue may start now. Later jobs never overtake
+// it, because small requests could otherwise delay a large one without end.
 func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false
@@ -343,7 +341,7 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	e.kv += s.need
 	e.state.PromptTokens += s.Input
 	if e.cache != nil {
-		// The last prompt token is always computed. Its computation yields the answer's first
+		// The engine always computes the last prompt token, because this yields the answer's first
 		// token.
 		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
@@ -368,7 +366,7 @@ func (e *Engine) chunk(s *sequence, budget *int) float64 {
 }
 
 // longest returns the number of context tokens of the longest decoding sequence. It returns 0 if
-// the profile sets no cost for it.
+// the profile sets no cost for this length.
 func (e *Engine) longest() int {
 	most := 0
 	if e.cost.longest > 0 {
@@ -419,8 +417,8 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence, and emits those that clients may see. It reports whether the
-// sequence is finished.
+// emit adds n tokens to the sequence, and shows clients those that it need not hold back. It
+// reports whether the sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n
 	e.state.OutputTokens += n
@@ -444,8 +442,7 @@ func (e *Engine) emit(s *sequence, n int) bool {
 	return last
 }
 
-// accepted returns how many draft tokens of the sequence are accepted in this step, chosen at
-// random.
+// accepted draws how many draft tokens of the sequence are accepted in this step.
 func (e *Engine) accepted(s *sequence) int {
 	if len(e.accept) == 0 {
 		return 0
@@ -467,7 +464,7 @@ func (e *Engine) accepted(s *sequence) int {
 	return n
 }
 
-// sweep removes the cancelled sequences from a list of sequences.
+// sweep removes the cancelled sequences from a list, which holds decoding or prefilling sequences.
 func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
 	stay := list[:0]
 	for _, s := range list {

@@ -74,7 +74,8 @@ func (w *world) request(path, body string) *http.Request {
 	return r
 }
 
-// do sends a request and reads the whole answer. err is the error that ended the body.
+// do sends a request and reads the whole answer. The result err is the error with which the body
+// ended.
 func (w *world) do(path, body string) (r *http.Response, text string, err error) {
 	w.t.Helper()
 	r, err = w.client.Do(w.request(path, body))
@@ -180,8 +181,8 @@ func TestStreamIsInTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The first token comes after an overhead of 5 ms and a step of 10 ms, plus 15 ms for the
-		// prompt of 15 tokens. Each later token takes 10 ms.
+		// The first token takes 30 ms: 5 ms of overhead, 10 ms for a step, and 15 ms for the 15
+		// tokens of the prompt. Each later token takes 10 ms.
 		var want []emission
 		for i := range 5 {
 			want = append(want, emission{i, time.Second + time.Duration(30+10*i)*time.Millisecond})
@@ -200,8 +201,8 @@ func TestStreamIsInTime(t *testing.T) {
 	})
 }
 
-// An hour of closed loop takes as long over HTTP as in the engine alone. So sockets, handlers and
-// mailboxes add no delay.
+// An hour of closed loop takes as long over HTTP as it takes the engine alone. So sockets, handlers
+// and mailboxes add no delay.
 func TestHourInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
@@ -222,9 +223,8 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// Each of the 12 requests takes 300 steps and waits for at most one step. A step of three
-		// requests takes 2998 + 2 ms = 3 s. So the 4 requests of a slot take an hour, plus less
-		// than a minute.
+		// A step of three requests takes 3 s, so the 4 × 300 steps of each slot take an hour.
+		// Waiting for steps of others adds less than a minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -242,9 +242,8 @@ func TestEndpoints(t *testing.T) {
 		{"/v1/models", "", `{"object":"list","data":[{"id":"m","object":"model","created":946684800,"owned_by":"tokgate","root":"m","parent":null,"max_model_len":100000}]}`},
 		{"/health", "", ""},
 		{"/version", "", `{"version":"tokgate-sim-1"}`},
-		// The tokens are "The", " tok", "eni", "zer", ",", " " and "4". Before "The" there are ids
-		// for 256 bytes, 18278 lower-case pieces, 26 + 26² shorter capitalised pieces and 19·26² +
-		// 7·26 + 4 capitalised pieces from "Aaa" to "Thd".
+		// The ids are those of "The", " tok", "eni", "zer", ",", " " and "4". Ids count 256 bytes,
+		// then lower-case pieces, then capitalised pieces, each by length and alphabet.
 		{"/tokenize", `{"model":"m","prompt":"The tokenizer, 4"}`, `{"count":7,"max_model_len":100000,"tokens":[32266,50732,4008,17979,44,32,52]}`},
 		{"/tokenize", `{"prompt":""}`, `{"count":0,"max_model_len":100000,"tokens":[]}`},
 		// The tokens are start of message, "use", "r", a line break, "x", end of message, and a
@@ -281,8 +280,7 @@ func TestRefusals(t *testing.T) {
 		{pathChat, `{"temperature":-1,` + message + `}`, 400, "temperature"},
 		{pathChat, `{"stream_options":{},` + message + `}`, 400, "Stream options"},
 		{pathChat, `{"max_tokens":0,` + message + `}`, 400, "max_tokens must be at least 1"},
-		// The prompt has 12 tokens. That leaves 99988 of the context's 100000 tokens for the
-		// answer.
+		// The prompt has 12 tokens, which leaves 99988 of the 100000 tokens of the context.
 		{pathChat, `{"max_tokens":99989,` + message + `}`, 400, "99989 > 100000 - 12"},
 		{pathChat, `{"max_tokens":5,"max_completion_tokens":99989,` + message + `}`, 400, "max_completion_tokens"},
 		{pathChat, `{"max_tokens":5,"min_tokens":6,` + message + `}`, 400, "min_tokens"},
@@ -344,8 +342,8 @@ func TestAPIKey(t *testing.T) {
 	})
 }
 
-// answerOf reads a whole chat answer. It returns the text, the finish_reason and the number of
-// tokens.
+// answerOf parses a chat answer that is not streamed. It returns the text, the finish_reason and
+// the number of tokens.
 func answerOf(t *testing.T, text string) (content, finish string, tokens int) {
 	t.Helper()
 	var a struct {
@@ -388,8 +386,8 @@ func TestHowAnswersEnd(t *testing.T) {
 			lengths[n] = true
 			sum += n
 		}
-		// The mean of 200 lengths with the mean 50 and the standard deviation 25 has a standard
-		// error of 25/√200 = 1.8 tokens.
+		// 200 lengths with a standard deviation of 25 have a mean of 50 ± 1.8 tokens (standard
+		// error).
 		if mean := float64(sum) / 200; len(lengths) < 30 || mean < 43 || mean > 57 {
 			t.Errorf("%d different lengths of mean %.1f, want about 50", len(lengths), mean)
 		}
@@ -450,14 +448,14 @@ func metricsOf(t *testing.T, like, file string) {
 		p.Speculation = &Speculation{Accept: []float64{1, 0}}
 		p.PrefixCache = &PrefixCache{BlockTokens: 8, CapacityTokens: 800}
 		if like != "" {
-			p.PrefixCache.CapacityTokens = 8 // one block of 8 tokens, so that later prompts evict it
+			p.PrefixCache.CapacityTokens = 8 // one block, so that a later prompt evicts it
 		}
 		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)
-		w.must(pathChat, chat5) // the second request finds the first block of its prompt in the cache
+		w.must(pathChat, chat5) // the cache has the first block of this second prompt
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Two more requests come, which need 615 of the 1000 KV tokens each. So one runs and the
-		// other waits.
+		// Each of two more requests needs 615 of the 1000 KV tokens, so one runs and the other
+		// waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
@@ -483,11 +481,11 @@ func TestSlowReader(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer lazy.Body.Close()
-		time.Sleep(10 * time.Minute) // more unread chunks than the connection's buffers can hold
+		time.Sleep(10 * time.Minute) // until unread chunks fill the connection's buffers
 		start := time.Now()
 		w.must(pathChat, chat5)
-		// The request takes 5 ms of overhead and up to 10 ms until the current step ends. Then come
-		// a step of 11 ms, a prefill step of 15 ms and four steps of 11 ms: at most 85 ms in all.
+		// The request takes at most 85 ms: 5 ms of overhead, 10 ms until the current step ends, 15
+		// ms for its prefill step, and 5 steps of 11 ms.
 		if got := time.Since(start); got > 90*time.Millisecond {
 			t.Errorf("another request took %v", got)
 		}
@@ -524,7 +522,8 @@ func TestRealSocket(t *testing.T) {
 	}
 }
 
-// The simulator is an http.Handler, so it works in any http.Server, here one with TLS and HTTP/2.
+// The simulator is an http.Handler, so it works in any http.Server. The server of this test has TLS
+// and HTTP/2.
 func TestBehindAForeignServer(t *testing.T) {
 	s, err := New(Options{Faults: Script{{Fault: "close-after"}}})
 	if err != nil {

@@ -101,8 +101,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
 }
 
-// begin skips the byte order mark, if there is one. The returned input computes the hash of the
-// file and limits the length of a row.
+// begin returns readers of r without its byte order mark. The input computes the hash of the file
+// and limits the length of a row.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
 	b := bufio.NewReaderSize(in, 1<<20)
@@ -112,7 +112,8 @@ func begin(r io.Reader) (*input, *bufio.Reader) {
 	return in, b
 }
 
-// parse detects the format of the rows and reads them. line is the line of an error.
+// parse detects the format of the rows and reads them. If it fails, the result line is the number
+// of the faulty line.
 func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line int, err error) {
 	table := strings.EqualFold(filepath.Ext(path), ".csv")
 	switch {
@@ -162,13 +163,14 @@ type input struct {
 	r     io.Reader
 	sum   hash.Hash
 	lines int // number of lines before the first row
-	row   int // bytes read since the last row ended
+	row   int // number of bytes read since the last row ended
 }
 
 // errLong means that a row is longer than MaxRow.
 var errLong = fmt.Errorf("a row is longer than %d bytes", MaxRow)
 
-// Read implements io.Reader. The parsers return its errors unchanged.
+// Read implements io.Reader. It returns errLong for a row that is too long, and the parsers pass
+// this on.
 func (in *input) Read(p []byte) (int, error) {
 	if in.row > MaxRow {
 		return 0, errLong

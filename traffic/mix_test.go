@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The shares are 70, 25 and 5 %. In a round of ten requests, the three parts should get 7, 2.5 and
-// 0.5 requests.
+// Counts divides the requests of a round among three parts with the shares 70, 25 and 5 %. It takes
+// the counts of earlier rounds into account.
 func TestCounts(t *testing.T) {
 	shares := Shares{700_000, 250_000, 50_000}
 	for _, tc := range []struct {
@@ -31,9 +31,9 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// The number of requests of a part is close to its share. It is within one request in every round,
-// and within less than one request over all rounds so far. It is exact if the shares divide the
-// number of requests. All this holds for any shares and rounds.
+// Each part of a mix gets about its share of the requests, whatever the shares and rounds. The
+// error is at most one request in each round, and less than one over all rounds so far. It is 0 if
+// the shares divide the number of requests.
 func TestCountsHoldTheShares(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -75,8 +75,8 @@ func randomShares(random *rand.Rand) Shares {
 	return append(shares, left*Whole/200)
 }
 
-// Every 20 requests in a row have 14, 5 and 1 requests of the three parts. Their order depends on
-// the seed.
+// The order of requests keeps the shares of a mix's three parts: 14, 5 and 1 in each 20 requests.
+// Within these the order depends on the seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

@@ -21,10 +21,10 @@ type Trace struct {
 	Path   string // path as the caller gave it
 	Hash   string // SHA-256 of the file, hex
 	Format string // the name of a format, or "columns" if Columns describes it
-	Block  int    // tokens in a block of Recorded.Blocks; 0 if no row has blocks
+	Block  int    // tokens in a block of prompt text (Recorded.Blocks); 0 if no row has blocks
 	Rows   []Recorded
-	// Empty is the number of rows that were left out: rows without a prompt or an answer, such as
-	// failed requests, and rows without a time.
+	// Empty is the number of rows of the file that hold no request to replay: they lack a prompt,
+	// an answer (such as failed requests), or a time.
 	Empty int
 }
 
@@ -41,20 +41,19 @@ type Recorded struct {
 	// in Rows of the session's previous request; -1 if there is none. A request waits for its
 	// parent's answer.
 	Session, Parent int
-	// Prefix is the number of tokens with which the prompt repeats the beginning of its parent's
-	// prompt and answer.
+	// Prefix is the number of tokens at the beginning of the prompt that repeat the previous turn:
+	// the parent's prompt and answer.
 	Prefix int
-	// Wait is the time between the end of the parent's answer and this request. A negative value
-	// means that it is unknown. The request is then sent at At, but not before the parent is
-	// answered.
+	// Wait is the time from the end of the parent's answer to this request. If it is negative, it
+	// is not known. The request is then sent at the time At, but not before the parent's answer has
+	// ended.
 	Wait time.Duration
 	Type string // type of the request; "" if not given
 	Text *Row   // text to send, if the trace has it; nil if text is generated
 }
 
-// ReadTrace reads a trace from a regular file. If columns are given, they describe the trace.
-// Otherwise format is the name of its format. If format is "", the format is detected. Errors are
-// *Error.
+// ReadTrace reads a trace from a regular file. If columns is not nil, it describes the trace.
+// Otherwise format names the format, and "" means to detect it. Errors are *Error.
 func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
 	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
 }
@@ -94,7 +93,7 @@ func ParseTrace(r io.Reader, path, format string, columns *Columns) (*Trace, err
 	return t, nil
 }
 
-// entry is a row whose predecessor is not yet known.
+// entry is a row of a trace whose predecessor in its session is not yet known.
 type entry struct {
 	Recorded
 	timed           bool
@@ -106,7 +105,7 @@ type entry struct {
 	afterKnown      bool
 	answered        int64 // when the row's answer ended, in nanoseconds; 0 if unknown
 	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown
-	append          int   // number of new tokens, if Input is not the whole prompt
+	append          int   // number of new tokens, if Input does not count the whole prompt
 	grows, prefixed bool
 }
 
@@ -116,9 +115,9 @@ type traceParser struct {
 	entries []entry
 	hashes  int
 	empty   int
-	rows    map[string]int // the last row read so far, by session
+	rows    map[string]int // for each session: the last row read so far
 	at      [slots]int     // column of each field, if the trace is a table
-	server  string         // the first server in the file; samples of other servers are skipped
+	server  string         // server of the first sample; samples of other servers are skipped
 }
 
 // add adds the row e, which was read at the given line. A nil row means that the line has no row.
@@ -188,10 +187,10 @@ func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
 	return rows, 0, nil
 }
 
-// begins marks the row as the first of its session. Such a row waits for no earlier row.
+// begins marks the row as the first of its session, so that it waits for no other row.
 func (e *entry) begins() {
 	e.Wait = -1
-	// The trace does not contain the row that this row continues.
+	// The row continues an earlier row that is not in the trace.
 	if e.prefixed {
 		e.Input, e.Prefix = e.append+e.Prefix, 0
 	} else if e.grows {
@@ -199,7 +198,7 @@ func (e *entry) begins() {
 	}
 }
 
-// follow makes the row wait for the answer to the row parent.
+// follow makes the row wait until the row parent, an earlier turn of the session, is answered.
 func (e *entry) follow(parent *entry) {
 	e.Session, e.Wait = parent.Session, -1
 	switch {

@@ -17,13 +17,14 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled reports whether a change is undecided although its estimate is within the bound.
+// unsettled reports whether a change is inconclusive although its point estimate is within the
+// limit.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
-// showOnly removes the limit of a change. The change is then shown without a verdict.
+// showOnly removes the limit of a change. The report then shows the change without a verdict.
 func (c *Change) showOnly() {
 	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
 	c.Message = c.line()

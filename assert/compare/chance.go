@@ -15,14 +15,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// These are assumptions about a server that was not measured yet, as standard deviations of
-// logarithms. usualRequests is the deviation between the times of requests. usualStarts is the
-// deviation between the mean times after different starts of the server.
+// These standard deviations of logarithms are assumed for a server that was not measured yet.
+// usualRequests is for the times of requests, and usualStarts for their means after different
+// starts.
 const (
 	usualRequests = 0.30
 	usualStarts   = 0.01
-	// usualDisagreement is the share of a task's items on which two runs of the same server differ.
-	// It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
+	// usualDisagreement is the share of a task's items on which two runs of one server usually
+	// differ. It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
 	usualDisagreement = 0.035
 )
 
@@ -42,8 +42,8 @@ type ChangeChance struct {
 	Workload, Level string
 	Change          *plan.Change
 	Passes          float64
-	// Impossible means that the planned requests cannot certify the change, whatever their values
-	// are.
+	// Impossible means that the change can never be certified with the planned requests, whatever
+	// their values.
 	Impossible bool
 	Severity   plan.Severity
 	Improve    bool
@@ -58,9 +58,9 @@ func (c ChangeChance) Name() string {
 // Assumed states, in words, what the chances assume about the server.
 const Assumed = "assuming that times vary by 30 % between requests and by 1 % between server starts"
 
-// Chances returns, for every comparison of the plan in order, the probability that it passes if
-// nothing changed. This is the power of a non-inferiority test with the planned rounds and
-// requests. It assumes a server that varies by usualRequests and usualStarts.
+// Chances returns for each comparison of the plan the probability that it passes if nothing
+// changed. It assumes a server that varies by usualRequests and usualStarts. The probability is the
+// power of a non-inferiority test.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -104,7 +104,7 @@ func Chances(p *plan.Plan) []Chance {
 }
 
 // chance returns the probability that an unchanged candidate passes one required change at one
-// level. impossible means that no candidate can pass. known is false if the probability cannot be
+// level. If impossible is true, no candidate can pass. If known is false, the probability cannot be
 // computed.
 func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
 	if level.Duration > 0 {
@@ -116,7 +116,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		// An estimate passes if its value is within the limit. The value is its bound at 50 %
+		// A point estimate passes if its value is within the limit. The value is the bound at 50 %
 		// confidence.
 		alpha, rounds = 0.5, max(level.Rounds, 1)
 	}
@@ -127,7 +127,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
 		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
-		// At best, no request fails on either server.
+		// Even the best result, without a failed request on either server, may be too uncertain to
+		// pass.
 		all := n * float64(rounds)
 		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
 		if !ok || -low >= limit {
@@ -148,13 +149,13 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// Two rounds have four legs, and both legs of the second server share a start. So two
-		// rounds count as one unit.
+		// The second server starts once for its two legs (turns) of two rounds. So two rounds count
+		// as one unit.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
-		// Both rounds of a pair have their own starts. Only the mean of the pair is an independent
-		// observation.
+		// The two rounds of a pair depend on each other, so only their mean is an independent
+		// observation. Each round has starts of its own.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
@@ -187,8 +188,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		items    bool
 	}
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
-	// The key is the place of the compare block in the plan, because the instances of a for_each
-	// share it.
+	// The key is the place of the compare block in the plan. Instances of a for_each share it.
 	warned := map[hcl.Range]*hcl.Diagnostic{}
 	for _, x := range Chances(p) {
 		for _, c := range x.Changes {
@@ -219,7 +219,8 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// Likewise returns a sentence that lists further changes with the same problem.
+// Likewise returns a sentence that lists further changes. They have the same problem as an earlier
+// one.
 func Likewise(others []string) string {
 	const most = 4
 	if left := len(others) - most; left > 1 {
@@ -228,8 +229,8 @@ func Likewise(others []string) string {
 	return "Likewise " + strings.Join(others, ", ") + "."
 }
 
-// never returns an error about a change that cannot be certified. It is a warning if the change
-// only warns.
+// never is the diagnostic for a change that can never be certified. It is an error, or a warning if
+// the change only warns.
 func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
 	if c.Severity == plan.SeverityWarn {
@@ -242,8 +243,8 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom returns a warning if an unchanged candidate often does not pass the comparison; else nil.
-// It also returns nil if the comparison requires an improvement.
+// seldom is the warning that an unchanged candidate often does not pass the comparison. It is nil
+// if that is not so, or if the comparison requires an improvement.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
@@ -263,10 +264,10 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 }
 
 // chanceOfItems returns the probability that an unchanged candidate passes a limit on accuracy with
-// the given number of requests. impossible means that it fails even if no answer changes.
+// the given number of requests. If impossible is true, it fails even if no answer changes.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
-		requests = min(requests, len(set.Rows)) // an item counts once, even if it is asked twice
+		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once
 	}
 	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
 		return 0, limit > 0

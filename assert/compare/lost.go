@@ -10,13 +10,13 @@ import (
 
 // Lost is a prompt on which the candidate gave a bad answer and the control did not.
 type Lost struct {
-	Metrics            []string // metrics by which the candidate's answer is bad
-	Why                string   // why the control finds the answer odd; "" for an answer of the measured load
+	Metrics            []string // names of the metrics by which the candidate's answer is bad
+	Why                string   // why the control finds the answer odd; "" for the measured load
 	Control, Candidate *metric.Sample
 }
 
-// oddest lists the prompts on which the candidate's answer is worst. First come the odd answers. If
-// answer_nll fails, the answers follow whose likelihood fell most.
+// oddest lists the prompts on which the candidate's answer is worst. The odd answers come first. If
+// answer_nll fails, the answers whose likelihood fell most follow.
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
@@ -63,8 +63,8 @@ func shifted(r *metric.PairedAnswers) (out []Oddity) {
 	return out
 }
 
-// lose adds the prompts of a level on which only the candidate gave a bad answer. The metrics of
-// answers that the plan limits say what is bad. The candidate's text must have been recorded.
+// lose records the prompts to which only the candidate gave a bad answer. An answer is bad if a
+// metric that the plan limits says so. The candidate's text must have been recorded.
 func (x *comparison) lose(m matched) {
 	var defs []metric.Def
 	for _, claim := range x.required {
@@ -100,8 +100,8 @@ func (x *comparison) lose(m matched) {
 	})
 }
 
-// each calls f with each answer of one side if the other side got the same prompt. Separate runs
-// only have the prompts of tasks in common.
+// each calls the function f for each answer of one server whose prompt the other server got too.
+// Two separate runs have only the prompts of tasks in common.
 func (m matched) each(l *metric.Level, f func(place, *metric.Sample)) {
 	for i, r := range l.Rounds {
 		for _, s := range r.MeasuredSamples() {

@@ -18,11 +18,11 @@ import (
 // answer of 64 tokens is e^64 times less likely.
 const oddNats = 1.0
 
-// answersLevel is the name that verdicts on scored answers have in place of a level.
+// answersLevel takes the place of a level's name in verdicts on scored answers.
 const answersLevel = "answers"
 
-// usualOfPairs are the default limits for paired answers. A tolerate block may replace each of
-// them.
+// usualOfPairs are the default limits on metrics that compare two answers to the same prompt. A
+// tolerate block may replace each of them.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
@@ -35,8 +35,8 @@ type Oddity struct {
 	Why    string
 }
 
-// tooOdd returns why the answer a is odd compared with the answer beside to the same prompt; "" if
-// it is not odd. excess is how much less likely a is, in nats per token.
+// tooOdd returns why the answer a is odd, in comparison with the answer beside to the same prompt.
+// It returns "" if a is not odd. The result excess is how much less likely a is, in nats per token.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -64,11 +64,11 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	return excess, why
 }
 
-// Oddities returns the candidate's odd answers, the oddest first. Each was checked against the
-// control's first answer to the same prompt.
+// Oddities returns the candidate's odd answers, the oddest first. An answer is odd in comparison
+// with the control's first answer to the same prompt.
 //
-// own is the number of odd answers of the control, and of is the number of its answers that were
-// checked. They are checked against the candidate's answer, or against the control's second answer.
+// The result own is the number of odd answers of the control itself, and of is the number of its
+// answers that were checked.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -119,9 +119,9 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
-// Readings returns the limits of a compare block on scored answers, including the defaults of its
-// answers block. workloads names the workloads to which they apply. There are none without an
-// answers block.
+// Readings returns the limits of a compare block on scored answers, with the defaults of its
+// answers block. It also names the workloads to which they apply. Without an answers block there
+// are none.
 func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
 	x := comparison{Input: Input{Plan: p, Block: c}}
 	for _, r := range x.readings() {
@@ -130,7 +130,8 @@ func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.C
 	return workloads, bounds
 }
 
-// read judges the paired answers of both servers, for which the control has scored every answer.
+// read judges the paired answers of both servers to the same prompts. The control has scored every
+// answer.
 func (x *comparison) read() {
 	if x.Block.Answers == nil {
 		return
@@ -205,13 +206,13 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute reports whether the control may lack scores without an error. That is so if no plan requires
+// mute reports whether the control may lack scores without an error. It may if no plan requires
 // scores, or if the plan's author was told before the run.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
-// lack marks a claim as an error, because a measurement is missing.
+// lack sets the outcome of a claim to an error, because a measurement is missing.
 func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }
@@ -239,7 +240,7 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "the comparison had no prompts to answer"
 	case asked < r.Due:
 		return fmt.Sprintf("both servers answered only %d of %d prompts", asked, r.Due)
-	case 2*silent > asked: // most of the control's answers are bad, so a comparison would show nothing
+	case 2*silent > asked: // most of the control's answers are bad, so a comparison shows nothing
 		return fmt.Sprintf("the control failed or gave an empty answer to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered only %d of %d prompts a second time", again, r.Again)
@@ -249,9 +250,9 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 	return ""
 }
 
-// count judges how many more odd answers the candidate has than the control's odd answers predict.
-// If the control has any, the difference must also be larger than chance explains. The verdict
-// holds for these answers only.
+// count judges how many more odd answers the candidate has than expected. The control's own odd
+// answers give the expected number. If there are any, a fail also needs a difference that chance
+// does not explain.
 func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	odd, own, of := Oddities(r)
 	n := 0
@@ -315,9 +316,9 @@ func reasons(odd []Oddity) string {
 
 // loss computes the change of answer_nll.
 //
-// It first computes how much less likely the candidate's answers are than the control's first
-// answers. From that it subtracts how much less likely the control's second answers are than its
-// first. Odd answers are counted separately, because a single odd answer could dominate the mean.
+// For the candidate's answers it computes how much less likely they are than the control's first
+// answers. It does the same for the control's second answers, and subtracts this. Odd answers are
+// left out, because one of them could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
 	for i := range r.Pairs {
@@ -352,7 +353,8 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf converts an answer to a sample, from which metrics of the answer's form can be computed.
+// sampleOf converts an answer to a sample. The metrics of the answer's form can be computed from
+// it.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
@@ -364,7 +366,7 @@ func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	return s
 }
 
-// form computes how much a metric of the form of answers changed (empty, repetition, length). It
+// form computes the change of a metric on the form of answers, such as empty or repetition. It
 // compares the two answers to each prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
@@ -397,8 +399,7 @@ func (c *Change) form(r *metric.PairedAnswers) {
 	}
 }
 
-// tokens computes the change in the mean length of the answers, as a share of the control's mean
-// length.
+// tokens computes by which share the mean length of the answers changed.
 func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	var both [2][]float64
 	for _, p := range pairs {
@@ -420,9 +421,9 @@ func (c *Change) tokens(pairs [][2]*metric.Sample) {
 	}
 }
 
-// agreement returns a change without a limit. It shows how far the candidate's answers agree with
-// the control's, from the start. It also shows how far the control's second answers agree with its
-// first.
+// agreement returns a change without a limit. It shows how far two answers to a prompt agree from
+// the start: the candidate's and the control's. For comparison it shows this for two answers of the
+// control.
 func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
 	var own, theirs []float64

@@ -12,16 +12,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable checks that the two servers can be compared, before their measurements are judged. If
-// they cannot, it returns the outcome of the comparison and the reason. Both servers must be
-// measured, and may differ only where the plan allows it.
+// comparable checks whether the two servers can be compared. Both must be measured, and may differ
+// only where the plan allows it. Otherwise it returns the outcome of the comparison and the reason.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
 		return outcome, message
 	}
-	// Rounds that were recorded side by side are not independent observations, even if the plan no
-	// longer says side_by_side.
+	// Rounds recorded side by side depend on each other, even if the plan no longer says
+	// side_by_side.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
 	problem := ""
@@ -55,7 +54,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds the run's record of this comparison, and the look at which the comparison ended.
+// recorded finds the run's record of this comparison. It also finds the look (early judgement) at
+// which the comparison ended.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {
@@ -71,8 +71,8 @@ func (x *comparison) recorded() {
 	}
 }
 
-// skipped returns the outcome of a comparison for which nothing was measured; Pending if something
-// was measured.
+// skipped returns the outcome of a comparison for which nothing was measured, and the reason. It
+// returns Pending if something was measured.
 func (x *comparison) skipped() (verdict.Outcome, string) {
 	c := x.Block
 	switch {
@@ -94,8 +94,8 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 	return verdict.Pending, ""
 }
 
-// baseline finds the stored run of the control. It returns the reason if it finds none; otherwise
-// "".
+// baseline finds the recorded run that a comparison uses as its control. It returns "", or the
+// reason why this run cannot be used.
 func (x *comparison) baseline() string {
 	c := x.Block
 	if x.control = x.Baseline; x.control == nil {
@@ -111,8 +111,8 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart adds a note if the runs have scored answers but this comparison has none. Scores can only
-// be compared if the control also scored the candidate's answers.
+// apart adds a note if a run has scored answers that this comparison cannot use. Scores are
+// comparable only if the control also scored the candidate's answers.
 func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
@@ -122,8 +122,8 @@ func (x *comparison) apart() {
 	}
 }
 
-// servers explains why the two servers cannot be compared. They may not differ in more than the
-// plan allows. servers returns "" if they can be compared.
+// servers explains why the two servers cannot be compared; "" if they can. They may not differ in
+// more than the plan allows.
 func (x *comparison) servers() string {
 	control, candidate := x.control.Server(x.address), x.Run.Server(x.out.Candidate)
 	for _, s := range []struct {
@@ -147,8 +147,8 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only adds a note for each level that only the control has. A plan names its levels, so a
-// comparison in a plan needs no such notes.
+// The method only adds a note for each level that was measured on the control alone. It is for
+// comparisons of stored runs.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
@@ -188,8 +188,8 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 	return "", fmt.Sprintf("the recorded run %s has no server %s; its servers: %s", c.Control.Baseline, want, strings.Join(have, ", "))
 }
 
-// cold adds a note on the first request after each start of a server: how long it took. No value of
-// the comparison includes this request.
+// cold adds a note on how long the first request after each start of a server took. This request
+// counts in no metric of the comparison.
 func (x *comparison) cold(a, b *metric.ServerRun) {
 	words := func(s *metric.ServerRun) string {
 		var times []float64

@@ -17,8 +17,7 @@ var (
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
 
-// mornings reports for each night of a history whether the night fails. A later night does not
-// change the result of an earlier one, so one call of watch suffices.
+// mornings reports for each night of a history whether the judgement of that night fails.
 func mornings(columns []column) []bool {
 	red := make([]bool, len(columns[0].values))
 	for k, watched := range watch(columns) {
@@ -33,8 +32,9 @@ func mornings(columns []column) []bool {
 	return red
 }
 
-// planOf simulates several series of a plan over 60 nights. The values have a noise of 2 % and the
-// given correlation from night to night. change returns the change of a value, as a logarithm.
+// planOf simulates several series of figures over 60 nights. The values have a noise of 2 %,
+// correlated from night to night as given. The function change returns by how much a value changes,
+// as a logarithm.
 func planOf(rng *rand.Rand, series int, correlation float64, change func(night, series int) float64) []column {
 	plan := make([]column, series)
 	for k := range plan {
@@ -86,9 +86,9 @@ func TestLongCharacteristics(t *testing.T) {
 		series      int
 		correlation float64
 		changes     changes
-		from        int // first night of the change; equal to never if there is no change
+		from        int // first night with the change; equal to never if there is none
 		soon, last  float64
-		ever, red   float64 // smallest allowed shares, and largest number of failed mornings; 0: not tested
+		ever, red   float64 // smallest allowed shares, and most failed mornings; 0: not tested
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

@@ -51,8 +51,7 @@ func TestLongDivisive(t *testing.T) {
 	}
 }
 
-// Series without a change are split only by chance. At a significance level of 1 %, about one of
-// 100 series is split.
+// At a significance level of 1 %, about one of 100 series without a change is split by chance.
 func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0
@@ -66,7 +65,7 @@ func TestLongDivisiveFalse(t *testing.T) {
 			split++
 		}
 	}
-	if split > 8 { // at 1 % per series, more than 8 of 200 has a probability below 0.001
+	if split > 8 { // with 1 % each, more than 8 of 200 are split with a probability below 0.001
 		t.Errorf("%d of %d series without a change are split", split, trials)
 	}
 }

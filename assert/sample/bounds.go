@@ -27,7 +27,7 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 // better.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
-// Beyond counts the observations that are not within the bound.
+// Beyond counts the observations that do not meet the bound.
 func Beyond(d metric.Distribution, op plan.Op, limit float64) int {
 	upward := Upward(op)
 	at := sort.Search(len(d.Values), func(i int) bool { return Meets(d.Values[i], op, limit) == upward })
@@ -37,8 +37,8 @@ func Beyond(d metric.Distribution, op plan.Op, limit float64) int {
 	return d.Count() - d.Before(at)
 }
 
-// Streamed reports whether a metric depends on how the answers of a workload streamed. goodput
-// depends on it if a bound of the good block does.
+// Streamed reports whether a metric depends on how answers are split into chunks. goodput depends
+// on it if the good block bounds such a metric.
 func Streamed(def metric.Def, w *plan.Workload) bool {
 	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
 }
@@ -66,8 +66,8 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 				continue
 			}
 			if t.Metric.Streams && s.OneChunk() {
-				// An answer in one chunk is neither slow nor fast. If there are too many such
-				// answers, Level.Unstreamed reports them.
+				// An answer in one chunk is neither slow nor fast, so skip it. Level.Unstreamed
+				// reports it if there are too many such answers.
 				continue
 			}
 			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {

@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// AtMost returns P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions,
-// as effective numbers are. For whole numbers the result is the exact binomial tail. It is 0 if k <
-// 0, 1 if k ≥ n, and NaN if an argument is NaN.
+// AtMost returns P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions;
+// for whole numbers it is the exact binomial tail. It is 0 if k < 0, 1 if k ≥ n, and NaN if an
+// argument is NaN.
 func AtMost(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
@@ -50,16 +50,15 @@ const (
 	Above
 )
 
-// Share tests whether the true share of bad observations is at most allowed. k of n observations
-// are bad; both numbers may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha,
-// Above if P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open. So a wrong Below has a probability
-// of at most alpha, and so has a wrong Above.
+// Share tests whether the true share of bad observations is at most allowed. Of n observations k
+// are bad; both may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha, Above if
+// P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open.
 //
-// MLPerf's early stopping uses the same test for Below (LoadGen, early_stopping.cc). ClopperPearson
-// returns the bounds that match both tests.
+// ClopperPearson returns the bounds that match both tests. MLPerf's early stopping has the same
+// test for Below (LoadGen, early_stopping.cc).
 func Share(k, n, allowed, alpha float64) Decision {
 	if k > n && k <= n*(1+1e-12) {
-		k = n // a rounding error may make k slightly larger than n
+		k = n // because of a rounding error, k may be slightly larger than n
 	}
 	switch {
 	case !(n > 0) || !(k >= 0) || k > n || !(alpha > 0):
@@ -72,9 +71,9 @@ func Share(k, n, allowed, alpha float64) Decision {
 	return Open
 }
 
-// ClopperPearson returns one-sided bounds of a share if k of n are bad. Each bound has the error
-// alpha, so the interval has the confidence 1−2·alpha (Clopper and Pearson, Biometrika 26, 1934). k
-// and n may be fractions. If n is not positive, ok is false.
+// ClopperPearson returns one-sided bounds of a share, if k of n observations are bad. Each bound
+// has the error alpha (Clopper and Pearson, Biometrika 26, 1934). k and n may be fractions. If n is
+// not positive, ok is false.
 func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0) || !(k >= 0) || k > n || !(alpha > 0 && alpha < 1) {
 		return 0, 1, false
@@ -89,8 +88,7 @@ func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 	return low, high, true
 }
 
-// bisect finds the point between lo and hi at which the monotone condition becomes
-// true.
+// bisect finds the point between lo and hi from which on the condition above is true.
 func bisect(lo, hi float64, above func(float64) bool) float64 {
 	for range 200 {
 		mid := lo + (hi-lo)/2

@@ -7,8 +7,8 @@ import (
 )
 
 func TestWelch(t *testing.T) {
-	// 1 2 3 4 5 have the mean 3 and s² = 2.5; 3 5 7 have the mean 5 and s² = 4. So Welch's test has
-	// se² = 2.5/5 + 4/3 = 1.8333 and df = 1.8333²/(0.5²/4 + 1.3333²/2) = 3.533.
+	// The means are 3 and 5, and the variances 2.5 and 4. So Welch's test has se² = 2.5/5 + 4/3 =
+	// 1.8333 and df = 1.8333²/(0.5²/4 + 1.3333²/2) = 3.533.
 	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
 	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
 	half := StudentQuantile(0.95, df) * se
@@ -25,8 +25,8 @@ func TestWelch(t *testing.T) {
 	}
 }
 
-// The figures come from Newcombe (1998), table II, method 10. For 56/70 minus 48/80, the two-sided
-// 95 % interval of the difference is 0.0524 to 0.3339.
+// The expected intervals are printed in Newcombe (1998), table II, method 10. They are two-sided
+// with 95 % confidence; the first is for 56/70 minus 48/80.
 func TestShareDifference(t *testing.T) {
 	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
 	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
@@ -47,10 +47,10 @@ func TestHolm(t *testing.T) {
 		p    []float64
 		want []bool
 	}{
-		// The limits for ascending p-values are 0.05/3, 0.05/2 and 0.05. The p-values 0.01 and 0.02
-		// are within their limits, and 0.06 is not.
+		// Holm's limits for the three ascending p-values are 0.05/3, 0.05/2 and 0.05. Only 0.01 and
+		// 0.02 are within theirs.
 		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
-		// The smallest p-value is 0.02, more than 0.05/3. So none is significant.
+		// The smallest p-value, 0.02, is above its limit 0.05/3, so no p-value is significant.
 		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},
 		{[]float64{0.04}, []bool{true}},
 		{[]float64{math.NaN(), 0.001}, []bool{false, true}},

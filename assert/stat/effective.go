@@ -2,17 +2,17 @@ package stat
 
 import "math"
 
-// Group counts the observations of one round or block: K bad ones of N.
+// Group counts observations of one round or block: K of the N observations are bad.
 type Group struct {
 	K, N float64
 }
 
-// ShareEffect is the design effect of a share of bad observations (Korn and Graubard, Survey
-// Methodology 24, 1998). It is the variance of the share with these groups (rounds or blocks),
-// divided by its variance for independent observations.
+// ShareEffect is the design effect of a share of bad observations that come in groups (rounds or
+// blocks). It is the variance of the share, divided by its variance for independent observations
+// (Korn and Graubard, Survey Methodology 24, 1998).
 //
-// If no observation or every observation is bad, the groups show nothing, and the effect is 1 (see
-// MeanEffect). It is also 1 for fewer than two groups.
+// It is 1 for fewer than two groups, or if no observation or every observation is bad (see
+// MeanEffect).
 func ShareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
@@ -25,8 +25,8 @@ func ShareEffect(groups []Group) float64 {
 	if b < 2 || !(p > 0 && p < 1) {
 		return 1
 	}
-	// v is the variance of the estimated share, which weights each group by its size. For B groups
-	// of equal size it is Σ(p̂_g − p̂)²/(B(B−1)).
+	// v is the variance of the estimated share p̂, weighted by the sizes of groups. For B groups of
+	// equal size it is Σ(p̂_g − p̂)²/(B(B−1)).
 	v := 0.0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -41,9 +41,9 @@ func ShareEffect(groups []Group) float64 {
 // of a bad observation's cluster, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters that are bad as
 // a whole).
 //
-// Two imagined clusters of the largest possible size, whole, are added to the observed clusters. So
-// the effect is whole if no observation is bad, because then nothing shows how failures come. With
-// more bad observations it approaches the observed effect. It is 1 if whole is at most 1.
+// Two imagined clusters of the largest possible size, given as whole, are added to the observed
+// ones. So without bad observations the effect is whole, and it comes closer to the observed effect
+// with each of them. It is 1 if whole is at most 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -60,7 +60,7 @@ type Clusters struct {
 // Add adds n clusters of size k.
 func (c *Clusters) Add(k, n float64) { c.Sum, c.Squares = c.Sum+n*k, c.Squares+n*k*k }
 
-// Mean is the mean size of the cluster that an observation is in; 1 if there is no cluster.
+// Mean is the mean size of an observation's cluster; 1 if there is no cluster.
 func (c Clusters) Mean() float64 {
 	if !(c.Sum > 0) {
 		return 1
@@ -68,9 +68,8 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess measures how bad observations cluster in groups. It is the mean number of other bad
-// observations in the group of a bad observation, minus the number expected by chance. The result
-// is at least 0.
+// Excess measures how much bad observations cluster in groups. For a bad observation it is the mean
+// number of other bad ones in its group, minus the number expected by chance. It is at least 0.
 //
 // With k bad observations of n in a group, it is Σk(k−1)/Σk − (Σk − 1)·Σ(n/Σn)².
 func Excess(groups []Group) float64 {
@@ -85,41 +84,36 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// PerLifetime is the number of independent observations in one lifetime of a request. The
-// observations are of the share e of the time in which a server is in its worst states. For e = 5 %
-// the result is 1.87. It is NaN unless e is in (0, 1).
+// PerLifetime is the number of independent observations in the mean duration of a request (a
+// lifetime). It concerns the share e of the time in which a server is in its worst states. For e =
+// 5 % the result is 1.87. It is NaN unless e is in (0, 1).
 //
-// In a server without a queue (M/G/∞), the requests in flight are those that arrived within one
-// lifetime. Their number is about normally distributed. Its autocorrelation r falls linearly from 1
-// to 0 over one lifetime.
+// The model is a server without a queue (M/G/∞), whose number of requests in flight is about
+// normally distributed. Its autocorrelation r falls linearly from 1 to 0 over one lifetime.
 //
-// The autocorrelation of being in the worst states is (P(both) − e²)/(e(1 − e)), and falls faster.
-// Here dP/dr is the bivariate normal density (Plackett, Biometrika 41, 1954). The result is 1
-// divided by the integral of this autocorrelation over time, from −1 to +1 lifetimes. The integral
-// is ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr/(π·e(1−e)) for r from 0 to 1. u is the normal quantile of 1 −
-// e.
+// Formula: π·e(1−e) / ∫√((1−r)/(1+r))·exp(−u²/(1+r))dr for r from 0 to 1, where u is the normal
+// quantile of 1 − e. It follows from the bivariate normal density (Plackett, Biometrika 41, 1954).
 func PerLifetime(e float64) float64 {
 	u := NormalQuantile(1 - e)
 	const steps = 400
 	sum := 0.0
-	for i := range steps { // with r = 1 − x² the integrand is smooth at both ends
+	for i := range steps { // substitute r = 1 − x², so that the integrand is smooth at both ends
 		x := (float64(i) + 0.5) / steps
 		sum += 2 * x * x / math.Sqrt(2-x*x) * math.Exp(-u*u/(2-x*x)) / steps
 	}
 	return math.Pi * e * (1 - e) / sum
 }
 
-// Persistence is a correction factor for the means of equal parts of a window. The window is as
-// long as the given number of lifetimes of a request. A request may run in several parts, so the
-// means differ less than independent means would.
+// Persistence is a correction factor for an interval computed from the means of equal parts of a
+// window. A request may run in several parts, so these means differ less than independent ones. The
+// argument lifetimes is the length of the window, in mean durations of a request.
 //
-// The factor is 1 if a part has at least three lifetimes. The interval of a mean is then at most 3
-// % too short.
+// The factor is 1 if a part has at least three lifetimes. The interval is then at most 3 % too
+// short.
 //
-// In a server without a queue (see PerLifetime), set the variance at one moment to 1. The mean over
-// a window of L lifetimes then has the variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for τ from 0 to min(1, L).
-// The spread of m parts would suggest only (V(L/m) − V(L))/(m − 1). The factor is the root of the
-// quotient.
+// Formula: without a queue, the mean over L lifetimes has the variance V(L) = 2∫(L−τ)(1−τ)dτ/L² for
+// τ from 0 to min(1, L). The spread of m parts suggests only (V(L/m) − V(L))/(m − 1). The factor is
+// the root of the quotient.
 func Persistence(lifetimes float64, parts int) float64 {
 	m := float64(parts)
 	if parts < 2 || !(lifetimes > 0) || lifetimes >= 3*m {
@@ -156,9 +150,9 @@ func MeanEffect(blocks []Ascending) float64 {
 		return 1
 	}
 	mean, s2 := moments(blocks...)
-	// v is the variance of the mean. Blocks are weighted by size, so that a short block does not
-	// look noisy (see ShareEffect). For B blocks of equal size, v is the variance between block
-	// means divided by B.
+	// v is the variance of the mean over blocks, weighted by their sizes: a short block must not
+	// look noisy (see ShareEffect). For B blocks of equal size it is the variance between block
+	// means, divided by B.
 	v := 0.0
 	for i, m := range means {
 		d := sizes[i] / n * (m - mean)
@@ -168,22 +162,20 @@ func MeanEffect(blocks []Ascending) float64 {
 	if math.IsNaN(s2 + v) {
 		return math.Inf(1)
 	}
-	// If all values are equal, the variances v and s2 contain only rounding errors.
+	// If all values are equal, the variances v and s2 are only rounding errors.
 	if noise := 1e-12 * math.Abs(mean); v <= noise*noise || s2 <= noise*noise {
 		return 1
 	}
 	return v / (s2 / n)
 }
 
-// Effective is the number of independent requests that n requests count as; at most n. alpha is the
-// error of the plan.
+// Effective is the number of independent requests that n requests are worth; at most n. The
+// argument alpha is the error of the plan.
 //
-// Effective divides the number of observations by a design effect: once for groups, and once for
-// each quantity. The smallest quotient is the result. The function discounted corrects each design
-// effect for a small number of groups.
+// It divides the number of observations by design effects, one for groups and one for each
+// quantity. The function discounted corrects these. The smallest quotient is the result.
 //
-// If some requests failed, a quantity has fewer values than n. Its quotient is then scaled to n. A
-// quantity without values is ignored.
+// If some requests failed, a quantity has fewer values than n. Its quotient is then scaled to n.
 func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
@@ -211,14 +203,10 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 
 // discounted corrects a design effect that was estimated from b groups. The result is at least 1.
 //
-// Even for independent observations, such an estimate varies by chance. Its standard deviation is
-// that of χ²/(b−1), which is √(2/(b−1)). This is subtracted first. The rest above 1 is multiplied
-// by (t/z)⁴. Korn and Graubard use (t/z)², but skewed rounds hide more of their spread than normal
-// rounds.
-//
-// Both steps come from simulations (make characteristics). With them the error is as promised even
-// if rounds share a tenth to nine tenths of the variance, with an exponential distribution. Both
-// steps hardly reduce the number of independent requests.
+// Even for independent observations, the estimate has a standard deviation of about √(2/(b−1)).
+// This is subtracted first. The rest above 1 is multiplied by (t/z)⁴. Korn and Graubard use (t/z)²,
+// but skewed rounds hide more of their spread than normal rounds. The simulations of `make
+// characteristics` confirm both steps.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1

@@ -31,7 +31,7 @@ func StudentCDF(t, df float64) float64 {
 
 // studentTail returns P(T > t) for t ≥ 0.
 func studentTail(t, df float64) float64 {
-	// x + y = 1. Compute both from t², because 1−x would lose digits.
+	// x + y = 1, but compute both from t², because 1−x would lose digits.
 	s := t * t
 	x, y := df/(df+s), s/(df+s)
 	if math.IsInf(s, 1) {
@@ -86,9 +86,9 @@ var (
 )
 
 // MeanInterval returns the mean of independent units, such as means of rounds, and its confidence
-// bounds. The bounds are m ± t_{B−1,1−alpha}·s/√B for B units (Student, Biometrika 6, 1908). Each
-// bound errs with probability alpha. With fewer than two units the bounds are infinite. ok is false
-// without units, or if a unit is not finite.
+// bounds: m ± t_{B−1,1−alpha}·s/√B for B units (Student, Biometrika 6, 1908). Each bound errs with
+// probability alpha. With one unit the bounds are infinite. ok is false without units, or if a unit
+// is not finite.
 func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok bool) {
 	if len(units) == 0 {
 		return 0, math.Inf(-1), math.Inf(1), false
@@ -105,8 +105,9 @@ func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok b
 	return mean, mean - half, mean + half, true
 }
 
-// MeanAbove returns the smallest alpha at which the lower bound of MeanInterval lies above limit:
-// P(T ≥ (m − limit)/(s/√B)). It is 1 for fewer than two units, and if a unit is not finite.
+// MeanAbove returns the p-value of the test whether a mean lies above limit. It is the smallest
+// alpha at which the lower bound of MeanInterval lies above limit: P(T ≥ (m − limit)/(s/√B)). It is
+// 1 for fewer than two units, and if a unit is not finite.
 func MeanAbove(units []float64, limit float64) float64 {
 	mean, variance := Moments(units)
 	distance := mean - limit
@@ -122,20 +123,19 @@ func MeanAbove(units []float64, limit float64) float64 {
 	return StudentCDF(-distance/math.Sqrt(variance/b), b-1)
 }
 
-// LogMeanBound returns an upper bound, at confidence 1−alpha, of the mean of the distribution from
-// which the units come. The units' logarithms must be about normal. The method is the generalised
-// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning and Inference 115,
-// 2003). The bound is e to the power of the 1−alpha quantile of
+// LogMeanBound returns an upper bound of a mean, at confidence 1−alpha, for units that are skewed
+// to the right. The units' logarithms must be about normal. Before the computation they are moved
+// away from their mean by the factor apart; 1 leaves them as they are.
+//
+// The method is the generalised pivotal quantity of Krishnamoorthy and Mathew (Journal of
+// Statistical Planning and Inference 115, 2003). The bound is e to the power of the 1−alpha
+// quantile of
 //
 //	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
 //
-// B is the number of units. m and s² are the mean and the variance of their logarithms. Z is
-// standard normal, and χ² has B−1 degrees of freedom.
-//
-// The upper side of a t interval is too short if units are skewed to the right. LogMeanBound is
-// longer then. It hardly differs if units vary little. apart is a factor by which the logarithms
-// are first moved away from their mean; 1 leaves them as they are. The bound is −Inf, which means
-// none, for fewer than two units and if a unit is not positive.
+// B is the number of units, and m and s² are the mean and the variance of their logarithms. Z is
+// standard normal, and χ² has B−1 degrees of freedom. The bound is −Inf for fewer than two units,
+// and if a unit is not positive.
 func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	logs := make([]float64, len(units))
 	for i, x := range units {
@@ -173,8 +173,8 @@ func LogMeanBound(units []float64, apart, alpha float64) float64 {
 	return math.Exp(m + high)
 }
 
-// MeanNeeded returns the number of units at which the interval of MeanInterval would exclude the
-// limit. It assumes that the mean and the spread stay the same. ok is false if a million units
+// MeanNeeded returns how many units are needed to tell their mean from the limit. MeanInterval
+// would then exclude the limit, if mean and spread stay the same. ok is false if a million units
 // would not suffice.
 func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	if len(units) < 2 {
@@ -235,7 +235,6 @@ func moments(lists ...Ascending) (mean, variance float64) {
 	return mean, sum(lists, func(x float64) float64 { return (x - mean) * (x - mean) }) / (n - 1)
 }
 
-// sum returns the sum of term over all observations.
 func sum(lists []Ascending, term func(x float64) float64) (sum float64) {
 	for _, xs := range lists {
 		for i, x := range xs.Values {
@@ -253,7 +252,6 @@ type Ascending struct {
 	Until  []int
 }
 
-// times returns how often Values[i] was observed.
 func (a Ascending) times(i int) int {
 	switch {
 	case a.Until == nil:

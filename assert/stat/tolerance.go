@@ -18,8 +18,8 @@ func ToleranceFactor(n int, content, confidence float64) float64 {
 	if n < 4 || !(content > 0 && content < 1 && confidence > 0 && confidence < 1) {
 		return math.NaN()
 	}
-	// Store each factor: it takes a few milliseconds to compute, and a gate needs the same few
-	// factors many times.
+	// Store each factor. It takes milliseconds to compute, and a gate needs the same few factors
+	// often.
 	key := factorKey{n, content, confidence}
 	if k, ok := factors.Load(key); ok {
 		return k.(float64)
@@ -59,8 +59,8 @@ func toleranceFactor(n int, content, confidence float64) float64 {
 	return high
 }
 
-// noncentralT is the distribution function of (Z+δ)/√(χ²_ν/ν), which has a noncentral t
-// distribution. It is computed as the mean of Φ(t·x − δ) over x = √(χ²_ν/ν).
+// noncentralT returns P(T ≤ t) for a T of the noncentral t distribution with nu degrees of freedom.
+// It is the mean of Φ(t·x − δ) over x = √(χ²_ν/ν).
 func noncentralT(t, nu, delta float64) float64 {
 	return chi(nu).mean(func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
 }
@@ -76,10 +76,9 @@ func (p points) mean(f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// chi returns values of x = √(χ²_ν/ν) at equal steps of u = ln x, whose density is
-// 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). The density is steep near x = 0 but not
-// in u. For a smooth function that vanishes at both ends, the sum at equal steps
-// converges exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
+// chi returns values of x = √(χ²_ν/ν) with weights, at equal steps of u = ln x. The density of u is
+// 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). In u it is smooth and vanishes at both ends, so the
+// sum converges exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
 func chi(nu float64) (out points) {
 	lg, _ := math.Lgamma(nu / 2)
 	scale := math.Ln2 + nu/2*math.Log(nu/2) - lg
@@ -92,15 +91,12 @@ func chi(nu float64) (out points) {
 	return out
 }
 
-// ToleranceBound is an upper bound on the largest value of a group. A group is a round. The bound
-// is computed from the largest values of several groups. With the confidence of k, at least the
-// share "content" of all groups have their largest value below the bound. k comes from
-// ToleranceFactor and is applied to logarithms.
+// ToleranceBound is an upper bound on the largest value of a group, such as a round. At least a
+// certain share of all groups stay below it. The share and the confidence are those for which
+// ToleranceFactor computed k. The argument extremes holds the largest values of several groups.
 //
-// If the bound is below a limit, it also bounds the share of requests over the limit: a request
-// exceeds the limit only if the largest value of its group does. The requests of a group may depend
-// on each other. Groups must be independent, and the logarithms of their largest values about
-// normal.
+// The groups must be independent, and the logarithms of their largest values about normal. The
+// values within a group may depend on each other.
 //
 // The bound is +Inf for fewer than two extremes, and for extremes that are not positive and finite.
 func ToleranceBound(extremes []float64, k float64) float64 {

@@ -35,7 +35,7 @@ const (
 type Cause string
 
 const (
-	CauseServer    Cause = "server"    // the server did not start, died, or completed nothing
+	CauseServer    Cause = "server"    // the server did not start, died, or completed no request
 	CauseGenerator Cause = "generator" // the load generator was too slow to measure the server
 	CauseInvalid   Cause = "invalid"   // the measurement does not fulfil the plan
 	CauseNotRun    Cause = "not-run"   // nothing was sent
@@ -45,7 +45,7 @@ const (
 type Threshold struct {
 	Metric metric.Def
 	Stat   metric.Stat
-	Op     string  // "<", "<=", ">", ">="; "" for "every" of success, which has no limit
+	Op     string  // "<", "<=", ">", ">="; "" for success every, which has no limit
 	Limit  float64 // in the metric's base unit
 	Text   string
 }
@@ -56,7 +56,7 @@ type Verdict struct {
 	Server   string // address; "" for asserts
 	Workload string // address; "" if the verdict has no workload
 	Level    string // level name; ""
-	Name     string // the same in every run, without measured values: "sla.ttft.p95 at 30"
+	Name     string // name of the check, without measured values: "sla.ttft.p95 at 30"
 	Outcome  Outcome
 	Cause    Cause // of an Error
 	Severity Severity
@@ -69,32 +69,31 @@ type Verdict struct {
 	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
 	// it.
 	More int
-	// Notes are remarks for people: what the verdict covers, which requests a mean leaves out,
-	// warnings.
+	// Notes are remarks for people, such as warnings and what the verdict covers.
 	Notes []string
 
 	Threshold *Threshold // nil unless KindSLA
 	Implied   bool       // the threshold is not in the plan; another threshold implies it
 	Decide    string     // how the plan decides it: "certified" or "estimate"; else ""
 	Value     metric.Value
-	// Low and High are one-sided bounds for Value, with the confidence in Confidence, like the
-	// tests. They have no value if bounds do not apply. If the data give no bound, Low is 0 and
-	// High is +Inf.
+	// Low and High are one-sided bounds for Value, each with the confidence of the field
+	// Confidence. They have no value if bounds do not apply. If the data give no bound, Low is 0
+	// and High is +Inf.
 	Low, High metric.Value
 	// Confidence is the confidence of each bound and of each test, in (0.5, 1).
 	Confidence float64
 	N          int     // observations behind the value
-	Effective  float64 // number of independent requests that they are worth; 0 if not used
-	Over       float64 // number of requests (or share of gaps) that do not meet the threshold
+	Effective  float64 // number of independent requests that the N are worth; 0 if not used
+	Over       float64 // requests (or share of gaps) that do not meet the threshold
 
-	// Capacity is the largest level that meets the present thresholds of the plan, by the recorded
-	// samples. It is nil unless the verdict is KindCapacity and the capacity is known. Value is
-	// then Capacity.Pass, and the limit is between the levels Low and High.
+	// Capacity is the largest level whose recorded samples meet the plan's thresholds. It is nil
+	// unless the verdict is of KindCapacity and the capacity is known. Then the field Value equals
+	// Capacity.Pass, and Low and High bound the limit.
 	Capacity *metric.Capacity
-	Demanded bool // the plan requires a capacity, for KindCapacity
+	Demanded bool // for KindCapacity: the plan requires a capacity
 
 	Comparison string // name of the compare block, for KindCompare
-	Metric     string // for KindCompare, the changed metric; "" for the whole comparison
+	Metric     string // changed metric of a KindCompare verdict; "" for the whole comparison
 	Unchanged  bool   // the servers are equal, so nothing was measured; for a whole comparison
 
 	File string // file with the threshold or block, for annotations
@@ -122,7 +121,7 @@ func (v *Verdict) Required() bool {
 	switch v.Kind {
 	case KindSLA, KindCapacity, KindAssert:
 	case KindCompare:
-		if v.Workload == "" { // the verdict on whether the servers could be compared
+		if v.Workload == "" { // the verdict only says whether the servers could be compared
 			return false
 		}
 	default:
@@ -131,8 +130,8 @@ func (v *Verdict) Required() bool {
 	return v.Severity != SeverityWarn
 }
 
-// judges reports whether the verdict is on a requirement of the plan, or on the result of a search
-// or a comparison.
+// judges reports whether the verdict decides something that the plan asks for: a threshold, an
+// assert, a required capacity or a comparison.
 func (v *Verdict) judges() bool {
 	switch v.Kind {
 	case KindSLA, KindAssert:
@@ -145,9 +144,8 @@ func (v *Verdict) judges() bool {
 	return false
 }
 
-// measures reports whether the verdict shows that the run measured something. Two kinds need no
-// measurement: a search without a result, because its verdict is an error already, and a comparison
-// of unchanged servers.
+// measures reports whether the verdict is about a measured load or a search. It is also true for
+// servers that are equal, because they need no measurement.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
 }

@@ -126,8 +126,8 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	return exitWith(code)
 }
 
-// itself returns the error message for a comparison of a run with itself. The parameters are two
-// folders with the same run.
+// itself returns the error message for comparing a run with itself. The arguments are the two
+// folders, which hold the same run.
 func itself(control, candidate string) string {
 	if filepath.Clean(control) == filepath.Clean(candidate) {
 		return control + " holds one run of one server"

@@ -26,7 +26,7 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	sent := map[string][]string{} // cells of the table, by request field; a cell for each engine
+	sent := map[string][]string{} // rows of the table by request field; one cell for each engine
 	var order []string
 	for i, e := range engine.All {
 		for _, q := range requests {
@@ -89,7 +89,6 @@ func engineTable() string {
 	return b.String()
 }
 
-// engineRow writes a table row with a cell for each engine.
 func engineRow(b *strings.Builder, name string, cell func(engine.Engine) string) {
 	fmt.Fprintf(b, "| %s |", name)
 	for _, e := range engine.All {
@@ -159,8 +158,8 @@ func launchTable() string {
 	return b.String()
 }
 
-// topFields returns the names of a JSON object's members in order. For stream_options it returns
-// the names of the members inside.
+// topFields returns the names of a JSON object's members in order. For the member stream_options it
+// returns the names inside it.
 func topFields(body []byte) []string {
 	var names []string
 	d := json.NewDecoder(strings.NewReader(string(body)))

@@ -83,8 +83,6 @@ func (f *formatter) file(path string) error {
 	return nil
 }
 
-// firstDifference returns the number of the first line in which a differs from b. Lines count from
-// 1.
 func firstDifference(a, b []byte) int {
 	n := 1
 	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {

@@ -79,16 +79,14 @@ func TestInitUsage(t *testing.T) {
 	tokgate(t, "init", "--url", "http://127.0.0.1:1", "--engine", "vllm").check(t, assert.ExitPass, "wrote tokgate.hcl")
 }
 
-// init --measure loads the server for at most two minutes and writes thresholds from the results.
-// The built-in server takes 10 ms plus 20 µs per token for a prompt, and 2.5 ms for a step. So the
-// TTFT of 1,024 tokens is 10 + 20.5 + 2.5 = 33 ms, and the speed is one token in 2.5 ms, or 400
-// tok/s.
+// init --measure loads the server for at most two minutes, and writes thresholds from the results.
+// The built-in server has a TTFT of 33 ms for 1,024 tokens, and then makes a token every 2.5 ms.
 func TestLongInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
 
 func testInitMeasure(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := simServer(t)
-	begin := time.Now() // time of the synctest bubble
+	begin := time.Now() // simulated time, in a synctest bubble
 	tokgate(t, "init", "--url", server.URL(), "--measure").check(t, assert.ExitPass, "wrote tokgate.hcl")
 	if took := time.Since(begin); took > measureFor+10*time.Second {
 		t.Errorf("it took %s", took)
@@ -131,15 +129,14 @@ func TestInitDetects(t *testing.T) {
 			if !strings.Contains(read(t, "tokgate.hcl"), `engine = "`+engine+`"`) {
 				t.Error("the plan names another engine")
 			}
-			// A use case with prompts longer than the server's context is refused.
+			// init refuses a use case whose prompts are longer than the server's context.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server has only 2048")
 		}))
 	}
 }
 
-// A plan from `init --upgrade` can be planned and simulated without a base branch. The server is
-// then compared with itself. That takes 16 starts: 8 rounds with two starts each. One more start
-// measures the server for its own sla block.
+// A plan from `init --upgrade` can be planned and simulated without a base branch. The 16 starts
+// are 8 rounds with one start of each of the two servers.
 func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,

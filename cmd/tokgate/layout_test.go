@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"assert":       {"plan", "metric", "answers"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
-	"audit":        {}, // it checks the work of other packages, so it shares no code with them
+	"audit":        {}, // checks the work of other packages, so it shares no code with them
 	"strength":     {"assert", "sim", "plan", "metric"},
 	"internal":     {}, // only tests import it
 	"cmd":          {"metric", "traffic", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},
@@ -87,8 +87,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// room returns the rules in `allowed` for a folder, and their key. If there are none, it returns
-// the rules of the nearest folder above that has some.
+// room returns the rules in `allowed` that apply to a folder, and their key. They are those of the
+// folder itself, or else of the nearest folder above it.
 func room(dir string) (string, []string) {
 	for dir != "." && dir != "" {
 		if rules, ok := allowed[dir]; ok {

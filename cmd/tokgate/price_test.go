@@ -13,7 +13,7 @@ func TestCost(t *testing.T) {
 	w := &plan.Workload{Name: "chat", Servers: []*plan.Server{a, b},
 		Loads: []*plan.Load{{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "8", N: 8, Requests: 100}}}}}
 	p := &plan.Plan{Servers: []*plan.Server{a, b}, Workloads: []*plan.Workload{w}}
-	// In the last run, each of the two cases took half an hour for 100 requests. Everything else
+	// In the last run, a request of each case took 18 s, or 100 requests half an hour. All else
 	// took an hour.
 	last := &lastRun{path: "results/x/results.json", by: "run", rest: 3600, cases: map[string]float64{
 		caseKey("a", "chat", "8"): 18, caseKey("b", "chat", "8"): 18,
@@ -29,14 +29,15 @@ func TestCost(t *testing.T) {
 		{"electricity alone", &plan.Prices{Currency: "EUR", Electricity: 0.3}, 0, last, ""},
 		{"before the first run", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 30 * time.Minute, nil,
 			"2 USD an hour, for a time that is not known before the first run · at most 1 USD by the budget"},
-		// a runs for 0.5 h, b for 0.5 h, and both for 1 h, all at 2 USD an hour: 4 USD
+		// a and b run for half an hour each, and together for one hour: 2 hours at 2 USD are 4 USD.
 		{"one price", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0, last,
 			"about 4 USD, by the run in results/x/results.json, at 2 USD an hour"},
-		// a runs for 0.5 h at 2 USD, b for 0.5 h at 6 USD, and the rest for 1 h at the mean of 4
-		// USD: 8 USD
+		// a runs for half an hour at 2 USD an hour, and b at 6 USD. An hour of both costs the mean,
+		// 4 USD. Together this is 1 + 3 + 4 = 8 USD.
 		{"two prices", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}, Electricity: 0.3}, 2 * time.Hour, last,
 			"about 8 USD, by the run in results/x/results.json, at a 2 USD, b 6 USD an hour · at most 12 USD by the budget · electricity on top, by the power that is measured"},
-		// a runs for 0.5 h at 2 USD, b for 0.5 h at 6 USD, and b starts for 0.5 h at 6 USD: 7 USD
+		// a runs for half an hour at 2 USD an hour, and b at 6 USD. Starting b takes half an hour
+		// more: 1 + 3 + 3 = 7 USD.
 		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
 			&lastRun{path: "r", by: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,

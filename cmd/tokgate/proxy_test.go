@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// A server is reached through the proxy of the environment, unless it is on the loopback interface.
-// The test starts a child process, because net/http reads the proxy's address only once.
+// tokgate reaches a server through the environment's proxy, unless the server is on the loopback
+// interface. The test uses a child process, because net/http reads the proxy's address only once.
 func TestProxy(t *testing.T) {
 	const proxy = "127.0.0.1:3128"
 	if os.Getenv("TOKGATE_TEST_PROXIED") != "" {

@@ -37,8 +37,8 @@ type system struct {
 	// promised is the largest allowed median error of the fitted figures of each server. The key ""
 	// stands for all servers.
 	promised map[string]float64
-	// draws is the number of simulations whose results are averaged, each with its own seed.
-	// Speculative decoding is random. So with few requests one seed can be off by several percent.
+	// draws is the number of simulations, with a seed each, whose results are averaged. Speculative
+	// decoding is random, so with few requests one simulation can be off by several percent.
 	draws int
 }
 
@@ -55,27 +55,26 @@ func (s system) plan() string { return filepath.Join("..", "..", "plans", "refer
 // published holds the printed values of a report.
 type published struct {
 	Title, Publisher string
-	// Speed is how the report averages the speeds of many streams. With "of mean time" the average
-	// is the mean number of tokens divided by the mean time. With any other value it is the mean of
-	// the speeds.
+	// Speed says how the report averages the speeds of many streams. With "of mean time" it divides
+	// the mean number of tokens by the mean time. Otherwise it takes the mean of the speeds.
 	Speed   string
 	Figures []figure
-	// Answers holds the decision table of an A/B article.
+	// Answers holds the decisions that an article on two servers prints, one per workload.
 	Answers []struct{ Workload, Printed string }
 }
 
 // figure is one printed value of a report.
 type figure struct {
-	Server   string // key of the server, if the plan has several servers
+	Server   string // key of the server, such as its name, if the plan has several servers
 	Against  string // server to which a percentage change refers; "" if the figure is not a change
 	Workload string
 	Level    string // or "capacity"
 	Metric   string
-	Printed  string // value as printed, such as "~8.1 s"; "~" means that the report interpolated it
+	Printed  string // value as printed, such as "~8.1 s"; "~" if the report interpolated it
 	Exceeded bool   // the report marks the value as beyond its threshold
 	OfMean   bool   `json:"-"` // see published.Speed
-	Fitted   *bool  // false if the value was not used to fit the simulator's profile
-	Derived  string // how the value follows from printed values, if it is not printed
+	Fitted   *bool  // false if the value did not help to fit the simulator's profile
+	Derived  string // how the value was computed from printed values; "" if it is printed
 	// Impossible explains why no server can have the published value.
 	Impossible string
 	Why        string // it differs
@@ -108,7 +107,7 @@ func (f figure) half() float64 {
 	return half
 }
 
-// where writes the level of the figure for people.
+// where says in words which level the figure belongs to.
 func (f figure) where() string {
 	name, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
 	level := strings.TrimPrefix(f.Level, "burst ")
@@ -131,7 +130,8 @@ type simulation struct {
 	again    []*simulation // simulations of the same plan with other seeds
 }
 
-// repeat simulates the plan again with each other simulator seed. It stores the results in m.again.
+// repeat simulates the plan again with the other seeds of the simulator. It stores the results in
+// m.again.
 func (s system) repeat(t *testing.T, m *simulation) {
 	for seed := 2; seed <= s.draws; seed++ {
 		m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
@@ -149,7 +149,6 @@ func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 
-// decoded loads the system's plan.
 func (s system) decoded(t *testing.T, vars []string) *plan.Plan {
 	t.Helper()
 	var inputs []decode.Input
@@ -182,7 +181,6 @@ func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 
-// level finds a level of the run; nil if the plan has none.
 func (m *simulation) level(server, workload, name string) *metric.Level {
 	for _, l := range m.run.Levels {
 		if l.Workload == workload && l.Name == name && l.Probe == nil && (server == "" || strings.HasSuffix(l.Server, `["`+server+`"]`)) {
@@ -205,8 +203,7 @@ func (m *simulation) measure(f figure) (v float64, ok bool) {
 	return v / float64(1+len(m.again)), ok
 }
 
-// one returns the value of a figure in one simulated run. It uses the formula of the published
-// report.
+// one returns the value of a figure in one simulated run, by the formula of the published report.
 func (m *simulation) one(f figure) (v float64, ok bool) {
 	if f.Level == "capacity" {
 		return 0, false
@@ -253,7 +250,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "queue_wait":
 		h, why := l.Histogram("queue_wait")
 		return h.Sum / h.N(), why == ""
-	case "context_over_wait": // the SGLang report calls this prefill speed
+	case "context_over_wait": // called prefill speed by the SGLang report
 		h, why := l.Histogram("queue_wait")
 		ttft, ok := mean("ttft", l)
 		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""
@@ -264,12 +261,11 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	return mean(f.Metric, l)
 }
 
-// streamSpeed returns the speed of one stream, as the published reports define it. The speed of an
-// answer is its tokens divided by the time from its first chunk to its last. streamSpeed is the
-// mean of these speeds. With ofMean it is the mean number of tokens divided by the mean time.
+// streamSpeed returns the speed of one stream, as the published reports define it. It is the mean
+// over answers of the tokens divided by the time from first chunk to last. With ofMean it is the
+// mean number of tokens divided by the mean time.
 //
-// The metric speed leaves out the tokens of the first chunk. So streamSpeed is higher if this chunk
-// has many tokens.
+// Unlike the metric speed, it counts the tokens of the first chunk.
 func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	if l == nil {
 		return 0, false
@@ -289,9 +285,8 @@ func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	return speeds / float64(n), n > 0
 }
 
-// queue returns the burst size at which the mean TTFT reaches 3 s. It interpolates between the two
-// nearest bursts. The published scenario report rounds this size down and calls it the largest safe
-// queue.
+// queue returns the burst size at which the mean TTFT reaches 3 s, interpolated between two bursts.
+// The published report calls this size the largest safe queue, rounded down.
 func (m *simulation) queue(workload string) (float64, bool) {
 	type point struct{ n, ttft float64 }
 	var points []point
@@ -312,7 +307,6 @@ func (m *simulation) queue(workload string) (float64, bool) {
 	return 0, false
 }
 
-// capacity returns the capacity search of a workload.
 func (m *simulation) capacity(workload string) *metric.Capacity {
 	for _, c := range m.run.Capacities {
 		if c.Workload == workload {
@@ -352,7 +346,8 @@ func (f figure) show(v float64) string {
 	return digits(v) + " " + unit
 }
 
-// digits writes three significant digits, and more for larger numbers.
+// digits writes three significant digits of a number, or all digits before the point if these are
+// more.
 func digits(v float64) string {
 	if math.Abs(v) >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -360,7 +355,7 @@ func digits(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// errorsOf holds the errors of the fitted figures of each server, in ascending order.
+// errorsOf maps each server to the errors of its fitted figures, in ascending order.
 type errorsOf map[string][]float64
 
 func (e errorsOf) add(server string, err float64) {
@@ -383,12 +378,12 @@ type page struct {
 	fitted   errorsOf // relative errors
 	all      []float64
 	impossib int
-	verdicts [3]int // numbers of verdicts: equal, unequal near the threshold, unequal elsewhere
+	verdicts [3]int // numbers of verdicts: as published, differing near the threshold, others
 	bad      []string
 }
 
-// page compares the published figures with the simulation theirs, which runs as published. The
-// simulation ours runs the same plan under tokgate's conditions.
+// page returns a system's part of the document. It compares published figures with two simulations:
+// theirs runs as published, and ours under tokgate's conditions.
 func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page {
 	t.Helper()
 	out := &page{fitted: errorsOf{}}
@@ -500,7 +495,7 @@ func bound(n int) string {
 	return strconv.Itoa(n)
 }
 
-// judged compares our simulation's verdicts with those that follow from the published figures.
+// judged compares our simulation's verdicts with the verdicts that a published report implies.
 func (out *page) judged(p published, theirs *simulation) {
 	w := &out.text
 	var lines []string
@@ -512,7 +507,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // the mean over all seeds decides
+			passed = got < limit == (f.Metric != "speed") // by the mean over all seeds
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -542,7 +537,6 @@ func (out *page) judged(p published, theirs *simulation) {
 	}
 }
 
-// side returns whether a value is past its threshold or within it, in words.
 func side(past bool) string {
 	if past {
 		return "past it"
@@ -550,9 +544,9 @@ func side(past bool) string {
 	return "within it"
 }
 
-// safe judges reports that print only the largest burst with an acceptable TTFT. The plan should
-// pass for bursts up to that size, and fail for larger bursts. safe counts the verdicts, and lists
-// those that differ.
+// safe judges a report that prints only the largest burst with an acceptable TTFT. The plan should
+// pass for bursts up to that size, and fail for larger ones. safe returns a line for each verdict
+// that differs.
 func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
 	printed, _ := f.value()
 	for _, l := range theirs.run.Levels {
@@ -599,7 +593,7 @@ func (f figure) bounded() string {
 	return f.Metric
 }
 
-// limit returns the limit of the plan's threshold on a figure.
+// limit returns the limit of the plan's threshold on the metric of a figure.
 func (m *simulation) limit(f figure) float64 {
 	for _, w := range m.plan.Workloads {
 		if w.Address() != f.Workload {
@@ -619,7 +613,7 @@ func (m *simulation) limit(f figure) float64 {
 // turns is the plan of the A/B article, but its two servers take turns.
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
-// change returns the simulation's value of a figure that is a change.
+// change returns the simulated value of a figure that states a change, as a comparison has it.
 func (m *simulation) change(f figure) *compare.Change {
 	stat := metric.Stat{Kind: metric.Mean}
 	name, ok := strings.CutPrefix(f.Metric, "p99_")
@@ -641,8 +635,8 @@ func (m *simulation) change(f figure) *compare.Change {
 	return nil
 }
 
-// answer returns the decision of the given comparison for a workload, such as "yes" or "no". It
-// returns "" if there is no decision.
+// answer returns the decision of a comparison for a workload, such as "yes" or "no". The name of
+// the comparison is compare. Without a decision the result is "".
 func (m *simulation) answer(compare, workload string) string {
 	for _, c := range m.verdicts.Comparisons {
 		for _, d := range c.Decisions {
@@ -659,9 +653,9 @@ func bounded(c *compare.Change) string {
 	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
-// deltas writes the changes that the A/B article reports, as our comparisons measure them. The
-// first part shows what changes without speculation if the requests are no longer in lock-step. The
-// second part shows what speculation changes if the requests are not in lock-step.
+// deltas writes tables of the changes that the A/B article reports, next to the same changes in our
+// comparisons. The first table splits each change into two: the requests leave their lock-step
+// (they no longer run in step), and speculation is switched on.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
 	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {
@@ -727,8 +721,8 @@ func peaks(t *testing.T, m map[string]*simulation) string {
 	return w.String()
 }
 
-// measured runs the binary on the system's plan, and returns the run. It adds the cost of the run
-// to a table.
+// measured runs the tokgate binary on the system's plan, and returns the result. It adds the cost
+// of this run to a table.
 func (s system) measured(t *testing.T, binary string, costs *strings.Builder, vars ...string) *simulation {
 	t.Helper()
 	dir := t.TempDir()
@@ -757,8 +751,8 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	return m
 }
 
-// watchMemory reads the peak memory of a process ten times a second. most stops it and returns the
-// peak in KiB, or 0 if /proc does not show it.
+// watchMemory begins to read the peak memory of a process, ten times a second. The returned
+// function most ends this, and returns the peak in KiB, or 0 if it is not known.
 func watchMemory(pid int) (most func() int64) {
 	ended, result := make(chan bool), make(chan int64)
 	go func() {
@@ -810,7 +804,7 @@ func summary(pages map[string]*page) string {
 	return w.String()
 }
 
-// check reports what the documentation promises about the system and the page does not show.
+// check reports each promise of the documentation about the system that the page does not keep.
 func (s system) check(t *testing.T, p *page) {
 	for _, b := range p.bad {
 		t.Errorf("%s: %s", s.name, b)
@@ -842,9 +836,9 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 	return head + begin, part, end + tail, ok1 && ok2
 }
 
-// The plans of the published systems are valid and can be simulated. The plan that takes only a
-// second runs whole, and must give the results in docs/reference.md. Of each other plan, only one
-// workload runs.
+// The plans of the published systems are valid and can be simulated. One plan takes only a second,
+// so it runs whole and must give the results in docs/reference.md. Of each other plan, one workload
+// runs.
 func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {

@@ -20,22 +20,23 @@ var (
 	toldTable = flag.String("told-table", "", "`file` for the table of all pairs in the log")
 )
 
-// toldPair holds how often a gate fails under one regression: in a recorded run that is stretched,
-// and in simulated runs.
+// toldPair compares how often a gate fails under a regression in two ways: when a recorded run is
+// stretched, and in simulated runs.
 type toldPair struct {
 	System, Gate, Kind, Regression string
 	Told, Simulated                strength.Tally
 }
 
-// apart is the difference between the two shares of failed gates, in percentage points.
+// apart is the difference between the shares of gates that fail in the two ways, in percentage
+// points.
 func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
 // agrees reports whether the two shares of failed gates differ by at most 10 percentage points. The
-// limit is a little larger because of rounding.
+// rest of 0.001 allows for rounding.
 func (p toldPair) agrees() bool { return p.apart() < 10.001 }
 
-// certain reports whether both ways agree that all gates fail, or that none fails. Another run
-// would then hardly change the result.
+// certain reports whether the recording and the simulation agree that all gates fail, or that none
+// does. More runs would then hardly change the result.
 func (p toldPair) certain() bool {
 	return p.Told.Fails() == p.Simulated.Fails() && (p.Told.Fails() == 0 || p.Told.Fails() == 1)
 }
@@ -47,8 +48,8 @@ var toldSystems = []string{
 	"qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.mtp", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10.vanilla", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 }
 
-// The strength of a gate is the same from a stretched recording as from simulated runs. The test
-// uses gates that `init --measure` writes for the published systems, as closed loops of 1 and 4
+// A recording whose times are stretched shows the same strength of a gate as simulated runs do. The
+// gates are what `init --measure` writes for the published systems, as closed loops of 1 and 4
 // requests in flight.
 func TestLongStrengthTold(t *testing.T) {
 	sets, list := [][]string{{"code_completion"}}, []strength.Regression{{Kind: strength.Decode, Size: 2}, {Kind: strength.Prefill, Size: 10}, {Kind: strength.Failures, Size: 0.05}}
@@ -81,8 +82,8 @@ func TestLongStrengthTold(t *testing.T) {
 }
 
 // toldBySimulation finds the strength of a gate in two ways: from a stretched recording, and from
-// simulated runs. It does this for each regression, with the given number of runs. If the result is
-// not certain, it makes as many runs as the flag -told says.
+// simulated runs. It does this for each regression, with the given number of runs. For uncertain
+// results it repeats both with more runs (flag -told).
 func toldBySimulation(t *testing.T, profile string, set []string, list []strength.Regression, runs int) (out []toldPair) {
 	t.Helper()
 	o := initOf(set...)
@@ -142,7 +143,8 @@ func toldPairs(t *testing.T) (out []toldPair) {
 	return out
 }
 
-// The test writes the table of all pairs. At least 80 % of the pairs must agree.
+// At least 80 % of the pairs of a recording and a simulation must agree. The test writes a table of
+// them.
 func TestLongStrengthToldTable(t *testing.T) {
 	if *toldTable == "" {
 		t.Skip("writes a table: -told-table")
@@ -162,8 +164,8 @@ func TestLongStrengthToldTable(t *testing.T) {
 	}
 }
 
-// tableOfTold counts pairs by system and by kind of regression, and lists the pairs that do
-// not agree.
+// tableOfTold counts pairs of a recording and a simulation, by system and by kind of regression. It
+// lists the pairs that do not agree.
 func tableOfTold(pairs []toldPair) string {
 	var b strings.Builder
 	for _, by := range []struct {

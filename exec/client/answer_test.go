@@ -72,7 +72,7 @@ func TestAnswer(t *testing.T) {
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
 			// The server held back half a character, so the first event has a token but no text.
-			// The first chunk with text then counts 1 + 2 tokens.
+			// The first chunk with text counts this token and its own two.
 			name: "token ids",
 			steps: []step{
 				{1 * ms, Event{Tokens: 1}},
@@ -82,8 +82,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// The server held back half a character. So the first chunk with text comes after three
-			// tokens.
+			// The first chunk with text comes after three tokens, because the server held back half
+			// a character.
 			name: "tokens made so far",
 			steps: []step{
 				{2 * ms, Event{Content: true, Made: 3}},
@@ -92,8 +92,8 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
-			// Three of the four tokens are reasoning that was not sent as text. So they came before
-			// the first chunk.
+			// Three of the four tokens are reasoning without text, so they came before the first
+			// chunk.
 			name: "reasoning that is told and not sent",
 			steps: []step{
 				content(7 * ms),
@@ -186,7 +186,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// An error other than an *Error before any answer means that no connection was made.
+// An error of another type than *Error, before the answer began, means that no connection was made.
 func TestAnswerConnect(t *testing.T) {
 	s := new(metric.Sample)
 	NewAnswer(s, nil).End(1, errors.New("refused"))
@@ -195,8 +195,8 @@ func TestAnswerConnect(t *testing.T) {
 	}
 }
 
-// A reused Answer keeps nothing of the previous request. The next request does not change the
-// previous sample.
+// An Answer that is reused keeps nothing of its previous request, and does not change the previous
+// sample.
 func TestAnswerReset(t *testing.T) {
 	first, second := new(metric.Sample), new(metric.Sample)
 	a := NewAnswer(first, nil)
@@ -210,7 +210,7 @@ func TestAnswerReset(t *testing.T) {
 	}
 }
 
-// Once the memory for the gaps is reserved, handling an event allocates nothing.
+// An Answer handles events without allocating, once the memory for gaps is reserved.
 func TestAnswerAllocations(t *testing.T) {
 	s := &metric.Sample{OutputAsked: 2000}
 	a := NewAnswer(s, nil)
@@ -271,7 +271,7 @@ func TestAnswerKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			a.Event(time.Duration(i+1), &e)
-			clear(data) // the Answer must have kept a copy: a reader may overwrite these bytes
+			clear(data) // overwrite the bytes, as a reader may: the Answer must have kept a copy
 		}
 		if d := cmp.Diff(tt.want, a.Said()); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)

@@ -17,9 +17,9 @@ import (
 
 // Send starts the request r; see Transport.
 //
-// The sample's Sent is the time at which the client wrote the first byte of the first attempt, on
-// an open connection. A kept-alive connection may turn out to be dead. The time that this costs
-// comes after Sent, and Retried reports the new connection.
+// The sample's Sent is the time of the first byte that the client wrote in its first attempt. If a
+// kept-alive connection turns out to be dead, the lost time comes after Sent, and Retried reports
+// the new connection.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
 	if h.direct != nil && !h.direct.off.Load() {
@@ -36,7 +36,6 @@ func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	}()
 }
 
-// unbuilt returns the error of a request that could not be built.
 func unbuilt(err error) error {
 	return &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()}
 }
@@ -89,8 +88,8 @@ func (c *call) standard() {
 	c.end(c.answered(err))
 }
 
-// answered reads the body of the answer and returns the time of its end. If there was an error
-// before the body, it returns that error and the present time.
+// answered reads the body of the answer and returns the time of its end. If err is not nil, there
+// is no body: it returns the error and the present time.
 func (c *call) answered(err error) (time.Duration, error) {
 	c.began()
 	if err != nil {
@@ -121,7 +120,6 @@ func (c *call) post(ctx context.Context) error {
 	return refused(resp)
 }
 
-// streaming sets the header fields of a request for a streamed answer.
 func streaming(r *http.Request) {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
@@ -137,20 +135,20 @@ type call struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
-	lingers *time.Timer        // cancels the call some time after the answer; nil before
+	lingers *time.Timer        // cancels the call some time after its answer has ended; nil before
 	body    []byte             // body of the request; dropped when the answer begins
 	resp    *http.Response
 	frames  int           // number of frames read of the answer
 	ended   time.Duration // time of [DONE] or of an error event; 0 before that
 
-	// Fields of the direct path; see line.
+	// The next fields belong to the direct path, which sends without net/http; see line.
 	line  atomic.Pointer[line]
 	stop  func() bool // stops watching for the end of the context
 	head  []byte      // head of the answer, as far as it was read
 	tried int         // number of bytes of head that were already parsed
-	frame frame       // framing of the answer's body
+	frame frame       // removes the framing from the answer's body
 
-	// These fields describe the current attempt. Other goroutines than the sending one use only
+	// These fields describe the current attempt. Goroutines other than the sender use only
 	// firstByte and wrote.
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
@@ -158,7 +156,7 @@ type call struct {
 	wrote     atomic.Int64 // over HTTP/2, the time at which the request's head was written
 
 	sent      time.Duration // time of the first byte of the first attempt; 0 if none was written
-	conns     int           // attempts that got a connection; a redirect leads to one more attempt
+	conns     int           // attempts that got a connection; a redirect adds one
 	redirects int
 }
 
@@ -207,8 +205,7 @@ func (c *call) noteSent() {
 }
 
 // do sends the request r. If a kept-alive connection turns out to be dead before any byte of an
-// answer, do sends r again on a fresh connection. net/http itself repeats some of these requests.
-// The trace counts both kinds of retries.
+// answer, it sends r again on a fresh connection.
 func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	resp, err := h.pick().Do(r)
 	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
@@ -220,8 +217,8 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// began is called when the head of an answer was read or the request failed. It tells the stream
-// what is known by then: reconnects, the time of sending and the head.
+// began hands on what is known when the head of an answer was read or the request failed. That is:
+// the reconnects, the time of sending and the head.
 func (c *call) began() {
 	c.body = nil
 	c.noteSent()
@@ -319,8 +316,9 @@ func (rd *reader) room() ([]byte, error) {
 	return room, nil
 }
 
-// take passes on the events that have come so far. readErr is the error of the last read. over is
-// true if the answer is over. Then end is the time of its end, and err is the reason or nil.
+// take passes on the events that have come so far. The argument readErr is the error of the last
+// read. If the answer is over, over is true, end is the time of its end, and err is the reason or
+// nil.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
 		kind, data, cut, err := rd.next(readErr == io.EOF)
@@ -343,7 +341,8 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	switch {
 	case readErr == nil:
-		// The answer has ended. Further bytes do not matter, and the wait for the close is short.
+		// After the end of the answer, ignore further bytes, and wait only a short time for the
+		// close.
 		if c.ended != 0 {
 			rd.split.reset()
 			if c.lingers == nil {
@@ -357,11 +356,11 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		if c.frames == 0 && len(rd.split.junk) > 0 {
 			return at, true, rd.notStream()
 		}
-		// If the client gave up, the server may still end the stream in order. That end may be read
-		// before the client's own error.
+		// If the client gave up, the server may still end the stream in order. So ask for the
+		// client's own error.
 		return at, true, c.stopped()
 	}
-	// Take the time now: if nothing was read, the time of the last read is too early.
+	// Return the present time, because the time of the last read is too early if nothing was read.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
@@ -418,7 +417,7 @@ func (rd *reader) notStream() error {
 	return &Error{Kind: metric.FailProtocol, Message: "the answer is not an event stream: " + string(junk)}
 }
 
-// broken returns the error of an answer whose body could not be read to the end.
+// broken returns the error of a call whose answer could not be read to the end.
 func (c *call) broken(err error) error {
 	if e := c.stopped(); e != nil {
 		return e
@@ -426,8 +425,8 @@ func (c *call) broken(err error) error {
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// stopped returns the error of a request that the client ended. It returns nil for any other
-// request.
+// stopped returns an error if the client itself ended the request, by its time limit or on request.
+// It returns nil otherwise.
 func (c *call) stopped() error {
 	switch {
 	case context.Cause(c.ctx) == errTimeout:
@@ -438,7 +437,7 @@ func (c *call) stopped() error {
 	return nil
 }
 
-// failure is the reason why there was no answer to read.
+// failure returns the error of a call that has no answer to read.
 func (c *call) failure(err error) error {
 	if e := c.stopped(); e != nil {
 		return e

@@ -18,8 +18,8 @@ import (
 )
 
 // Complete sends the request r over t and waits for the end of the answer. It is for requests whose
-// timing does not matter, such as those for readiness and calibration. If the request did not
-// complete, the error is an *Error. The sample is never nil.
+// timing does not matter, such as those for calibration. If the request did not complete, the error
+// is an *Error. The sample is never nil.
 func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
 	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
 	done := make(chan struct{})
@@ -99,18 +99,18 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 // ErrNoTokenizer means that the server has no tokenizer page, or none that the client can use.
 var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
 
-// TokenizeRequest asks the server for the token ids of a text, as it would read the text in a
-// prompt.
+// TokenizeRequest asks a server for the token ids of a text. The server tokenizes the text as it
+// would in a prompt.
 type TokenizeRequest struct {
 	Model string
 	// API names the kind of request whose tokens are counted. "chat" adds the chat template to the
 	// text. "completions" adds the server's prefix for a prompt. "" adds nothing.
 	API  string
 	Text string
-	// Messages are the messages of a chat. They are nil if the only message is the user's, with
-	// Text.
+	// Messages are the messages of a chat. They are nil if the chat has one message, the user's,
+	// with the text Text.
 	Messages json.RawMessage
-	// Extra holds further fields of the request. The tokenizer gets those that change the chat
+	// Extra holds further fields of the request. The tokenizer gets only those that change the chat
 	// template.
 	Extra map[string]any
 }
@@ -161,7 +161,7 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			// The request did not reach the server, so this form of request may still be right.
+			// The request did not reach the server, so the server may still accept this form.
 			return Tokens{}, err
 		}
 	}
@@ -223,8 +223,8 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens Tokens `json:"tokens"`
 	}
-	// A token id with its comma takes at most eight bytes, and a token of text has at least one
-	// byte. maxAnswer leaves enough bytes for the tokens of the template.
+	// A token id with its comma takes at most eight bytes, and a token of text at least one. The
+	// constant maxAnswer leaves room for the tokens of the template.
 	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
@@ -255,7 +255,7 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	return h.askWithin(ctx, method, url, in, out, maxAnswer)
 }
 
-// askWithin is ask with a limit for the size of the answer, in bytes.
+// askWithin is like the method ask, but with a limit for the size of the answer, in bytes.
 func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, method, url, in, most, patience)
 	if err != nil || out == nil {
@@ -264,8 +264,8 @@ func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, m
 	return h.decoded(raw, url, out)
 }
 
-// askPatiently is askWithin with a longer time limit. It is for requests that may have to wait in
-// the server's queue behind the load.
+// askPatiently is like askWithin, but with a longer time limit. It is for requests that may have to
+// wait in the server's queue behind the load.
 func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most int64) error {
 	raw, err := h.exchange(ctx, http.MethodPost, url, in, most, scorePatient)
 	if err != nil {
@@ -282,9 +282,9 @@ func (h *HTTP) decoded(raw []byte, url string, out any) error {
 	return nil
 }
 
-// Text requests a page of text of at most the given number of bytes. path is below the server's
-// root, such as /metrics; "" is the base URL itself. Every error is an *Error with the server's own
-// words.
+// Text requests a page of text of at most the given number of bytes. The path begins at the
+// server's root, such as /metrics; "" is the base URL itself. Every error is an *Error in the
+// server's own words.
 func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error) {
 	if path == "" {
 		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most, patience)
@@ -292,15 +292,15 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most, patience)
 }
 
-// Requests outside the load have limits, because a server may do anything. patience is the time
-// limit, and maxAnswer is the default limit for the size, in bytes.
+// These limits apply to requests outside the load, because a server may do anything. patience is
+// the time limit, and maxAnswer is the default limit of the size, in bytes.
 const (
 	patience  = 10 * time.Second
-	maxAnswer = 4 << 20 // holds a list of ten thousand models, or the ids of a prompt of a million tokens
+	maxAnswer = 4 << 20 // enough for ten thousand models, or a prompt of a million token ids
 )
 
-// exchange sends a unary request and returns the body of its answer. most is the largest size of
-// the body in bytes, and within is the time limit for the whole body.
+// exchange sends a unary request and returns the body of its answer. The body has at most the
+// number of bytes given as most, and must be complete within the given time.
 func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64, within time.Duration) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -319,8 +319,8 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
-		// This field allows net/http to send the request again if a connection turns out to be
-		// dead. To repeat the request changes nothing on the server.
+		// With this header net/http sends the request again if a kept-alive connection turns out to
+		// be dead. That is safe, because the request changes nothing on the server.
 		r.Header["Idempotency-Key"] = []string{}
 	}
 	resp, err := doer{h}.Do(r)

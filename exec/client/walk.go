@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// walk reads one event's JSON into e. It reads the usage into u, to which e.Usage then points. It
-// accepts the same JSON as encoding/json (up to maxDepth), with keys in any order. It reads these
-// fields of the chunks of chat and text completions:
+// walk reads the JSON of one event into e, and its usage into u. It accepts the same JSON as
+// encoding/json (up to maxDepth), with keys in any order. It reads these fields of the chunks of
+// chat and text completions:
 //
 //	choices[].delta.{content, reasoning, reasoning_content}
 //	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
@@ -17,8 +17,7 @@ import (
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
 //
-// A value of an unexpected type is skipped; null and an empty string count as missing. walk
-// allocates only for an error's message or an unknown finish_reason.
+// A value of an unexpected type is skipped; null and an empty string count as missing.
 func walk(data []byte, e *Event, u *Usage) error {
 	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
@@ -40,7 +39,7 @@ func walk(data []byte, e *Event, u *Usage) error {
 	return nil
 }
 
-// walker reads an event's JSON into e and u.
+// walker reads the JSON of an event into the fields e and u.
 type walker struct {
 	scanner
 	e *Event
@@ -132,7 +131,7 @@ func (w *walker) toolCall() error {
 	})
 }
 
-// call starts a new part of the tool call with the given index.
+// call adds a new part of the tool call with the given index to the event.
 func (w *walker) call(index int) {
 	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
 }
@@ -168,8 +167,8 @@ func (w *walker) usage() error {
 	})
 }
 
-// only reads the value of the field name as a count if name is wanted, and skips the value
-// otherwise.
+// The method only reads the value of a field as a count, if the field has the wanted name. It skips
+// the value of any other field.
 func (w *walker) only(name []byte, wanted string, n *int) error {
 	if string(name) == wanted {
 		return w.count(n)
@@ -177,7 +176,6 @@ func (w *walker) only(name []byte, wanted string, n *int) error {
 	return w.skip()
 }
 
-// failure reads the value of "error".
 func (w *walker) failure() error {
 	start := w.i
 	if w.peek() != '{' {
@@ -269,7 +267,7 @@ func (w *walker) content() error {
 }
 
 // text reads a string and returns its raw bytes. If the string is not empty, it sets *is to true.
-// It skips values of other types.
+// It skips a value that is no string.
 func (w *walker) text(is *bool) ([]byte, error) {
 	v, err := w.stringOr()
 	if err != nil || len(v) == 0 {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// poller reads kernel sockets with one epoll instance, in one goroutine. So each chunk costs one
-// read. There is no switch to a waiting goroutine, and no second read that finds nothing.
+// poller reads the sockets of many connections in one goroutine, with one epoll instance. A chunk
+// costs only one read, and no switch to a waiting goroutine.
 //
 // While no socket has bytes, the runtime's own poller waits for the epoll instance.
 type poller struct {
@@ -23,7 +23,7 @@ type poller struct {
 
 	events []syscall.EpollEvent
 	found  []finding
-	spare  []*reader // unused readers; few, because few streams are within an event at one time
+	spare  []*reader // unused readers; few, because few streams are within an event at once
 
 	lines struct {
 		sync.Mutex
@@ -40,15 +40,15 @@ type finding struct {
 	err error
 }
 
-// watched holds the state of a line for its poller. In the zero value, the line has no poller, and
-// its own goroutine reads it.
+// watched is the part of a connection's state that its poller needs. In the zero value there is no
+// poller, and the connection's own goroutine reads it.
 type watched struct {
 	by    *poller
-	found bool // the poller has news of this connection; only the poller uses found
+	found bool // the poller has yet to pass bytes of this connection on; only the poller uses it
 }
 
-// socket is a connection outside the runtime's poller, so that a packet does not wake that poller
-// too. Its reads and writes do not block.
+// socket is a connection that the runtime's poller does not watch. So a packet does not wake that
+// poller too. Reads and writes of a socket do not block.
 type socket struct {
 	mu            sync.RWMutex // protects closed; locked for reading while fd is used
 	fd            int
@@ -162,7 +162,8 @@ func (s *socket) Close() error {
 	return syscall.Close(s.fd)
 }
 
-// interrupt ends the connection. So it also stops a goroutine that reads from a copy of the socket.
+// interrupt shuts the connection down. Even a goroutine that reads from a copy of the socket then
+// stops.
 func (s *socket) interrupt() {
 	_, _ = s.do("shutdown", func() (int, error) { return 0, syscall.Shutdown(s.fd, syscall.SHUT_RDWR) })
 }
@@ -173,7 +174,7 @@ func (s *socket) SetDeadline(time.Time) error      { return errors.ErrUnsupporte
 func (s *socket) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
 func (s *socket) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 
-// waiting returns a copy of the connection whose reads block.
+// waiting returns a copy of the connection on which reads wait for bytes.
 func waiting(conn net.Conn) (net.Conn, error) {
 	s, ok := conn.(*socket)
 	if !ok {
@@ -224,7 +225,7 @@ func newPoller() *poller {
 				if !more {
 					return false // until something comes
 				}
-				runtime.Gosched() // the poller's system calls do not let other goroutines run
+				runtime.Gosched() // the raw system calls do not let other goroutines run
 			}
 		})
 	}()
@@ -240,14 +241,14 @@ func (l *line) poll() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.by = polling(); !l.gone && l.again() != nil {
-		// The poller has no memory to watch the line. Then fail the call, as on a dead connection.
+		// The poller has no memory to watch the line, so fail the call as on a dead connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
 	return true
 }
 
-// again makes the poller watch the line, also if it watched the line before.
+// again makes the poller watch the line, whether it watched the line before or not.
 func (l *line) again() error {
 	s := l.conn.(*socket)
 	l.by.lines.Lock()
@@ -262,7 +263,6 @@ func (l *line) again() error {
 	return err
 }
 
-// unwatch makes the poller forget the line.
 func (l *line) unwatch() {
 	if l.by == nil {
 		return
@@ -276,7 +276,7 @@ func (l *line) unwatch() {
 	}
 }
 
-// rest gives the read buffer back. A line without a buffer waits for bytes.
+// rest gives the line's read buffer back while the line waits for bytes.
 func (l *line) rest() {
 	if l.by != nil && l.rd != nil {
 		readers.Put(l.rd)
@@ -284,25 +284,25 @@ func (l *line) rest() {
 	}
 }
 
-// mostFound is the largest number of findings that wait to be passed on. readAgain is the number of
-// findings that the poller passes on before it reads again. Passing on the head of an answer takes
-// as long as several reads, so more bytes have come by then.
+// A finding is what one read of a line brought. At most mostFound findings wait to be passed on.
+// After it has passed on readAgain of them, the poller reads again, because more bytes have come by
+// then.
 const (
 	mostFound = 1024
 	readAgain = 16
 )
 
-// between reports whether the line is between two events. Then it needs none of the bytes that were
-// read.
+// between reports whether the line is between two events. It then does not need the bytes that it
+// has read.
 func (l *line) between() bool {
 	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
 }
 
-// turn reads all waiting bytes first, and then passes them on. So the work on one chunk does not
-// delay the timestamp of the next.
+// turn reads all waiting bytes before it passes any on. So the work on one chunk does not delay the
+// timestamp of the next.
 //
-// more means that further bytes may wait without a further event. The runtime's poller announces
-// only bytes that arrive later.
+// The result more says that turn must be called again without waiting for an event, because bytes
+// may be left. The runtime's poller announces only bytes that arrive later.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {
@@ -326,8 +326,8 @@ func (p *poller) turn() (more bool) {
 	return more
 }
 
-// find reads once from every line that has bytes. It skips a line with a finding that still waits
-// to be passed on.
+// find reads once from every line that has bytes. It skips a line whose earlier bytes have not been
+// passed on yet.
 func (p *poller) find() (more bool) {
 	if len(p.found) >= mostFound {
 		return true
@@ -352,7 +352,7 @@ func (p *poller) find() (more bool) {
 	return more
 }
 
-// read reads once from a line. It leaves the line locked until the result is passed on.
+// read reads once from a line. It keeps the line locked until the result has been passed on.
 func (p *poller) read(l *line, ready uint32) (more bool) {
 	l.mu.Lock()
 	if l.gone || l.aside != nil {
@@ -375,8 +375,8 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
-// beside runs aside, a function that reads an answer that is not a plain stream. Then it gives the
-// line back to the poller.
+// beside calls the function aside, which reads an answer that is not a plain stream. Then it gives
+// the line back to the poller.
 func (l *line) beside(aside func()) {
 	aside()
 	l.mu.Lock()
@@ -387,8 +387,8 @@ func (l *line) beside(aside func()) {
 	}
 }
 
-// look is called between sends that follow one another. Every eighth call reads the waiting bytes,
-// so that they need not wait until all sends are done.
+// look reads waiting bytes at every eighth call. Calls come between sends that follow one another,
+// so bytes need not wait until all sends are done.
 func (l *line) look() {
 	p := l.by
 	if p == nil || p.sends.Add(1)%8 != 0 || !p.mu.TryLock() {

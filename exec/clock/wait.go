@@ -20,7 +20,7 @@ func Until(ctx context.Context, c Clock, done func() bool) error {
 // another sequence run. The code that set Yield runs the clock.
 type Shared struct {
 	Clock
-	Yield func() // lets others run until something has happened; if nil, Wait runs the clock
+	Yield func() // lets other sequences run until something happened; nil: Wait runs the clock
 }
 
 // Wait implements Clock.
@@ -40,8 +40,8 @@ func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	return Until(ctx, c, func() bool { return over })
 }
 
-// Await runs f in a goroutine and returns its result. The clock keeps running while f works. f must
-// return when its context ends, because Await always waits for f.
+// Await runs the function f in a goroutine and returns its result. The clock keeps running
+// meanwhile. The function f must return when its context ends, because Await always waits for it.
 //
 // Call Await only from the clock's loop, and never on a virtual clock, which cannot wait for a
 // goroutine.
@@ -53,7 +53,7 @@ func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, erro
 		v, e := f(ctx)
 		c.Post(func() { value, err, done = v, e, true })
 	}()
-	// f sees the end of ctx by itself. Here wait until f has ended.
+	// Wait until f has ended. It must notice the end of ctx itself.
 	if failed := Until(context.WithoutCancel(ctx), c, func() bool { return done }); failed != nil {
 		return value, failed
 	}

@@ -17,36 +17,35 @@ func TestSaturation(t *testing.T) {
 		prompts int // a second
 	}
 	flat := func(int) float64 { return 1000 }
-	// The server makes 719 tok/s with 256 requests in flight, 837 with 512, 911 with 1,024, and 953
-	// with 2,048. The last doubling adds only 4.6 %.
+	// The speed of the server grows with the requests in flight, but less and less. From 1,024 to
+	// 2,048 requests it grows by only 4.6 %.
 	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
 	for _, tt := range []struct {
 		name   string
 		s      server
 		most   int
 		n      int
-		after  int // time of the decision in seconds; the warm-up is the first 10 s
+		after  int // time of the decision in seconds, including 10 s of warm-up
 		enough float64
 	}{
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
-		// With 256 requests in flight, 56 requests wait, which is less than a quarter. With 512 in
-		// flight, 312 wait.
+		// 56 of 256 requests in flight wait, which is less than a quarter. Of 512 requests, 312
+		// wait.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
-		// 1 s after the increase no request waits any more. But with twice as many requests in
-		// flight the server is no faster.
+		// With twice as many requests in flight no request waits, but the server is no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
-		// At 512 requests in flight the speed is 837 tok/s. That is enough, because the search
-		// stops at 800 tok/s.
+		// 512 requests in flight reach 837 tok/s. The search stops there, because 800 tok/s are
+		// enough.
 		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 11, 800},
 		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 11, 0},
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
-		// The requests in flight increase by 256, 512 and 1,024. Reading the new prompts takes
-		// about 3, 5 and 10 s. 10 s later each increase has settled.
+		// Three increases, by 256, 512 and 1,024 requests in flight, settle 10 s after their new
+		// prompts are read. Reading them takes about 3, 5 and 10 s.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// The requests in flight increase by 256 and 512. The server takes 13 and 24 s to read the
-		// new prompts. For another increase it would take more than half a minute.
+		// Reading the new prompts of 256 more requests takes 13 s, and of 512 more 24 s. A further
+		// increase would take more than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

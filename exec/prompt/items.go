@@ -19,12 +19,12 @@ type Items struct {
 	exact bool
 }
 
-// probe is the number of filler tokens with which an item is counted.
+// probe is the number of filler tokens that are added to an item to count its tokens.
 const probe = 64
 
-// NewItems learns how many tokens each item has. It asks the server's tokenizer, and sends one
-// real request to learn how many tokens the server adds around the text. Without a tokenizer it
-// reads the usage of a few requests.
+// NewItems learns how many tokens each item has. It asks the server's tokenizer, and learns from
+// one real request how many tokens the server adds. Without a tokenizer it reads the usage of a few
+// requests.
 func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*Items, error) {
 	x := &Items{maker: m, items: items, costs: make([]int, len(items)), exact: true}
 	if m.ids != nil || m.perToken > 0 {
@@ -52,8 +52,8 @@ func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*
 	return x, q.err
 }
 
-// bySome uses the cost of a few items for all. The lengths are exact only if those
-// items cost the same.
+// bySome measures the cost of a few items and uses it for all items. The lengths of prompts are
+// exact only if those items cost the same.
 func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	most := first
 	for i := 1; i < min(5, len(x.items)); i++ {
@@ -70,7 +70,7 @@ func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	return nil
 }
 
-// cost returns the cost of an item without its filler.
+// cost returns the number of tokens that an item costs without its filler.
 func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 	text, err := x.with(i, probe)
 	if err != nil {

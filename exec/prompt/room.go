@@ -9,14 +9,13 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// mostCounted bounds how many rows of a data set have their tokens counted. The longest rows are
-// counted.
+// mostCounted is the largest number of rows of a data set whose tokens are counted. These are the
+// longest rows.
 const mostCounted = 256
 
-// TooLong returns the first row of a data set, by line, whose text has more tokens than room
-// allows. It also returns the number of tokens. It returns nil if none of the longest rows is
-// too long, or if the server has no tokenizer to ask. A row with fewer bytes than room allows
-// tokens is not counted, because a token has at least one byte.
+// TooLong returns the first row of a data set that has too many tokens, and their number. The
+// function room says how many a row may have. Only the longest rows are counted. TooLong returns
+// nil if none of them is too long, or if the server has no tokenizer.
 func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*traffic.Row) int) (row *traffic.Row, tokens int, err error) {
 	var rows []*traffic.Row
 	var texts []string

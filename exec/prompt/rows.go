@@ -15,7 +15,7 @@ type Rows struct {
 	order  []int
 	shares []float64
 	used   []bool // rows that were returned
-	fits   []fit  // how each row gets its length, in the order of rows; nil if rows keep theirs
+	fits   []fit  // how each row of order gets its length; nil if rows keep theirs
 }
 
 // NewRows returns the rows of set in their order. If shuffled, the seed decides the order.
@@ -32,15 +32,15 @@ func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
 	return r
 }
 
-// byBytes limits an estimate. A part's share of a prompt's tokens is at most byBytes times its
-// share of the prompt's bytes.
+// byBytes bounds the number of tokens of a part of a prompt. The part's share of the tokens is at
+// most byBytes times its share of the bytes.
 const byBytes = 1.25
 
-// Prompt returns the prompt of a request. number is the number of the request among the server's
-// requests with the same purpose, from 0.
+// Prompt returns the prompt of a request. The argument number counts the server's requests with the
+// same purpose, from 0.
 //
 // Measured requests take the rows in order, and repeat a row only after all rows were sent. Other
-// requests take rows from the end of the order.
+// requests, such as warm-up, take rows from the end.
 func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	n := len(r.order)
 	if number %= n; phase != metric.Measured {
@@ -51,8 +51,8 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 	if r.fits != nil {
 		whole := p.Bytes()
 		p = r.fitted(number, r.fits[number])
-		// The removed text was not shared with other rows. So the shared text is now a larger share
-		// of the prompt.
+		// No other row has the text that was removed from this prompt. So the text shared with
+		// other rows is now a larger share of the prompt.
 		share *= max(1, float64(whole)/float64(p.Bytes()))
 	}
 	p.Row, p.Shared = i+1, min(share, 1)

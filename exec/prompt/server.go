@@ -17,7 +17,7 @@ type Target struct {
 	API   string // "chat" or "completions"
 	Model string
 	Extra map[string]any // more fields of every request body; some change the chat template
-	// Timeout is the time limit of one question; 0 for none.
+	// Timeout is the time limit of one request that counts tokens; 0 for none.
 	Timeout time.Duration
 }
 
@@ -48,8 +48,8 @@ func (t Target) tokenizer() Counter {
 	}
 }
 
-// with returns the fields of t and p for a request. These include tools, which change the chat
-// template.
+// with returns the extra fields of a request: those of t and those of the prompt p. They include
+// tools, which change the chat template.
 func (t Target) with(p client.Prompt) map[string]any {
 	if p.Fields == nil {
 		return t.Extra
@@ -80,8 +80,8 @@ func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
 	s, err := t.HTTP.Complete(ctx, &client.Request{
 		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Timeout: t.Timeout,
 	})
-	// An answer of one token may have no text, because the token may be half a character. Its usage
-	// is still valid.
+	// The only token of an answer may be half a character, so the answer may have no text. Its
+	// usage is still valid.
 	if err != nil && (s.Failure.Kind != metric.FailEmpty || s.Usage == nil) {
 		return 0, err
 	}

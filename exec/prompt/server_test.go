@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// builtIn starts the simulated server on an in-memory network. It returns the server and a client.
-// Both stop when the synctest bubble ends.
+// builtIn starts the simulated server on an in-memory network. It returns the server and a client
+// of it. Both stop at the end of the test's synctest bubble.
 func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	t.Helper()
 	l := memnet.Listen()
@@ -40,9 +40,9 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	return server, h
 }
 
-// The simulated server imitates each engine. It must count exactly as many tokens in a prompt as
-// the prompt was made for. A prompt may find nothing in the prefix cache except the beginning of
-// the template.
+// The simulated server must count as many tokens in a prompt as the prompt was made for. It
+// imitates each engine in turn. Of a prompt, the prefix cache may hold only the beginning of the
+// template.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
 		engine, api string
@@ -53,7 +53,7 @@ func TestAgainstServer(t *testing.T) {
 		{"vllm", "completions", false, true},
 		{"vllm", "completions", true, true},
 		{"sglang", "chat", false, true}, // SGLang's tokenizer cannot count chat messages
-		{"openai", "chat", false, true}, // calibration must find the form of its tokenizer's requests
+		{"openai", "chat", false, true}, // calibration finds what the tokenizer accepts
 		{"none", "chat", false, false},
 	} {
 		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
@@ -75,8 +75,7 @@ func TestAgainstServer(t *testing.T) {
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
 				}
-				// Calibration of a new server takes at most 8 requests. Time is virtual, so only
-				// the server's own time counts.
+				// Calibration of a new server takes at most 8 requests, and 150 ms of virtual time.
 				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
 					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
 				}
@@ -103,7 +102,8 @@ func TestAgainstServer(t *testing.T) {
 	}
 }
 
-// numbered returns o with counters of tokens that also count their calls, in asked.
+// numbered returns the options o with counters of tokens that also count how often they are called.
+// The argument asked holds this number.
 func numbered(o Options, asked *atomic.Int64) Options {
 	counted := func(c Counter) Counter {
 		return func(ctx context.Context, p client.Prompt) (int, error) {

@@ -16,9 +16,9 @@ func TestIsotonic(t *testing.T) {
 	for _, tt := range []struct{ values, weights, want []float64 }{
 		{nil, nil, []float64{}},
 		{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 2, 3}},
-		// Values 3 and 1 with weights 1 and 3 are pooled: (3·1 + 1·3)/4 = 1.5.
+		// A value below the one before it is pooled with it, by weight: (3·1 + 1·3)/4 = 1.5.
 		{[]float64{0, 3, 1, 5}, []float64{1, 1, 3, 1}, []float64{0, 1.5, 1.5, 5}},
-		// The fit first makes 3 and 2 equal, at 2.5, and then all three values, at 2.
+		// The fit pools 3 and 2 to 2.5, and then all three values to 2.
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
 	} {
 		if diff := cmp.Diff(tt.want, isotonic(tt.values, tt.weights), near); diff != "" {
@@ -70,10 +70,10 @@ func TestCross(t *testing.T) {
 	}{
 		{"nothing", nil, 0, 0, Crossing{Open: true}},
 		{
-			// The margin is −0.2 at level 16 and +0.2 at level 64, so it is zero halfway in ln N,
-			// at 32. The upper ends of the intervals are −0.1 and 0.3. They are zero a quarter of
-			// the way, at 16·4^¼ = 22.63. The lower ends are −0.3 and 0.1. They are zero three
-			// quarters of the way, at 16·4^¾ = 45.25.
+			// The margin is −0.2 at level 16 and +0.2 at level 64, so it is zero halfway on a
+			// logarithmic scale, at 32. The upper ends of the intervals, −0.1 and 0.3, are zero a
+			// quarter of the way, at 16·4^¼. The lower ends are zero three quarters of the way, at
+			// 16·4^¾.
 			"halfway", []Visit{visit(16, 400, at("ttft", -.2, .1)), visit(64, 400, at("ttft", .2, .1))}, 16, 64,
 			Crossing{N: 32, Low: 16 * math.Sqrt2, High: 32 * math.Sqrt2, Threshold: "ttft", OK: true},
 		},
@@ -83,8 +83,8 @@ func TestCross(t *testing.T) {
 			Crossing{N: 32, Low: 16, High: 64, Threshold: "ttft", OK: true},
 		},
 		{
-			// From level 16 to 64, the metric speed reaches its limit at a quarter of the way in
-			// ln N, and ttft at half of the way.
+			// On a logarithmic scale from level 16 to 64, speed reaches its limit after a quarter
+			// of the way. ttft does so after a half.
 			"the first of two thresholds", []Visit{
 				visit(16, 400, at("ttft", -.2, 0), at("speed", -.1, 0)),
 				visit(64, 400, at("ttft", .2, 0), at("speed", .3, 0)),
@@ -99,10 +99,9 @@ func TestCross(t *testing.T) {
 		{"over everywhere", []Visit{visit(4, 400, at("ttft", .5, .1))}, 0, 4, Crossing{High: 4, Threshold: "ttft"}},
 		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4, Open: true}},
 		{
-			// At level 16 the extended samples replace the first samples, and the fresh samples are
-			// added. The mean margin at level 16 is (−0.1 + 0.1)/2 = 0, so the margin is zero at
-			// 16. The lower ends of the intervals are −0.1 at level 16 and 0.1 at level 64, so they
-			// are zero at 32.
+			// At level 16, extended samples replace the first samples, and fresh samples are added.
+			// The mean margin there is (−0.1 + 0.1)/2 = 0, so the limit is at 16. The lower ends of
+			// the intervals, −0.1 at level 16 and 0.1 at level 64, are zero at 32.
 			"samples pool by level", []Visit{visit(16, 400, at("ttft", -9, .1)), again, fresh, visit(64, 800, at("ttft", .2, .1))}, 0, 64,
 			Crossing{N: 16, Low: 0, High: 32, Threshold: "ttft", OK: true},
 		},

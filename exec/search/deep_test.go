@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exactly returns results without noise. Each level has a fixed margin, and n requests give bounds
-// at 1/√n from it. So 1/m² requests decide a level with the margin m: 100 at 10 %, 400 at 5 %, 1600
-// at 2.5 %, 10,000 at 1 %.
+// exactly returns a function that answers probes without noise. A level has a fixed margin, known
+// to ±1/√n after n requests.
 func exactly(margin func(n int) float64) func(Probe) Result {
 	return func(p Probe) Result {
 		m := margin(p.N)
@@ -40,8 +39,8 @@ func exactly(margin func(n int) float64) func(Probe) Result {
 	}
 }
 
-// flat returns the margin of each level: at for the levels 8 to 60, far below the limit at lower
-// levels, and far above it at higher levels.
+// flat returns a function that gives each level its margin. Levels 8 to 60 get the argument at.
+// Lower levels are far below the limit, and higher levels far above it.
 func flat(at float64) func(int) float64 {
 	return func(n int) float64 {
 		switch {
@@ -60,29 +59,28 @@ func TestDeep(t *testing.T) {
 		margin func(int) float64
 		opts   Options
 		probes string
-		line   string // beginning of the line in reports
+		line   string // beginning of the expected line about the limit in reports
 		notes  []string
 	}{
-		// With the margin −1/64, 64² = 4096 requests decide a level. The fourth look is the first
-		// with that many: it has 6400.
+		// A probe needs 64² = 4096 requests to decide a level with the margin −1/64. The fourth
+		// look, at 6400 requests, is the first with that many.
 		//
-		// Level 62 fails, and level 60 may pass, so 61 is the lowest level that cannot pass. A deep
-		// probe must be at most 1/1.05 of it: 61/1.05 = 58.
+		// Level 60 may pass, so 61 is the lowest level that cannot. The deep probe keeps a factor
+		// of 1.05 from it: 61/1.05 = 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// All levels from 8 to 60 fail by a small margin, and level 7 passes. The lowest level that
-		// may fail is 8. A deep probe takes at least 1.05 times that level: 8·1.05, rounded up to
-		// 9.
+		// All levels from 8 to 60 fail by a small margin, and level 7 passes. A deep probe keeps a
+		// factor of 1.05 from the lowest level that may fail, 8. So it is at level 9.
 		{
 			"fails", flat(1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
 			"~7 requests in flight (7 passes, 9 fails) ·", nil,
 		},
-		// With a margin of 1/256, 65,536 requests could decide. The search plans for an interval of
-		// two thirds of the margin, which needs 147,456 requests. It gives up after 3200.
+		// With a margin of 1/256, about 150,000 requests are needed for an interval of two thirds
+		// of the margin. The search gives up after 3200.
 		{
 			"too near", flat(-1. / 256), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -101,12 +99,11 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
-		// Level 32 passes and level 36 is undecided. The resolution is a tenth, so no level between
-		// them is measured. The first deep probe is at 1.05 times the lowest level that may fail:
-		// 36·1.05 = 38.
+		// Level 32 passes and level 36 is undecided. They are within the resolution of a tenth, so
+		// the search measures no level between them. The first deep probe is at 36·1.05 = 38.
 		//
-		// Level 60 fails, and level 56 may pass, so 57 is the lowest level that cannot pass. The
-		// next deep probe is at 57/1.05 = 54.
+		// Level 56 may pass, so 57 is the lowest level that cannot. The next deep probe is at
+		// 57/1.05 = 54.
 		{
 			"fails, beside a pass as far as the resolution", func(n int) float64 {
 				if n < 34 {
@@ -130,8 +127,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
 			"54 requests in flight", nil,
 		},
-		// A deep probe needs a distance to the neighbouring levels. The smallest and the largest
-		// level of a search have no neighbour on one side, so they allow it.
+		// A deep probe keeps a distance to neighbouring levels. The smallest and the largest level
+		// of a search have a neighbour on only one side, so a deep probe can use them.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
@@ -142,8 +139,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
 			"128+ requests in flight (the search goes up to 128) ·", nil,
 		},
-		// 6400 requests at level 58 would take 6516 s, and their confirmation as long again. Only
-		// 12,800 s are left, so the deep probe gets 3200 requests. They are not enough.
+		// Only 12,800 s are left for a deep probe at level 58 and its confirmation. 6400 requests
+		// in each would take 2 · 6516 s, so the probe gets 3200 requests, which are not enough.
 		{
 			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -160,9 +157,8 @@ func TestDeep(t *testing.T) {
 			"require 32i extend 32i ladder 16i 8i 4p 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Level 20 is 2.5 % below the limit of 20.5, so about 1/0.025² = 1640 requests decide it.
-		// It is the required level. So the search decides it directly, even if its neighbours are
-		// known.
+		// The search decides the required level 20 directly, even if its neighbours are known. The
+		// level is 2.5 % below the limit of 20.5, so about 1/0.025² = 1640 requests are needed.
 		{
 			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
 			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
@@ -189,8 +185,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// A deep probe takes its looks one after another. They share the allowed error from the first on.
-// The confirmation may have as many requests as the deep probe.
+// A deep probe has four looks, one after another, which share the allowed error. The confirmation
+// may have as many requests as the deep probe.
 func TestDeepLooks(t *testing.T) {
 	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
 	var got []Probe
@@ -213,8 +209,8 @@ func TestDeepLooks(t *testing.T) {
 	}
 }
 
-// The search finds the load where the margin changes its sign, among 100,000 levels, in a few
-// thousand steps.
+// The search finds the limit among 100,000 levels in reasonable time. It asks for looks at most
+// 100,000 times.
 func TestDeepOfManyLevels(t *testing.T) {
 	asked := 0
 	_, l := drive(t, New(Options{UpTo: 100000, Begin: 8, Relative: .05, Looks: Doubling(100, 400), Deep: func(int) []int {
@@ -226,8 +222,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// If nothing failed, no margin shows how many requests a verdict needs. The search then counts
-// rounds, and a level at a higher concurrency has fewer rounds.
+// If no request failed, margins do not show how many requests a verdict needs. The search then asks
+// for a number of rounds.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]
@@ -267,15 +263,15 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// A threshold that holds does not prevent a deep probe. It may lack an interval, because nothing
-// failed or because it is exact.
+// A threshold that surely holds does not prevent a deep probe. It may lack an interval, because
+// nothing failed or because its value is exact.
 func TestMay(t *testing.T) {
 	visit := func(n, requests int, ms ...Margin) Visit {
 		return Visit{Probe{N: n}, Result{N: n, Requests: requests, Margins: ms}}
 	}
 	ttft := func(log, low, high float64) Margin { return Margin{Threshold: "ttft", Log: log, Low: low, High: high} }
 	success := Margin{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: -.3}
-	// 100 requests give bounds at 0.1 from the estimate. So n requests give bounds at 1/√n from it.
+	// n requests give bounds at 1/√n from the estimate, so 100 requests give bounds at 0.1.
 	ts := trends([]Visit{
 		visit(8, 100, ttft(-.02, -.12, .08), success),
 		visit(16, 300, ttft(-.06, -.06-1/math.Sqrt(300), -.06+1/math.Sqrt(300)), success),
@@ -293,20 +289,21 @@ func TestMay(t *testing.T) {
 		n, most    int
 		pass, fail bool
 	}{
-		{8, 400, true, false}, // 400 requests measure the margin to ±0.05
+		{8, 400, true, false}, // 400 requests give a margin of -0.05 ± 0.05
 		{8, 399, false, false},
-		// At level 8 the margin is -0.05 after 400 requests. With 1200 more, it may change by
-		// 0.75·√(1/400 − 1/1600) = 0.032, to at most -0.018. A fail at 1600 requests needs +0.025.
+		// After 400 requests the margin at level 8 is -0.05. 1200 more requests can raise it to
+		// -0.018 at most, but a fail needs +0.025.
 		{8, 1600, true, false},
-		{32, 400, false, true}, // 0.05 may fall by 0.75·√(1/100 − 1/400), to -0.015; a pass needs -0.05
-		{32, 6400, true, true}, // margin 0.05 ± 0.074: from -0.024 to 0.124; a pass needs at most -0.0125
+		{32, 400, false, true}, // the margin 0.05 may fall to -0.015, but a pass needs -0.05
+		{32, 6400, true, true}, // the margin may fall to -0.024; a pass needs at most -0.0125
 		{32, 0, false, false},
 	} {
 		if pass, fail := mayPass(ts, tt.n, tt.most, hope), mayFail(ts, tt.n, tt.most, hope); pass != tt.pass || fail != tt.fail {
 			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
 		}
 	}
-	// With hope = 0, the margin at level 32 should stay at 0.05.
+	// Without hope (0), the margin at level 32 is expected to stay at 0.05. So level 32 can only
+	// fail.
 	if mayPass(ts, 32, 6400, 0) || !mayFail(ts, 32, 6400, 0) {
 		t.Error("32 is expected to pass, or not to fail")
 	}

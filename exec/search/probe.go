@@ -16,8 +16,8 @@ const (
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
 	Check   Purpose = "check"   // a level that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples, because a higher level passes
-	Again   Purpose = "again"   // fresh samples; the generator was saturated, maybe by chance
-	Deep    Purpose = "deep"    // fresh samples, far more than usual, if this may decide
+	Again   Purpose = "again"   // fresh samples, because the generator was saturated before
+	Deep    Purpose = "deep"    // far more fresh samples than usual, if this may decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
 
@@ -30,8 +30,8 @@ type Probe struct {
 	Set int
 	// Have is the number of requests of this set that were already judged.
 	Have int
-	// Looks are the numbers of requests after which the set is judged; they include Have. The probe
-	// ends at the first look with a certain result, or at the last look.
+	// Looks are the numbers of requests after which the probe's set is judged, with the requests in
+	// Have. The probe ends at the first look with a certain result, or at the last look.
 	Looks []int
 	// Planned is the number of looks that share the error probability.
 	Planned int
@@ -63,7 +63,7 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Margin is the distance of a threshold's estimated value from its limit.
+// Margin is the distance from a threshold's limit to the estimated value.
 type Margin struct {
 	Threshold string // name of the threshold, which never changes: "ttft p95"
 	// Log is ln(estimate / limit), or −ln(estimate / limit) if higher is better. A negative value
@@ -76,8 +76,8 @@ type Margin struct {
 	Shown string
 }
 
-// MaxLog is the largest absolute value of a margin, a factor of about 150. Without it, a percentile
-// of failed requests would be infinite and dominate the isotonic fit.
+// MaxLog is the largest absolute value of a margin: e^5 is a factor of about 150. It keeps a
+// percentile of failed requests, which is infinite, from dominating the isotonic fit.
 const MaxLog = 5
 
 // Result is the result of a probe. It covers all requests of the set, also those that were judged
@@ -94,11 +94,11 @@ type Result struct {
 	// it, Binding is the one that is nearest to its limit.
 	Binding string
 	Margins []Margin
-	// Cap is the number of requests that the server admitted if the outcome is Capped; 0 if
-	// unknown.
+	// Cap is the number of requests that the server admitted, if the outcome is Capped; 0 if it is
+	// not known.
 	Cap int
-	// Spent is the duration of this probe alone, with warm-up, drain and cache reset.
-	// The time for Probe.Have is not included.
+	// Spent is the time that this probe alone took, with warm-up, drain and cache reset. It does
+	// not include the time for the requests in Probe.Have.
 	Spent time.Duration
 	// Note is a remark for people, such as why the generator was saturated.
 	Note string

@@ -13,7 +13,7 @@ import (
 // is 0.1 s · ρ/(1 − ρ). A rate passes if its TTFT is below the limit and it has enough requests.
 type queue struct {
 	limit float64 // seconds
-	tells bool    // a probe with the planned number of requests always has a certain outcome
+	tells bool    // every probe with the planned number of requests has a certain outcome
 }
 
 func (q queue) play(p Probe) Result {
@@ -33,8 +33,8 @@ func (q queue) play(p Probe) Result {
 	return r
 }
 
-// hunted runs a search over rates. It returns the limit and the list of probes, such as "estimate 8
-// req/s".
+// hunted runs a search over rates on the simulated server. It returns the limit that was found, and
+// the list of probes, such as "estimate 8 req/s".
 func (q queue) hunted(o RateOptions) (Limit, []string) {
 	s := NewRates(o)
 	var probes []string
@@ -54,8 +54,8 @@ func rateOptions() RateOptions {
 	}
 }
 
-// The queue's TTFT is 0.1 s · ρ/(1 − ρ). It reaches the limit of 0.9 s at ρ = 0.9, which is 9
-// req/s.
+// The simulated queue's TTFT is 0.1 s · ρ/(1 − ρ) at the share ρ of 10 req/s. So it reaches the
+// limit of 0.9 s at 9 req/s.
 func TestRates(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -69,12 +69,9 @@ func TestRates(t *testing.T) {
 	}{
 		{
 			name: "below the estimate, then halfway to it", queue: queue{limit: 0.9, tells: true},
-			// The largest rate is 10 req/s, and the estimating probes are at 8 and 9 req/s. They
-			// estimate a limit of 9 req/s.
-			//
-			// The first rate to certify is 0.82 of the estimate: 7.38 req/s. Each further rate is
-			// halfway to 9 req/s: 8.19, then 8.595 req/s. The latter is within 5 % of 9, so the
-			// search ends.
+			// The estimating probes show a limit of 9 req/s. The first rate to certify is 0.82 of
+			// it, 7.38 req/s. Each further rate is halfway to 9 req/s: 8.19, then 8.59. That is
+			// within 5 % of 9, so the search ends.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
 			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
 		},
@@ -90,18 +87,15 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
-			// The two estimates take 48 s and 77 s. The server sustains 9.9 req/s. To certify 7.38
-			// req/s then needs at least 1.5·59·1.5/(1 − 0.745)² = 2,048 requests.
-			//
-			// They take 288 s, and 487 s are left. To certify 8.19 req/s would take 553 s, which is
-			// too long. To certify 8.02 req/s takes 469 s. The next rate would be (8.02 + 9)/2 =
-			// 8.51 req/s. It needs 132.75/(1 − 0.8596)² = 6,733 requests, or about 13 minutes.
+			// After the two estimates and the certification of 7.38 req/s, 487 s of the 15 minutes
+			// are left. That is too short for 8.19 req/s (553 s), and enough for 8.02 req/s (469
+			// s). The next rate, (8.02 + 9)/2 = 8.51 req/s, would take about 13 minutes.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
-			// There are five fails. After each of them the next rate is a tenth lower.
+			// Five certifying probes fail. After each of them the next rate is a tenth lower.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
 			kind:   Unknown, about: 9000, ended: "5 certifying probes",
 		},
@@ -111,29 +105,27 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
-			// TTFT is 0.1 s · ρ/(1 − ρ), where ρ is the share of the largest rate of 10 req/s. It
-			// reaches the limit of 0.01 s at ρ = 0.091, which is 0.91 req/s.
+			// The limit of 0.01 s is reached at 0.91 req/s, below the smallest rate of the search:
+			// TTFT is 0.1 s · ρ/(1 − ρ) at the share ρ of 10 req/s.
 			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
-			// To certify the required rate takes 6,638 requests in 781 s, and 10 s besides. Only
-			// 776 s of the budget are left, so the probe gets fewer requests.
+			// The required rate needs 6,638 requests in 781 s, but the budget has only 776 s left.
+			// So the probe gets fewer requests.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
-			// The estimates, the warm-up and the drain leave 767 s of the 15 minutes. At 8.5 req/s
-			// this suffices for 6,523 requests.
+			// 767 s of the budget are left for certifying. At 8.5 req/s this is enough for 6,523
+			// requests.
 			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
 		},
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
-			// The lowest rate that the search may certify is 0.4 · 7.38 req/s. A verdict there
-			// needs 270 requests, and only 200 are allowed. The first rate, 7.38 req/s, needs
-			// 132.75/(1 − 0.7455)² = 2,049 requests.
+			// 200 requests are too few even for the lowest rate that the search may certify.
 			probes: "estimate 8 req/s, estimate 9 req/s",
 			kind:   Unknown, about: 9000, ended: "certifying 7.38 req/s takes 2049 requests, more than max_requests = 200",
 		},
@@ -159,8 +151,8 @@ func TestRates(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
-			// The probes reach 0.93 of the largest rate. There the latency grows like the queue, so
-			// the estimate is accurate.
+			// Where no rate fails, the probes come near the largest rate, where latency grows like
+			// the queue. So the estimate must be accurate.
 			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
 				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
 			}
@@ -168,7 +160,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A required rate whose probe the budget cut off was not judged by any request.
+// The budget ends before a probe of the required rate has a request. The rate is then reported as
+// not judged.
 func TestRatesCutOff(t *testing.T) {
 	o := rateOptions()
 	o.Require, o.Budget = 8500, 15*time.Minute
@@ -208,8 +201,8 @@ func TestRatesKnown(t *testing.T) {
 	}
 }
 
-// A stopped search keeps its results and the reason of the first stop. It rejects the result of a
-// probe that it did not request.
+// A stopped search keeps its results and the first reason for which it was stopped. It panics on
+// the result of a probe that it did not request.
 func TestRatesStop(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
@@ -224,7 +217,8 @@ func TestRatesStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("it goes on")
 	}
-	// A backlog's growth does not show at which rate it reaches its limit. So only ttft is named.
+	// The growth of a backlog does not predict at which rate a threshold is missed. So only ttft is
+	// named.
 	if l := s.Limit(); l.Reason != "interrupted" || len(l.Probes) != 1 || l.Binding != "ttft p95" {
 		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
 	}
@@ -251,7 +245,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	// neat rounds a rate down to three digits, but not below one step.
+	// The function neat rounds a rate down to three digits, but not below one step.
 	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
 		if got := neat(n); got != want {
 			t.Errorf("neat(%v) = %d, want %d", n, got, want)

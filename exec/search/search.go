@@ -1,7 +1,6 @@
 // Package search finds the capacity limit: the largest level at which every threshold still holds.
-// A level is a load, such as the number of requests in flight. The package is a state machine
-// without clock, network or random numbers. From the results so far it decides which level to
-// measure next, and what may be claimed.
+// A level is a load, such as the number of requests in flight. The package is a state machine. From
+// the results so far it decides which level to measure next, and what may be claimed.
 //
 //  1. A required level is decided first.
 //  2. A ladder finds a level that certainly passes and a higher level that certainly
@@ -17,10 +16,8 @@
 //  6. L is measured again on fresh samples. If it does not pass again, L is lowered to the
 //     next certified pass.
 //
-// Step 6 corrects for chance. A search tests several levels just above the true limit, and each of
-// them may pass by chance with probability α. Twice, on samples that share no request, a level
-// passes by chance with probability α². The package does not judge levels, does not draw samples,
-// and never uses an estimate as a bound.
+// Step 6 corrects for chance. Each of the levels just above the true limit may pass by chance with
+// probability α. Twice, on samples that share no request, it passes with probability α².
 package search
 
 import (
@@ -53,21 +50,21 @@ type Options struct {
 	// Step is the size of one level in units of Over; 0 means 1. The search itself counts in
 	// levels.
 	Step float64
-	// Resolution is the distance U − L, in levels, at which the limit counts as exact; 0 means 1.
-	// Relative is that distance as a share of L, in [0, 1). The larger of the two distances counts.
+	// Resolution is the distance U − L at which the limit counts as exact, in levels; 0 means 1. U
+	// fails and L passes. Relative is this distance as a share of L, in [0, 1). The larger of the
+	// two counts.
 	Resolution int
 	Relative   float64
 	// Require is the level that the gate requires; 0 if none.
 	Require int
-	// Budget bounds the time of all probes together; 0 means none.
+	// Budget is the time limit of all probes together; 0 means none.
 	Budget time.Duration
 	// Begin is the first level of the ladder if Start is 0; 0 means From. Levels near 1 take
-	// longest, because their requests run one after another, and they are rarely the limit. So the
-	// ladder goes down to them only if it must.
+	// longest and are rarely the limit, so the ladder goes down to them only if it must.
 	Begin int
-	// Start is the last known limit; 0 if there is none.
+	// Start is the last known limit, where the search begins; 0 if there is none.
 	Start int
-	// Confirm means that the search ends with a second probe of the highest level that passes, on
+	// Confirm means that the search ends by measuring the highest level that passes once more, on
 	// new samples.
 	Confirm bool
 	// Looks returns the numbers of requests at which level n may be judged, in ascending order.
@@ -75,20 +72,21 @@ type Options struct {
 	// means Doubling(200, 800).
 	Looks func(n int) []int
 	// First is the number of looks that the first visit of a level may use; 0 means all but the
-	// last. Later looks are for extending the level.
+	// last. The later looks are used when the level is extended.
 	First int
 	// Deep returns the looks of a deep probe of level n, in ascending order. They have more
-	// requests than those of Looks. If Deep returns no looks, level n has no deep probe. If Deep is
-	// nil, no level has a deep probe.
+	// requests than those of Looks. Without looks, level n has no deep probe; if Deep is nil, no
+	// level has one.
 	Deep func(n int) []int
-	// Known holds levels that were measured before the search, such as the fixed levels of the
-	// workload. They count as probes and cost nothing. An inconclusive level may still be extended
-	// to later looks.
+	// Known holds results of levels that were measured before the search, such as the workload's
+	// fixed levels. They count as probes and cost nothing. An inconclusive level may still be
+	// extended.
 	Known []Result
 }
 
-// Doubling plans looks at the numbers of requests first, 2·first, 4·first and so on, up to most.
-// For first 400 and most 1600 the looks are at 400, 800 and 1600 requests.
+// Doubling plans looks (early judgements). The first is after the number first of requests, each
+// further one after twice as many, up to most. For first 400 and most 1600 they are at 400, 800 and
+// 1600 requests.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -101,9 +99,9 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks at the number of requests most, at half of it, and so on down to least. For
-// least 5000 and most 40000 the looks are at 5000, 10000, 20000 and 40000 requests. If least is
-// above most, there is only one look, at the number most.
+// Halving plans looks (early judgements). The last is after the number most of requests, each
+// earlier one after half as many, down to least. For least 5000 and most 40000 they are at 5000,
+// 10000, 20000 and 40000 requests. If least is above most, there is only one look.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -116,11 +114,11 @@ func Halving(least, most int) []int {
 // level holds what the search knows about one level.
 type level struct {
 	n         int
-	stands    Outcome // outcome after the latest samples; see Search.take
+	stands    Outcome // outcome of the level after its latest samples; see Search.take
 	have      int     // requests of set 0
 	needs     int     // of set 0
 	sets      int
-	spent     time.Duration // time until the first decision; predicts that of a confirmation
+	spent     time.Duration // time to the first decision; a confirmation takes about as long
 	saturated bool          // the generator was saturated once at this level
 	again     bool          // measure the level once more, because the generator was saturated
 	retried   bool
@@ -138,7 +136,7 @@ type Search struct {
 	spent   time.Duration
 	ceiling int    // lowest level that cannot be measured
 	cause   cause  // why
-	vague   bool   // perhaps the level just below the ceiling cannot be measured either
+	vague   bool   // the level just below the ceiling may be impossible to measure too
 	why     string // in words
 	checked bool
 	ended   string // why the search ended; "" while it runs
@@ -190,8 +188,8 @@ func New(opts Options) *Search {
 	return s
 }
 
-// Next returns the probe to make next; false when the search has ended. It returns the same probe
-// until the result of that probe is reported.
+// Next returns the probe that must be made next. It returns false when the search has ended. Until
+// the probe's result is reported, it returns the same probe again.
 func (s *Search) Next() (Probe, bool) {
 	if s.pending != nil {
 		return *s.pending, true
@@ -199,7 +197,7 @@ func (s *Search) Next() (Probe, bool) {
 	if s.ended != "" {
 		return Probe{}, false
 	}
-	var blocked time.Duration // time of the most important probe that exceeded the budget
+	var blocked time.Duration // time that the most important probe needs, if it exceeds the budget
 	for want := range s.wants() {
 		p, need, ok := s.fit(want)
 		if ok {
@@ -218,8 +216,8 @@ func (s *Search) Next() (Probe, bool) {
 	return Probe{}, false
 }
 
-// Report takes the result of the probe that Next returned. It panics on the result of any other
-// probe, because that is a bug of the caller.
+// Report takes the result of the probe that Next returned. It panics on the result of another
+// probe.
 func (s *Search) Report(p Probe, r Result) {
 	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
@@ -242,7 +240,7 @@ func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})
 	if r.N < s.opts.From || r.N > s.opts.UpTo {
-		return // a known level outside of the search's range only helps to predict times
+		return // levels outside the search's range, known from earlier, only help to predict times
 	}
 	l := s.at(r.N)
 	l.sets = max(l.sets, p.Set+1)
@@ -252,7 +250,8 @@ func (s *Search) take(p Probe, r Result) {
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
-			// The level gets a new and larger set of samples. The set before it is not extended.
+			// A deep probe begins a new, larger set of samples. The level's earlier set is not
+			// extended.
 			l.deep = &deep{set: p.Set}
 			l.have, l.spent = math.MaxInt, 0
 		}
@@ -261,7 +260,7 @@ func (s *Search) take(p Probe, r Result) {
 	switch r.Outcome {
 	case Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
-			// The generator may have been saturated only by chance, because its machine was busy.
+			// The generator may have been saturated once by chance, because its machine was busy.
 			l.saturated, l.again = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return
@@ -278,22 +277,24 @@ func (s *Search) take(p Probe, r Result) {
 		s.lower(r.N, byServer, r)
 		return
 	case Pass:
-		// Known levels come in any order, so a known level that passes may be above the ceiling.
+		// A level that was known before the search may pass above the ceiling. Then raise the
+		// ceiling above it.
 		s.ceiling = max(s.ceiling, r.N+1)
 	}
 	s.stand(l, p, r)
 }
 
-// lower moves the ceiling down to the largest level that the load generator or the server allows.
+// lower moves the ceiling down. The ceiling is the lowest level that cannot be measured, because of
+// the load generator or the server.
 func (s *Search) lower(n int, by cause, r Result) {
 	top := n
 	known := by == byServer && r.Cap > 0 && r.Cap < n
 	if known {
-		top = r.Cap + 1 // the server admits exactly Cap requests, so that level can be measured
+		top = r.Cap + 1 // the server admits Cap requests, so level Cap can be measured
 	}
 	for _, l := range s.levels {
 		if l.stands == Pass {
-			top = max(top, l.n+1) // a level that passed can be measured again
+			top = max(top, l.n+1) // a level that passed can surely be measured
 		}
 	}
 	if top >= s.ceiling {
@@ -313,7 +314,6 @@ func (s *Search) lower(n int, by cause, r Result) {
 	}
 }
 
-// at returns level n, and creates it if it is new.
 func (s *Search) at(n int) *level {
 	i, found := slices.BinarySearchFunc(s.levels, n, func(l *level, n int) int { return l.n - n })
 	if !found {
@@ -322,7 +322,6 @@ func (s *Search) at(n int) *level {
 	return s.levels[i]
 }
 
-// find returns level n; nil if it was never measured.
 func (s *Search) find(n int) *level {
 	for _, l := range s.levels {
 		if l.n == n {
@@ -346,8 +345,8 @@ func (s *Search) bounds() (pass, fail int) {
 	return pass, 0
 }
 
-// resolution returns the largest difference U − L at which the search is finished. The parameter
-// pass is L.
+// resolution returns the largest distance U − L at which the search ends. U is a failing level, and
+// L, given as pass, is a passing level.
 func (s *Search) resolution(pass int) int {
 	return max(s.opts.Resolution, int(math.Ceil(s.opts.Relative*float64(pass))))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// endpoint returns a server that is already running as a target of the run.
+// endpoint returns a target for a server that already runs, at the plan's endpoint.
 func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	e := s.Endpoint
 	var roots *x509.CertPool

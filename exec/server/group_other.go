@@ -7,8 +7,8 @@ import (
 	osexec "os/exec"
 )
 
-// This system has no process groups. So tokgate ends only the server's first process. Processes
-// that the server started remain.
+// This system has no process groups, so tokgate ends only the server's first process. Processes
+// that it has started may remain.
 
 func ownGroup(*osexec.Cmd) {}
 
@@ -27,7 +27,7 @@ func killOne(pid int) {
 // waits for the first process.
 func alive(int) bool { return false }
 
-// boot, startOf, marked and listener have no information on this system.
+// These functions return nothing, because this system does not have the information.
 func boot() string        { return "" }
 func startOf(int) string  { return "" }
 func marked(string) []int { return nil }

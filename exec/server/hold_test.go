@@ -64,7 +64,7 @@ func TestGPUsAreHeld(t *testing.T) {
 	if err != nil || second != "2,3" {
 		t.Fatalf("the second got %q, %v", second, err)
 	}
-	// Only the busy GPU is left.
+	// Of the four GPUs only one is free now, and it is busy with another program.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
 	if err == nil || !strings.Contains(err.Error(), "too few free GPUs: 1 of 4 usable GPUs are free, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
 		t.Errorf("error %v", err)
@@ -130,8 +130,8 @@ func TestPortIsHeld(t *testing.T) {
 	}
 }
 
-// A killed run leaves a process and its children behind. tokgate identifies the process by its pid
-// and start time, because a pid may be reused.
+// A killed run leaves a process with children behind. tokgate recognises this process by its pid
+// and its start time, because another process may get the pid later.
 func TestLeftoverProcess(t *testing.T) {
 	l := childLauncher(t)
 	note := func(change func(*lease.Server)) *osexec.Cmd {
@@ -184,7 +184,7 @@ func TestLeftoverProcess(t *testing.T) {
 	}
 	nothingHeld(t, l)
 
-	// The pid of a server may be reused after the server has ended. The new process is not killed.
+	// A new process may get the pid of a server that has ended. tokgate does not kill this process.
 	stranger := note(func(s *lease.Server) { s.Start, s.Mark = "another boot/1", "run-0/vllm" })
 	target, err = l.Launch(t.Context(), childServer(t, "serve"), say)
 	if err != nil {
@@ -199,8 +199,8 @@ func TestLeftoverProcess(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// The first process of a server has ended. But a process that it started, and that moved to a
-// process group of its own, still runs. tokgate finds it.
+// The first process of a server has ended, but its child still runs in another process group.
+// tokgate finds the child.
 func TestLeftoverChild(t *testing.T) {
 	if startOf(os.Getpid()) == "" || len(marked("none")) > 0 {
 		t.Skip("this system does not show the environment of processes")
@@ -232,7 +232,8 @@ func TestLeftoverChild(t *testing.T) {
 	}
 }
 
-// A leftover does not block a new server if it may use only other GPUs. The run still names it.
+// A leftover (a server that an earlier run left) does not block a new server on other GPUs. The run
+// still names it.
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -267,7 +268,6 @@ func TestLeftoverElsewhere(t *testing.T) {
 	}
 }
 
-// script writes a shell script with the given name and text into the folder dir.
 func script(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
@@ -275,8 +275,8 @@ func script(t *testing.T, dir, name, text string) {
 	}
 }
 
-// bin replaces the PATH by a new folder and links to some tools of the system. It returns the new
-// folder.
+// bin sets the PATH to a new folder and a folder with links to some system tools. It returns the
+// new folder.
 func bin(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -293,8 +293,7 @@ func bin(t *testing.T) string {
 	return dir
 }
 
-// Shell scripts replace the GPU tools and run as programs. So the test covers their output and
-// errors.
+// Shell scripts replace the GPU tools, so the test covers what the tools print and how they fail.
 func TestInventory(t *testing.T) {
 	for want, text := range map[string]string{
 		"4, driver 570.124.06, CUDA 12.8": fourGPUs,

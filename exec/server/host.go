@@ -93,7 +93,6 @@ func field(text, name string) string {
 	return ""
 }
 
-// put sets a key if the value is not empty.
 func put(f metric.Fingerprint, key, value string) {
 	if value != "" {
 		f[key] = value

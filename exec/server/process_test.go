@@ -38,8 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch runs a server for the soak test. The soak test sets it, and is built only with a build
-// tag.
+// launch runs a server for the soak test. Only a build with that test sets it.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {
@@ -234,7 +233,7 @@ func TestProcessIsNeverReady(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
 		t.Errorf("error %v", err)
 	}
-	// A ServerError has the log of the server, even if the log is still empty.
+	// A ServerError carries the log of the server, and here the log is still empty.
 	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
 		t.Errorf("error %#v, want one with a log", err)
 	}
@@ -281,14 +280,14 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// The process has ended, even if its new parent process has not yet removed the zombie.
+	// The process has ended, but may still be a zombie that its new parent process has not removed.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
 	}
 }
 
-// tokgate finds a process that has left its server's process group by a variable in its
-// environment.
+// tokgate finds a process that has left the process group of its server. It looks for a variable in
+// the environment of processes.
 func TestProcessThatLeftItsGroup(t *testing.T) {
 	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
 		t.Skip("this system does not show the environment of processes")
@@ -305,7 +304,8 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// Wait until the process is gone. A killed process loses its environment a moment earlier.
+	// Wait until the process is gone. It has already lost its environment, by which a leftover is
+	// found.
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Intervals between two checks of a server that is not ready. The interval grows from soon to
-// again, because a small server is ready almost at once.
+// A small server is ready almost at once, so checks whether it is ready come quickly at first. The
+// interval between them grows from the constant soon to the constant again.
 const (
 	again = 500 * time.Millisecond
 	soon  = 50 * time.Millisecond
@@ -56,7 +56,7 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 			return identity{}, r.failed(fmt.Errorf("%s cannot be used: %w%s", r.url, err, r.hint(err)))
 		}
 		last = err
-		// If the context ends meanwhile, the next check reports it.
+		// Ignore the error: if the context has ended, the next check reports it.
 		_ = clock.Sleep(ctx, r.Clock, wait)
 		wait = min(2*wait, again)
 	}
@@ -69,7 +69,6 @@ func (r *reached) awaited(last error) string {
 	}
 	if r.lastWords != nil {
 		if words := r.lastWords(); words != "" {
-			// the last line of the log explains more than the error of the connection
 			what = words
 		}
 	}
@@ -87,7 +86,7 @@ func hopeless(err error) bool {
 		errors.Is(err, errModel)
 }
 
-// hint suggests a remedy if a server refused the form of a request.
+// hint suggests a remedy for the error of a server that refused a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {
@@ -99,7 +98,8 @@ func (r *reached) hint(err error) string {
 	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.config.Engine.Name)
 }
 
-// try asks the server for its models, and then for an answer of one token.
+// try checks whether a server is ready. It asks for the server's models, and then for an answer of
+// one token.
 func (r *reached) try(ctx context.Context) (identity, error) {
 	id, err := r.identify(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		if i == 0 {
 			first = err
 		}
-		// Try the second API if the error is final, for example if the model has no chat template.
+		// Try the second API if the error is final, such as a model without a chat template.
 		if !hopeless(err) {
 			break
 		}

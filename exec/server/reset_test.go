@@ -17,7 +17,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
-		busy   int32 // number of refusals (status 400) until the server clears its caches
+		busy   int32 // number of reset requests that the server refuses with status 400
 		status int   // from then on
 		asked  int32
 		took   time.Duration
@@ -26,7 +26,7 @@ func TestReset(t *testing.T) {
 		{"sglang", 0, 200, 1, 0, false},
 		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
 		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // an attempt every 250 ms for 10 s
-		{"vllm", 0, 404, 1, 0, false},                     // vllm has no reset; this is no error
+		{"vllm", 0, 404, 1, 0, false},                     // vllm has no reset page: no error
 		{"llama.cpp", 0, 200, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestWhoIsReset checks that tokgate resets only servers that it started. A server that was already
-// running has other users.
+// tokgate resets only servers that it has started. A server that was already running has other
+// users.
 func TestWhoIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})

@@ -24,8 +24,8 @@ var soak = flag.Int("soak", 0, "how many servers TestSoak starts and ends; 0: it
 
 func init() { launch = launchMain }
 
-// launchMain stands in for a tokgate that launches a server and is then killed. The arguments are
-// the folder for its notes and the name of its run.
+// launchMain stands in for a tokgate process that launches a server and is then killed. The
+// arguments are the folder for its notes, and the name of its run.
 func launchMain(args []string) {
 	l := New(Options{Clock: clock.NewReal(), State: lease.Folder(args[0]), Holder: lease.Holder{Run: args[1], PID: os.Getpid()}, Reap: true})
 	s := childServerOf(os.Args[0], "serve", "/")
@@ -37,9 +37,8 @@ func launchMain(args []string) {
 	forever()
 }
 
-// TestSoak starts and ends servers in every way, several at a time. Some servers end on request,
-// some are killed, and some die at the start. Some have children that refuse to end, some lose
-// their tokgate, and some run in containers. `make soak` runs the test.
+// TestSoak starts many servers, several at a time, and ends them in every way. `make soak` runs the
+// test.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")
@@ -74,7 +73,7 @@ func TestSoak(t *testing.T) {
 	close(next)
 	wg.Wait()
 
-	// The last tokgate must find and end the servers that killed runs left behind.
+	// A last run of tokgate must find and end the servers that killed runs left behind.
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run + "-last"}, Reap: true})
 	if _, err := l.leftovers(t.Context(), childServer(t, "serve"), func(string) {}); err != nil {
 		t.Error(err)
@@ -98,7 +97,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%d servers in %v: %v", *soak, time.Since(began).Round(time.Second), done)
 }
 
-// cycle starts and ends a server in one of the ways of TestSoak.
+// cycle starts and ends one server, in the i-th of the ways that TestSoak lists.
 func cycle(t *testing.T, state lease.Folder, run string, i int, container *sync.Mutex, d dock) (name string, err error) {
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run, PID: os.Getpid()}, Reap: true, Grace: always(100 * time.Millisecond)})
 	quiet := func(string) {}

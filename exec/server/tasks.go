@@ -61,8 +61,8 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	return r.items[w], nil
 }
 
-// virtualItem returns an item of a task for the built-in server in virtual time. To save time, its
-// text has only a few filler words. tokens is the number of tokens of the full text.
+// virtualItem returns an item of a task for the built-in server in virtual time. The text has only
+// a few filler words, to save time. The result tokens is the token count of the full text.
 func virtualItem(w *plan.Workload, row int) (text string, tokens int) {
 	const words = 40
 	task, _ := answers.FindTask(w.Prompt.Task)

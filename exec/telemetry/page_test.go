@@ -66,8 +66,8 @@ func TestParsePage(t *testing.T) {
 				metric.PrefillTokens: 8192, metric.PrefillSeconds: 2,
 			},
 			Histograms: map[string]metric.Histogram{
-				// The buckets of both engines are added: 4+1 observations up to 0.3 s, (6−4)+0 from
-				// 0.3 to 0.5 s, and (8−6)+0 above.
+				// The buckets of both engines are added: 4 and 1 observations up to 0.3 s, 2 and 0
+				// from there to 0.5 s, and 2 and 0 above.
 				"queue_wait": {Bounds: []float64{0.3, 0.5}, Counts: []float64{5, 2, 2}, Sum: 3.75},
 				"prefill":    {Bounds: []float64{}, Counts: []float64{8}, Sum: 2},
 			},
@@ -122,8 +122,8 @@ llamacpp:requests_deferred 2
 llamacpp:n_decode_total 12
 `, "m", Reading{
 			Gauges: map[string]float64{"running": 4, "waiting": 2},
-			// The page counts computed and cached prompt tokens separately, so 600 + 400 tokens
-			// were looked up in the cache.
+			// The page counts 600 computed and 400 cached prompt tokens, so 1000 were looked up in
+			// the cache.
 			Counters: map[string]float64{metric.PrefillTokens: 600, metric.CacheHits: 400, metric.CacheQueries: 1000, metric.PrefillSeconds: 1.5, metric.GeneratedTokens: 77},
 		}},
 		{"spaces, time stamps, CRLF, exponents", "vllm:num_requests_running { engine=\"0\", model_name=\"m\" }  1.2e1 1700000000000\r\nvllm:num_requests_waiting\t3\n", "", Reading{
@@ -187,7 +187,7 @@ func TestParsePageRefuses(t *testing.T) {
 	}
 }
 
-// Every series of an engine has a name in tokgate. The summary of a window includes all these
+// tokgate has a name for every series of an engine. The summary of a window includes all these
 // names.
 func TestNames(t *testing.T) {
 	counters := map[string]bool{"accepted_tokens[i]": true}
@@ -271,7 +271,7 @@ func FuzzParsePage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// JSON has no infinite numbers and no NaN, so recorded numbers must be finite.
+		// Recorded numbers must be finite, because JSON can write neither infinities nor NaN.
 		for name, v := range r.Gauges {
 			if math.IsNaN(v) {
 				t.Errorf("%s is NaN", name)
@@ -302,7 +302,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		want float64 // -1: an error
 	}{
 		{line("m", 3) + line("x", 8), 3},
-		{line("alias", 3) + line("alias", 2), 5}, // two engines that serve one model under an alias
+		{line("alias", 3) + line("alias", 2), 5}, // one model, on two engines: values add up
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {

@@ -66,7 +66,7 @@ done`)
 	if err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
-	// After Close the source reports an error, and no process remains.
+	// After Close, the source must report an error, and no process may remain.
 	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})
@@ -77,7 +77,7 @@ done`)
 // driver does not have the field.
 func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 	for _, tt := range []struct {
-		unknown   string // field of the query that the driver rejects
+		unknown   string // name of the field in the query that this driver rejects
 		reading   string
 		throttled bool
 	}{
@@ -121,7 +121,7 @@ func TestAMDProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		gpus         []string
-		want         []int // nil if an error is expected; see fails
+		want         []int // expected process ids
 		fails        string
 	}{
 		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},
@@ -153,7 +153,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
-			var prepared atomic.Bool // set when nvidia-smi is started
+			var prepared atomic.Bool // set when StartNvidiaSMI has prepared the command
 			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
 			if err != nil {
 				t.Fatal(err)

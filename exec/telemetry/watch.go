@@ -12,8 +12,8 @@ import (
 type Watch struct {
 	Clock    clock.Clock
 	Interval time.Duration // time between two readings; 0 means 1 s
-	// Server reads the server's metrics page, and GPU reads the GPUs. If one of them is nil,
-	// NoServer or NoGPU is the reason.
+	// Server reads the server's metrics page, and GPU reads the GPUs. NoServer or NoGPU is the
+	// reason why one of them is nil.
 	Server, GPU     Source
 	NoServer, NoGPU string
 }
@@ -53,14 +53,14 @@ type Session struct {
 	ended       bool
 }
 
-// Read takes a reading at once, in addition to the regular readings. A reading at each end of the
-// measured window makes counters cover exactly that window.
+// Read takes an extra reading at once. One at each end of the measured window makes counters cover
+// exactly that window.
 func (s *Session) Read() {
 	s.server.read()
 	s.gpu.read()
 }
 
-// Busy reports whether the server's metrics page is being read.
+// Busy reports whether a reading of the server's metrics page is in progress.
 func (s *Session) Busy() bool { return s.server.busy }
 
 // End stops reading. Readings that have begun are dropped.
@@ -80,8 +80,8 @@ func (s *Session) End() {
 	}
 }
 
-// Over summarises the readings of the measured window, which lasts from the time from to the time
-// to. Readings just outside of it are used too.
+// Over summarises the readings of the measured window, given by its beginning and its end. It also
+// uses the nearest readings outside the window.
 func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 	return summarize(from, to, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
 }
@@ -96,25 +96,23 @@ type feed struct {
 	failed   []failure
 	busy     bool
 	again    bool // the source is read again as soon as possible
-	turn     int  // number of the current reading; an answer with a lower number is late
+	turn     int  // number of the current reading; an answer with a lower number came too late
 	stop     func() bool
 	late     func() bool
 }
 
-// stamped is a reading and its time.
 type stamped struct {
 	at time.Duration
 	*Reading
 }
 
-// failure is a reading that failed, with its time and its reason.
 type failure struct {
 	at  time.Duration
 	why string
 }
 
-// tick takes a reading, and sets the timer for the next one. A slow source never has two readings
-// at the same time.
+// tick takes a reading and sets the timer for the next one. While a slow source is still read, it
+// takes no second reading.
 func (f *feed) tick() {
 	f.read()
 	f.again = false
@@ -156,8 +154,8 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	f.busy = false
 	f.late()
 	now := f.session.watch.Clock.Now()
-	// The server wrote the values at some moment between the request and the response. Take the
-	// middle.
+	// The server wrote the values at an unknown moment between the request and the response, so
+	// assume the middle.
 	at := asked + (now-asked)/2
 	switch {
 	case err == errSlow:

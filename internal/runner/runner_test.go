@@ -9,7 +9,7 @@ import (
 func TestCommands(t *testing.T) {
 	log := "text\n" +
 		"::error title=a%3A b,file=p.hcl,line=3::100%25: x::y\n" +
-		"  ::warning::w\n" + // the CI runner skips white space before a command
+		"  ::warning::w\n" + // the CI system ignores white space before a command
 		"see ::error::no\n" +
 		"::unknown::no\n" +
 		"2026 ##[error]old%0Aform\n" +

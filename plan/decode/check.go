@@ -24,7 +24,7 @@ func (d *decoder) checkPlan() {
 	d.checkRequires()
 	d.checkCompared()
 	if d.diags.HasErrors() {
-		// After an error these warnings could be wrong: a name may be unused only because of the
+		// These warnings may be wrong after an error: a name may be unused only because of the
 		// error.
 		return
 	}
@@ -45,8 +45,8 @@ func (d *decoder) checkPlan() {
 	}
 }
 
-// checkDrafts warns of thresholds that depend on the text of prompts. The warning is for a server
-// that decodes speculatively, with prompts that tokgate makes.
+// checkDrafts warns of thresholds whose values depend on the text of prompts. They do if the server
+// decodes speculatively and tokgate makes the prompts.
 func (d *decoder) checkDrafts() {
 	if d.opts.lenient {
 		return
@@ -96,7 +96,7 @@ func (d *decoder) checkRequires() {
 			}
 		}
 		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
-			return // the plan limits the backlog of every rate, which is a requirement
+			return // tokgate limits the backlog of every rate, so the plan has a requirement
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
 			return
@@ -121,7 +121,7 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "This plan would always pass, because no threshold can fail. %s, or write gate { measure_only = true }.", add)
 }
 
-// meansToRequire reports whether the plan would require something once its errors are fixed.
+// meansToRequire reports whether a plan with errors would require something after they are fixed.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
@@ -159,8 +159,8 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	}
 }
 
-// checkContext reports an error if a request is longer than the context length in the server's
-// flags.
+// checkContext reports an error if a request of the workload is longer than the server's context.
+// The context length is the one that the server's flags set.
 func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {
@@ -180,8 +180,8 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	}
 }
 
-// contextLimit returns the context length that the server's flags set, in tokens of one request,
-// and the flag. It is 0 if no flag sets it.
+// contextLimit returns the context length that the server's flags set for one request, in tokens.
+// It also returns the flag. The length is 0 if no flag sets it.
 func contextLimit(s *plan.Server) (int, plan.Flag) {
 	known := engine.Of(s.Engine).Flags
 	flag, ok := s.FirstFlag(known.Context)

@@ -37,8 +37,8 @@ compare "branch" {
 }
 `
 
-// In this test the control is a server of the same plan, as it is on the base branch. That branch
-// is checked out in another folder.
+// The control server is the plan's server as the base branch declares it. The base branch lies in a
+// folder of its own.
 func TestBaseBranch(t *testing.T) {
 	for _, row := range []struct {
 		name, base string // base is the plan on the base branch; "" if there is no plan
@@ -105,7 +105,7 @@ func TestBaseBranchVariables(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		head, base string // vars.hcl on the candidate's and on the base branch; "": no file
-		file       string // variable file in the command line; "" means vars.hcl
+		file       string // variable file named on the command line; "" means vars.hcl
 		skip       bool   // nothing changed
 		control    string // expected flag of the server on the base branch
 	}{

@@ -34,7 +34,7 @@ func TestFunctions(t *testing.T) {
 		{`anytrue([false, true])`, `true`},
 		{`anytrue([])`, `false`},
 		{`anytrue([true, unknown])`, `true`},
-		// null is a missing result, neither true nor false.
+		// null stands for a missing result, so it counts neither as true nor as false.
 		{`alltrue([true, null])`, `error: an element is null`},
 		{`anytrue([false, null])`, `error: an element is null`},
 		{`yamldecode("a: [1, 2]").a[1]`, `2`},

@@ -117,7 +117,7 @@ workload "w" {
 	})
 }
 
-// FuzzFormat formats any text that can be parsed. The result must have the same meaning.
+// FuzzFormat formats any text that can be parsed. The result must mean the same as the text.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {
@@ -219,8 +219,8 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	}
 }
 
-// FuzzShallow checks the sources that shallow accepts. Their numbers of tokens are within the
-// bounds. A source that is parsed in parts gives the same tree as one that is parsed whole.
+// FuzzShallow checks that the sources that the function shallow accepts have no more tokens than
+// allowed. A source that is parsed in parts must give the same tree as one that is parsed whole.
 func FuzzShallow(f *testing.F) {
 	addSeeds(f)
 	for _, src := range []string{

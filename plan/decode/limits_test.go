@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// manyLevels returns a plan with n levels.
 func manyLevels(n int) []byte {
 	var b strings.Builder
 	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
@@ -67,8 +66,8 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
-// shallow accepts an ordinary source within its bounds. The tokens of all other sources must be
-// counted.
+// The function shallow accepts ordinary sources without counting their tokens. The tokens of all
+// others must be counted.
 func TestShallow(t *testing.T) {
 	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for src, want := range map[string]bool{
@@ -96,8 +95,8 @@ func TestShallow(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad loads each plan, and parses the same source with HCL's parser alone. It reports the
-// ratio of the two times. peak-MiB is the memory that the first load took from the system.
+// BenchmarkLoad loads plans. It reports the ratio of the time to that of HCL's parser alone, and as
+// peak-MiB the memory that the first load took from the system.
 func BenchmarkLoad(b *testing.B) {
 	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
 	if err != nil {
@@ -227,8 +226,8 @@ func TestLongHostileSources(t *testing.T) {
 	}
 }
 
-// Each of 64 files includes the next: the chain is too long. A file that is included twice counts
-// once.
+// A chain of more than 64 files, each including the next, is too long. A file that is included
+// twice counts once.
 func TestIncludeLimits(t *testing.T) {
 	files := map[string]string{}
 	for i := range 100 {

@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readLoads reads the load blocks of a workload. p sets their defaults.
+// readLoads reads the load blocks of a workload. The preset sets their defaults.
 func readLoads(b *body, w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
 	b.each("load", func(l *body) {
@@ -29,7 +29,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if !b.loaded() {
-		b.d.loadless[w] = b.rng // not an error yet: a mix that contains this workload may have the load
+		b.d.loadless[w] = b.rng // no error yet: a mix may have the load of this workload
 	}
 }
 
@@ -147,8 +147,8 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
-// readDuration makes each level of a closed loop last for a duration. Each level then has one round
-// for each seed.
+// readDuration reads a duration, which says how long each level of a closed loop lasts. Such a
+// level has one round for each seed.
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
@@ -165,7 +165,7 @@ func readDuration(b *body, l *plan.Load) {
 	}
 }
 
-// readBursts sets the rounds of a load of bursts: each burst is a round.
+// readBursts sets the number of rounds of a load of bursts. Each burst is a round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") {
 		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests end. Remove `duration`. To send a burst more often, set `bursts`.")
@@ -190,15 +190,15 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
-		// The note on the preset's default replaces notes on the default of the language.
+		// This note on the preset's default replaces earlier notes on the language's own default.
 		b.d.out.Defaults = b.d.out.Defaults[:before]
 		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
-// readRequests sets the measured requests of closed-loop levels, and divides them among seeds. It
-// uses all seeds of the plan, or some of the default seeds. Each slot sends at least one request in
-// a round, so a level with few requests has fewer rounds.
+// readRequests sets the number of measured requests of closed-loop levels. It divides them among
+// the seeds, one round for each. Each slot sends at least one request in a round, so a level with
+// few requests has fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts applies only to a load of bursts. For a closed loop set requests.")
@@ -249,8 +249,8 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records that a level has the default number of requests because the plan sets no
-// number.
+// unaskedFor records the number of requests of a level for which the plan sets none. It is the
+// default.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}

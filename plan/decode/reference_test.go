@@ -66,8 +66,8 @@ func TestPolicyOfTheDocs(t *testing.T) {
 	}
 }
 
-// The reference contains everything that the schema contains. The decoder can evaluate every
-// default in the reference.
+// The language reference contains all that the schema contains. Each default in it can be
+// evaluated.
 func TestSchemaAndReferenceAgree(t *testing.T) {
 	text := reference()
 	d := newDecoder(Options{Path: "test.hcl"})
@@ -116,8 +116,8 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 	}
 }
 
-// The decoder reads every attribute of the schema, except those marked Later. The test gives each
-// attribute a list of the wrong type and expects a diagnostic.
+// The decoder reads every attribute of the schema, except those marked Later. It must reject a list
+// of the wrong type for each.
 func TestDecoderReadsEverySetting(t *testing.T) {
 	var walk func(b *Block, wrap func(string) string)
 	walk = func(b *Block, wrap func(string) string) {

@@ -8,13 +8,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofStages matches a valid name of a stage.
+// ofStages matches a name that a stage may have.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // taken lists level names with a special meaning. No stage may have such a name.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
-// readStages reads the levels of a load with stages.
 func readStages(b *body, l *plan.Load) {
 	for _, name := range []string{"duration", "requests"} {
 		if b.given(name) {
@@ -109,8 +108,8 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks one threshold that applies to the stage at. at is "" if the threshold applies
-// to no stage.
+// checkStage checks a threshold that applies to the stage named at. The name is "" if the threshold
+// applies to no stage.
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
@@ -122,8 +121,8 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	}
 }
 
-// checkCompared refuses stages in a compared workload. Each leg of a comparison runs one level
-// alone, but stages overlap.
+// checkCompared refuses stages in a compared workload. A leg, one server's turn in a comparison,
+// runs one level alone, but stages overlap.
 func (d *decoder) checkCompared() {
 	for _, c := range d.out.Compares {
 		for _, w := range c.Workloads(d.out) {

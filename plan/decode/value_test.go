@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// write writes files into a new temporary folder. It returns the path of the folder.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,8 +54,7 @@ workload "w" {
 }
 `
 
-// The hash of a plan covers its sources, variables and files. It covers neither the plan's folder
-// nor secrets.
+// The hash of a plan covers its sources, variables and files, but neither its folder nor secrets.
 func TestHash(t *testing.T) {
 	load := func(files map[string]string, inputs ...Input) string {
 		t.Helper()
@@ -113,8 +111,8 @@ func TestFilesStayInside(t *testing.T) {
 	}
 }
 
-// A plan must not read git's own files. It must not read pipes or devices either, which may never
-// end.
+// A plan must not read git's own files. It must not read pipes or devices either, because these may
+// never end.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := write(t, map[string]string{".git/config": "[http]\n", "plans/lib/.GIT/x": "x", "plans/p.hcl": ""})
 	if err := os.Symlink(filepath.Join(dir, ".git"), filepath.Join(dir, "plans", "out")); err != nil {
@@ -213,7 +211,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// Options.Environ is the whole environment; the decoder reads no other variables.
+// The decoder reads environment variables only from Options.Environ.
 func TestEnvironmentIsExplicit(t *testing.T) {
 	t.Setenv("TOKGATE_VAR_x", "from the process")
 	t.Setenv("NAME", "from the process")
@@ -265,8 +263,8 @@ func TestResultType(t *testing.T) {
 	}
 }
 
-// The caller evaluates an assert. The plan's context has variables, locals and functions. The
-// caller adds result.
+// The value result is missing in an assert's context, which has variables, locals and functions.
+// The caller that evaluates the assert adds result.
 func TestAssertContext(t *testing.T) {
 	src := `
 variable "limit" {

@@ -39,7 +39,6 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 // maxLogo bounds the size of the logo in the report, in bytes.
 const maxLogo = 64 << 10
 
-// decodeReport reads the report block.
 func (d *decoder) decodeReport() {
 	b := d.only(reportBlock)
 	if b == nil {

@@ -20,8 +20,8 @@ import (
 type Policy struct {
 	Path  string
 	Files map[string]*hcl.File // source of the policy, for diagnostics
-	// Allow lists what a plan may use, by kind: servers, images, options and so on. Nothing of a
-	// kind that is not listed may be used.
+	// Allow lists what a plan may use, for each kind of thing: servers, images, options and so on.
+	// If a kind is not listed, a plan may use nothing of it.
 	Allow map[string]List
 	// Require lists the allowed values of the gate's attributes. An attribute that is not listed
 	// may have any value.
@@ -42,7 +42,8 @@ const (
 	SumWeaker     = "Weaker than the policy allows"
 )
 
-// Check checks a plan against the rules in Allow and Require. The method Weakened checks Keep.
+// Check checks a plan against the rules in Allow and Require. The rules in Keep are checked by the
+// method Weakened.
 func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, u := range uses(of) {
@@ -67,8 +68,7 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 // Required lists the attributes of the gate for which a policy may require values.
 var Required = []string{"decide", "on_inconclusive"}
 
-// nouns holds, for each kind of thing that policies have rules for, its name in the singular and
-// plural.
+// nouns maps each kind of thing that policies allow to its name in the singular and plural.
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
@@ -91,8 +91,8 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
 
-// Weakened reports requirements of the plan on the base branch that the plan weakens, if Keep lists
-// them.
+// Weakened compares a plan with the plan of the base branch. It reports each requirement that
+// became weaker, if Keep lists it.
 func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {

@@ -9,10 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Demo returns a generated history of 120 nights, the same at each call. The noise is 1.5 % from
-// night to night. Night 30 alone is slow. From night 50 on, a new engine version makes the TTFT 6 %
-// longer; this change is pinned on night 62. From night 110 on, another driver makes the whole
-// answer take 5 % longer.
+// Demo returns the same generated history of 120 nights at each call. It shows the noise of 1.5 %,
+// one slow night, a slower engine version that is accepted later, and a slower driver.
 func Demo() metric.History {
 	const bad, upgraded, pinned, driver, nights = 30, 50, 62, 110, 120
 	rng := rand.New(rand.NewPCG(120, 1))

@@ -88,8 +88,7 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Each night has two lines, and counts once. A night with a changed time in one of its lines
-	// also counts once.
+	// A night with two lines counts once, even if one line has a changed time.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +104,7 @@ func TestReadMerged(t *testing.T) {
 func TestTornLines(t *testing.T) {
 	tests := []struct {
 		name, tail         string
-		nights             int // after one more night was added
+		nights             int // number of nights that can be read after one more was added
 		read, add, problem string
 	}{
 		{"cut short", `{"schema":"tokgate.history/1","night":{"run":"x`, 2, "2026-11.jsonl:2 is not a whole line", "were removed", ""},
@@ -169,8 +168,8 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
-// A file that cannot be read may contain the last night, so reading it is an error. A file that
-// cannot be written cannot keep a night, so adding is an error. Both errors name the file.
+// Reading a history fails if one of its files cannot be read. Adding a night fails if the file
+// cannot be written. Both errors name the file.
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	const month = "2026-11.jsonl"
 	for _, tt := range []struct {
@@ -229,8 +228,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// An editor or git may change a file without changing the meaning of its lines. These lines still
-// count. Any other change is reported.
+// A history still counts its whole lines after an editor or git has changed the file. It reports
+// every other line.
 func TestForeignHands(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"a", "b"} {
@@ -326,7 +325,7 @@ func FuzzRead(f *testing.F) {
 		}
 		if _, _, err := Add(dir, night("one more", november, 1)); err != nil {
 			if !ours(src) {
-				return // Add refuses a file of another program
+				return // the file belongs to another program, so Add must refuse it
 			}
 			t.Fatal(err)
 		}
@@ -337,8 +336,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A repository may contain a link in place of a month's file. tokgate must not read or write the
-// target of the link. It must never change a file that is not a history.
+// If a link replaces a month's file in the repository, tokgate must not use its target. It must
+// never change a file that is not a history.
 func TestForeignFilesAreLeftAlone(t *testing.T) {
 	const precious = "precious 1\nprecious 2 without a line break"
 	for name, make := range map[string]func(month, victim string) error{
@@ -361,8 +360,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A changed line has a wrong checksum and does not count. A line of an older version has no
-// checksum, and counts.
+// A line that was changed after it was written has a wrong checksum and does not count. A line of
+// an older version has no checksum, and counts.
 func TestChangedLines(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := Add(dir, night("a", november, 1)); err != nil {

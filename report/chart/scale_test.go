@@ -2,7 +2,7 @@ package chart
 
 import "testing"
 
-// Values that are equal except for rounding get an axis around them with a few ticks.
+// Values that are equal except for rounding get an axis with a few ticks around them.
 func TestScaleOfOneValue(t *testing.T) {
 	for _, values := range [][]float64{
 		{0.2036}, {0.2036, 0.20360000000001}, {7200.2036, 7200.2036 + 1e-12}, {-3, -3 - 1e-13}, {0, 0}, {0, 1e-300},

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// shares returns the share of requests at point i of a Summary.Curve, from 0 at the first point to
-// 1 at the last.
+// shares returns the share of requests that belongs to point i of a Summary.Curve. It rises from 0
+// at the first point to 1 at the last.
 func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
 
 // distributions shows the distribution of the requests at each level. A curve gives the share of
@@ -65,8 +65,8 @@ const (
 
 func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
 
-// spread draws the distributions of a track's cases in one chart. names are the labels of the
-// cases; nil labels them with their loads.
+// spread draws the distributions of several cases of a track in one chart. The labels of the cases
+// are in names; if it is nil, the labels are the loads.
 func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
@@ -157,7 +157,7 @@ func evenly[T any](list []T, n int) []T {
 	return out
 }
 
-// timelines returns a section with a level of each run, in which every request is a bar.
+// timelines returns a section that shows one level of each run. Each request is a bar.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
 		Lead: "A part of one level over time. Each row is a slot, and each bar is a request. The pale part of a bar is the wait for the first token (queue and prefill). The dark part is the answer. Long pale parts mean that requests wait. Long dark parts mean that other requests slow the answers down."}
@@ -281,8 +281,8 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// levelTable returns a table with one column for each level. It has a row for each metric that at
-// least one level has, and rows on the natural answers.
+// levelTable returns a table with one column for each level. It has rows for metrics that at least
+// one level has, and for natural answers.
 func levelTable(r run, caption string, cases []*report.Case) *table {
 	t := &table{Caption: caption, Head: []string{"Level"}}
 	held := []cell{text("Requirements")}

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// useCases returns a section for each use case: what it is, its requirements, what
-// was measured at each load, and the outcome.
+// useCases returns a section for each use case. It shows what the use case is, its requirements,
+// what was measured at each load, and the outcome.
 func useCases(runs []run) []section {
 	if len(runs) != 1 {
 		return nil
@@ -85,8 +85,8 @@ func lines(list []string) []string {
 	return out
 }
 
-// outcomeOf returns the outcome of a use case in one sentence, and its capacity if there was a
-// search.
+// outcomeOf returns the outcome of a use case (one workload on one server) in one sentence. It adds
+// the capacity if there was a search.
 func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	class, said := carries(r, w, server)
 	l := &limitView{Class: class, Sentence: capital(said)}
@@ -131,8 +131,8 @@ func trust(r run, c *report.Capacity) string {
 	return "certified, and confirmed on fresh requests"
 }
 
-// overLoad draws metrics of a use case over the load. Metrics with thresholds come first. If there
-// are fewer than two charts, other metrics follow.
+// overLoad draws charts of how metrics of a use case depend on the load. Metrics with thresholds
+// come first. If there are fewer than two charts, other metrics follow.
 func overLoad(r run, w *report.Workload) []figure {
 	const most = 2
 	var out []figure
@@ -174,7 +174,7 @@ func overLoad(r run, w *report.Workload) []figure {
 	return out[:min(len(out), most+1)]
 }
 
-// curveOf returns the curve of a statistic of a metric over the load.
+// curveOf describes the curve that shows how a statistic of a metric depends on the load.
 func curveOf(name, stat, kind string) curve {
 	def, _ := metric.Lookup(name)
 	cv := curve{kind: kind, name: name, title: line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
@@ -201,8 +201,9 @@ func curveOf(name, stat, kind string) curve {
 	return cv
 }
 
-// besideLimit returns a table of the smallest load, the capacity and a load above it. Without a
-// capacity search it shows up to three levels. It returns nil if there is nothing to compare.
+// besideLimit returns a table of three levels: the smallest load, the capacity, and a larger load.
+// Without a capacity search the table shows up to three measured levels. It is nil if too few
+// levels were measured.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {
@@ -262,8 +263,8 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 	return columns(r, w, c.Server, shown, heads)
 }
 
-// byLoad returns the cases of a capacity search by load, and the loads in ascending order. If a
-// load has several cases, it returns the one with the most requests.
+// byLoad returns the cases of a capacity search by load, and the loads in ascending order. If
+// several cases have the same load, it returns the one with the most requests.
 func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Mornings writes what a team saw in the mornings: one line for each night that changed the
-// verdict, and one for each pin.
+// Mornings writes what a team saw each morning after a run at night. It writes one line for each
+// night that changed the verdict, and one for each pin (a change that the team accepted).
 func Mornings(w io.Writer, h metric.History) error {
 	out := bufio.NewWriter(w)
 	line := func(day, said string) { fmt.Fprintln(out, text.Inert(text.Line(day+"  "+said))) }

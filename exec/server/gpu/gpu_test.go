@@ -75,7 +75,7 @@ func TestParseAMD(t *testing.T) {
 	}
 }
 
-// FuzzSMI: any output of the GPU tools is either parsed or an error.
+// FuzzSMI checks that any output of the GPU tools is parsed or gives an error.
 func FuzzSMI(f *testing.F) {
 	f.Add(fourGPUs)
 	f.Add(`[{"gpu": 0, "asic": [], "vram": {"size": 1}}]`)
@@ -116,12 +116,12 @@ func TestRestrict(t *testing.T) {
 		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
 		{all, "GPU-2222", "2"}, // the first digits of a UUID suffice
-		{all, "0,7,1", "0"},    // after an unknown name, CUDA ignores all further GPUs
+		{all, "0,7,1", "0"},    // CUDA ignores all GPUs after an unknown name
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
-		{all, "MIG-1234", "MIG-1234"}, // no list contains a MIG instance
-		{nil, "0,1", "0,1"},           // no tool lists GPUs, so the names are used as they are
+		{all, "MIG-1234", "MIG-1234"}, // tools do not list MIG instances, so the name is kept
+		{nil, "0,1", "0,1"},           // no tool lists the GPUs, so the given names are used
 		{nil, "x", "x"},
 	} {
 		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 
 var other = Holder{Run: "20261121T190000Z-abcdef", Plan: "plans/night.hcl", Server: "vllm", PID: 4711, Started: "19:00"}
 
-// hold acts as a second process: it takes a GPU and writes a note about a server. Then it prints a
-// line, and waits until it is killed.
+// hold is what a second process does in tests: it takes a GPU and writes a note about a server.
+// Then it prints a line, and waits until it is killed.
 func hold(f Folder) {
 	if _, err := f.Take("GPU 0", other); err != nil {
 		panic(err)
@@ -157,7 +157,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mark = "short" // shorter than the old mark, so that its remains in the file would show
+	s.Mark = "short" // shorter than the old mark, of which nothing may stay in the file
 	if err := n.Update(s); err != nil {
 		t.Fatal(err)
 	}
