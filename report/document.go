@@ -288,8 +288,7 @@ type Turn struct {
 // CaseProbe explains why a capacity search measured a level.
 type CaseProbe struct {
 	Purpose string `json:"purpose"` // purpose of the first probe: "ladder", "bisect", "confirm", …
-	// Set is the number of the set of requests that the probe sent. The sets for one load share no
-	// request.
+	// Set numbers the set of requests that the probe sent. Sets for one load share no request.
 	Set int `json:"set"`
 }
 
