@@ -35,7 +35,7 @@ func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 			}
 			ask := asks[s.Row]
 			if ask == nil {
-				ask, _ = w.Ask(s.Row) // the run already noted what it could not read
+				ask, _ = w.Ask(s.Row) // an unreadable row was already reported by the run
 				asks[s.Row] = ask
 			}
 			found := w.Found(ask, *s.Said, s.Row)

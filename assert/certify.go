@@ -32,7 +32,7 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int    // number of units that a threshold on a share needs
+	needed    int    // number of requests, or other units, that a threshold on a share needs
 	units     string // name of the unit: rounds, waves, bursts or requests
 }
 
@@ -74,7 +74,8 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify checks whether a threshold can pass at a level. It considers the last planned look.
+// certify checks whether a threshold can pass at a level, with the largest number of requests that
+// the plan allows.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
 	switch {
@@ -100,8 +101,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f.Finding
 }
 
-// foreseenLevel is a Finding while it is computed. Its evidence is the largest number of requests
-// that the plan will measure.
+// foreseenLevel is a Finding while it is computed. Its field evidence holds the most requests that
+// the plan will measure.
 type foreseenLevel struct {
 	Finding
 	evidence                 // of the planned requests
@@ -112,8 +113,8 @@ type foreseenLevel struct {
 	confidence string
 }
 
-// foresee computes the largest number of requests that the plan will measure at a level. It also
-// computes the error that the last look may use.
+// foresee computes the largest number of requests that the plan will measure at a level, and the
+// error that the last look (judgement) may use.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
@@ -138,12 +139,12 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
-// ofMix returns how many requests a mix needs, so that this part of it gets the given number.
-// Without a mix it returns the given number.
+// ofMix returns how large a mix of workloads must be so that this workload gets the given number of
+// requests. Without a mix it returns the given number.
 func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
-// inMix writes the number of requests that the whole mix needs, as " (1180 requests of its mix)". Its part
-// then has the given number of requests. It returns "" without a mix.
+// inMix writes the size of a mix of workloads, as " (1180 requests of its mix)". In a mix of this
+// size, the judged workload has the given number of requests. inMix returns "" if there is no mix.
 func (f *foreseenLevel) inMix(requests int) string {
 	if f.level.Share == 0 {
 		return ""
@@ -151,13 +152,13 @@ func (f *foreseenLevel) inMix(requests int) string {
 	return fmt.Sprintf(" (%d requests of its mix)", f.ofMix(requests))
 }
 
-// never marks a finding as impossible, because the planned requests cannot pass.
+// never marks a finding as impossible: the planned requests cannot pass.
 func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// more returns the advice on how to get more requests. For a replay it returns trace instead,
-// because the number of requests in a trace is fixed.
+// more returns the parameter advice, which tells how to get more requests. For a replay it returns
+// the parameter trace instead, because a trace has a fixed number of requests.
 func (f *foreseenLevel) more(advice, trace string) string {
 	if f.level.Speedup > 0 {
 		return trace
@@ -165,8 +166,8 @@ func (f *foreseenLevel) more(advice, trace string) string {
 	return advice
 }
 
-// mean checks whether a mean has at least two observations, as a spread needs. An observation is a
-// block of requests or, for a server metric, a round.
+// mean checks whether a mean has at least two observations. With only one, its spread is unknown.
+// An observation is a block of requests or, for a server metric, a round.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -247,15 +248,15 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 }
 
 // certifyCapacity checks whether a threshold on a share can pass in a capacity search. It checks
-// the required level. If the plan requires no level, it checks the smallest level, which has the
-// most rounds.
+// the level that the plan requires. If the plan requires none, it checks the smallest level, which
+// has the most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
 		whole = w.Of
 	}
 	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // the largest rate, where a certifying probe has the most requests
+		level := c.Level(c.UpTo) // at the largest rate, a probe needs the most requests
 		level.Requests = whole.MostRequests(level.Requests)
 		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
@@ -292,7 +293,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	from := func(deep bool) int {
 		least := c.From
 		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
-			least = jump // by default level 11 has more waves than levels 1 to 10
+			least = jump // level 11 has more waves of requests than levels 1 to 10, by default
 		}
 		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
@@ -305,8 +306,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	return f
 }
 
-// ownLooks converts looks at a mix to looks at its part w. It replaces the number of requests by
-// the part's own number. Without a mix nothing changes.
+// ownLooks changes looks at a mix to looks at its part w, in place. Each look then has only the
+// requests of the part. Without a mix nothing changes.
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
@@ -314,8 +315,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened returns the level at the first look of a deep probe. Each later look doubles the
-// requests, up to most. The first look has at least twice as many requests as usual.
+// deepened returns the level at the first look (judgement) of a deep probe. Each later look doubles
+// the requests, up to most. The first look has at least twice as many requests as usual.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -327,8 +328,7 @@ func deepened(level plan.Level, usual, most int) plan.Level {
 	return level
 }
 
-// thisRunOf returns the statistic of a share that judges only the requests of this run, in the
-// plan's language.
+// thisRunOf returns a threshold as text, in a form that judges only the requests of this run.
 func thisRunOf(t *plan.Threshold) string {
 	_, limit, _ := strings.Cut(t.Text, string(t.Op))
 	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))
@@ -338,7 +338,7 @@ func thisRunOf(t *plan.Threshold) string {
 	return observed
 }
 
-// moreRounds says how a plan asks for the given number of rounds, in the plan's language.
+// moreRounds returns the text with which a plan asks for the given number of rounds.
 func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
@@ -346,8 +346,8 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (if the plan sets requests, at least %d for each request in flight)", seeds(rounds), rounds)
 }
 
-// seeds writes n seeds in the plan's language. The language's function range returns at most 1024
-// numbers, so more seeds take several calls of range.
+// seeds returns the text with which a plan asks for n seeds. The function range of the language
+// returns at most 1024 numbers, so more seeds take several calls.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {
@@ -363,8 +363,8 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks returns the looks at a level of a capacity search. The looks have equal shares of the
-// allowed error.
+// probeLooks returns the looks (planned judgements) at a level of a capacity search. They have
+// equal shares of the allowed error.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
 	looks := make([]plan.Look, len(ends))
@@ -374,8 +374,8 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 	return looks
 }
 
-// planned returns a level as it would be if it ran as planned. The function gather divides its
-// requests into blocks, as for a recorded level.
+// planned returns the level as it would be recorded if it ran as planned. So the function gather
+// can divide its requests into blocks.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
 	rounds := max(level.Rounds, 1)
@@ -385,9 +385,9 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 	return l
 }
 
-// CertifyDiagnostics reports thresholds that can never be certified. They are errors, or warnings
-// if the sla block only warns. Each threshold is reported once, at its place in the plan, even if
-// for_each makes several copies of it.
+// CertifyDiagnostics reports thresholds that the plan can never certify. They are errors, or
+// warnings if the sla block only warns. Each threshold is reported once, at its place in the plan,
+// even if for_each makes several copies of it.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type key struct {
@@ -408,7 +408,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // the thresholds of a preset have the same place in the file
+		of, is string // metric and text, as all thresholds of a preset have one place
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
@@ -457,8 +457,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// atRate adds two facts to the remark on a threshold at a rate. One is the largest rate for which the
-// planned requests suffice. The other is the longest request for which the window is long enough.
+// atRate adds two facts to the remark on a threshold at a rate: the largest rate for which the
+// planned requests suffice, and the longest request for which the window is long enough.
 func (f *Finding) atRate(w *plan.Workload, level plan.Level, o *plan.Open) {
 	lifetimes := Lifetimes(f.Threshold, w, nil)
 	if lifetimes == 0 {
@@ -473,9 +473,8 @@ func (f *Finding) atRate(w *plan.Workload, level plan.Level, o *plan.Open) {
 	f.Remark += "the window is long enough if a request takes no longer than " + metric.FormatDigits(metric.Seconds, level.Lasts().Seconds()/lifetimes, 2)
 }
 
-// nearest returns a sentence about the largest rate at which the level's requests can certify a
-// percentile. The rate is a share of the largest rate that the server can sustain. See the function
-// crowding.
+// nearest says at which rates the level's requests are enough to certify a percentile. It gives a
+// rate as a share of the largest rate that the server can sustain. See the function crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

@@ -19,16 +19,16 @@ const (
 	// inputTolerance is the allowed deviation from the declared input length, as a share, or one
 	// token if that is more. It applies if the prompts were not made by the server's own count.
 	inputTolerance = 0.01
-	// templateTokens is the number of tokens of a prompt that may always come from a cache. Every
-	// prompt begins with the same chat template. In a short prompt at most half of the tokens may.
+	// templateTokens is the number of tokens of a prompt that may always come from a cache, because
+	// every prompt begins with the same chat template. In a short prompt, at most half of the
+	// tokens may.
 	templateTokens = 64
-	// cacheTolerance is the share of a prompt that may come from a cache in addition to
-	// templateTokens.
+	// cacheTolerance is the share of a prompt that may come from a cache besides templateTokens.
 	cacheTolerance = 0.02
 )
 
-// load judges from recorded facts whether a case was measured as planned. Failed requests do not
-// make a measurement invalid, because thresholds count them.
+// load judges from recorded facts whether the load of a level was as planned. Failed requests do
+// not make a measurement invalid, because thresholds count them.
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
@@ -64,7 +64,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed, and no failure was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // the lengths of a mix are checked at its parts
+	if len(l.Parts) == 0 { // for a mix, its parts check the lengths
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -127,8 +127,8 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed returns a note if rates cover every measured request. It also returns a note if requests
-// were measured before every slot had started.
+// windowed returns a note if rates cover the time of all measured requests, or if some of these
+// requests were sent before every slot had started.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates cover the time from the start of the first measured request to the end of the last (window = "all")`}
@@ -147,7 +147,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 			s.level.Kind.Text(s.level.N, s.level.Rate), s.level.Kind, kind.Text(level.N, level.Rate), kind)
 	}
 	due := s.level.Due()
-	// After a rate was given up, its earlier requests are judged.
+	// If a level at a rate was given up, its earlier requests are still judged.
 	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != ""
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: only %d of %d planned requests were due", due, level.Requests)
@@ -177,7 +177,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed returns the total time in which the rounds started measured requests. A round with a fixed
+// timed returns for how long, in total, the rounds started measured requests. A round with a fixed
 // number of requests counts until the end of its last request.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)
@@ -198,8 +198,8 @@ func (s *subject) shed(level plan.Level) bool {
 	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)
 }
 
-// lengths checks that prompts and answers had the requested lengths by the server's
-// count, and did not come from a cache.
+// lengths checks that prompts and answers had the requested lengths, as counted by the server. It
+// also checks that they did not come from a cache.
 func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objection) {
 	var noUsage, input, output, cached, silent, completed int
 	var anInput, anOutput, aCached *metric.Sample
@@ -271,8 +271,8 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained says why cached tokens are suspicious: no part, or only a small part, of the prompts
-// was sent before.
+// unexplained says why cached tokens are suspicious: the prompts were never sent before, or only a
+// small part of them.
 func unexplained(share float64) string {
 	if share == 0 {
 		return "although no prompt was sent twice"
@@ -307,9 +307,9 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	return fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
 }
 
-// loaded checks that the load was as declared. All slots must have been busy, or all requests of a
-// burst sent at the same time. If only some rounds had less load, the function generator checks
-// whether they could have decided a threshold.
+// loaded checks that the load was as declared: all slots were busy, or all requests of a burst were
+// sent at the same time. If only some rounds had less load, the function generator checks whether
+// these rounds could have decided a threshold.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {
@@ -328,9 +328,9 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided adds a note on every round that was measured again. If these rounds are too many, the
-// measurement is invalid. It is also invalid if such a round was not disturbed, and neither was the
-// other leg of its pair.
+// voided adds a note on every round that was measured again. The measurement is invalid if these
+// rounds are too many. It is also invalid if such a round was not disturbed on either server of a
+// comparison.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// LookVerdict is the result of one look at a level.
+// LookVerdict is the result of one look (a planned judgement) at a level.
 type LookVerdict struct {
-	// Outcome is the result of all thresholds that can decide the look. It is Fail if one of them
+	// Outcome is the result of all thresholds that decide the look. It is Fail if one of them
 	// certainly fails, and Pass if all of them certainly hold. It is Error if Invalid is set. In
 	// all other cases, and without such a threshold, it is Inconclusive.
 	Outcome Outcome
@@ -24,8 +24,8 @@ type LookVerdict struct {
 	// Needs estimates how many more requests would decide an inconclusive outcome. 0 means unknown,
 	// and -1 means that no number of requests would decide it.
 	Needs int
-	// Binding is the name of the threshold that decided the outcome of the look. If several
-	// thresholds decided it, Binding is the one that is nearest to its limit.
+	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
+	// it, Binding is the one that is nearest to its limit.
 	Binding    string
 	Thresholds []LookThreshold // in the order of the plan
 }
@@ -49,10 +49,11 @@ type LookThreshold struct {
 // of about 150.
 const maxLog = 5
 
-// JudgeLook judges a probe, or a level before its end. It judges the first at.Requests measured
-// requests by start; 0 means all. All of them must have ended.
+// JudgeLook judges a level before its end, or a probe of a capacity search. It judges the first
+// at.Requests measured requests by start; 0 means all. All of them must have ended.
 //
-// Planned looks share the allowed error. Together they err no more often than a single look.
+// The planned looks of a level share the allowed error, so together they err no more often than a
+// single look.
 //
 // At a level of the workload, the sla blocks for that level decide. At a probe, the sla blocks for
 // the capacity decide. A level is a probe if its field Probe is set, or if the workload has no such
@@ -86,8 +87,8 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 
 // look judges all requests of a level so far, with the allowed error alpha.
 //
-// due is the planned total number of requests, including those that were not sent yet. If l belongs
-// to a mix, mixed is the lifetime of a request of the whole mix.
+// The parameter due is the planned total number of requests, including those that were not sent
+// yet. If l belongs to a mix of workloads, mixed is the lifetime of a request of the whole mix.
 func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
@@ -112,7 +113,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		v := &verdicts[i]
 		if v.Outcome == Error {
 			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
-				continue // another threshold fails, and not because of the generator
+				continue // another threshold fails, and the generator is not the reason
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}
@@ -130,7 +131,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	return out, verdicts
 }
 
-// distance returns the result for one threshold, with the distance of its value from the limit.
+// distance describes one threshold at a look, including how far the value is from the limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	if v.Outcome == Inconclusive {
@@ -148,7 +149,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			if x <= 0 && limit <= 0 {
 				ratio = -maxLog
 			}
-		case share: // compare the shares of bad requests
+		case share: // for a share, compare the bad requests
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {
 				ratio = -maxLog

@@ -12,7 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// lookNote returns a note on the look at which a level was judged; "" if only one look was planned.
+// lookNote returns a note that a level was judged at one of several planned looks. It returns "" if
+// only one look was planned.
 func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
@@ -21,7 +22,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
-// measured judges the load and the thresholds of one case. The function conclude adds the verdicts.
+// measured judges the load and the thresholds of one level on one server. The function conclude
+// adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
@@ -71,8 +73,8 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 }
 
-// unmeasured sets the verdict on the load of a case that was not measured. why is the reason, and
-// the thresholds of the case are skipped for this reason. why is "" if the case was measured.
+// unmeasured sets the verdict on the load if a level was not measured, and returns the reason. The
+// thresholds of the level are skipped for this reason. If the level was measured, the reason is "".
 func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	l := j.levels[key]
 	switch lost := j.serverError(key.server); {
@@ -91,8 +93,8 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 	return why
 }
 
-// valued judges the load and the thresholds of a measured case. It returns the level with the
-// requests up to its last look, and the verdicts on the thresholds.
+// valued judges the load and the thresholds of a measured level. It returns the level with only the
+// requests that its last look (judgement) covers, and the verdicts on the thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
@@ -138,8 +140,9 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return l, verdicts
 }
 
-// lookedAt returns a recorded level with the requests up to its last look; nil if the record lacks
-// the level. If these requests cannot be found, it returns the whole level, and problem says why.
+// lookedAt returns a recorded level with only the requests that its last look (judgement) covers.
+// It returns nil if the record lacks the level. If these requests cannot be found, it returns the
+// whole level, and problem says why.
 func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, problem string) {
 	l = j.recorded[key]
 	if l == nil || len(l.Looks) == 0 {
@@ -162,8 +165,8 @@ func dueIn(level plan.Level, l *metric.Level) int {
 	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
 }
 
-// pairs returns the same workload and level on every other server. These levels may have taken
-// turns with the given one.
+// pairs returns the same level of the same workload on all other servers. Such servers may have
+// taken turns with the given one.
 func (j *judge) pairs(of levelKey) []*metric.Level {
 	var out []*metric.Level
 	for key, l := range j.recorded {
@@ -174,8 +177,8 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// shed returns the planned level. If a short budget left out rounds of its comparison, the level
-// has fewer requests.
+// shed returns the level as planned, or with fewer rounds if a short budget left out rounds of its
+// comparison.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	for _, c := range j.promised.Compares {
 		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
@@ -194,9 +197,9 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	return level
 }
 
-// upToLook returns the level with the requests up to a look. For a part of a mix it returns the
-// requests of that part, up to the same look of the mix. If the record lacks these requests,
-// problem says so.
+// upToLook returns the level with the requests that a look (a planned judgement) covers. For a part
+// of a mix it returns the requests of that part, up to the same look at the mix. If the record
+// lacks these requests, problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

@@ -122,8 +122,8 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	t.Log(out.String())
 }
 
-// searches writes one table row for each limit. A row shows how near the capacities that searches
-// find are to the true capacity. most is the server's largest rate.
+// searches writes one table row for each limit: how near the found capacities are to the true one.
+// The parameter most is the server's largest rate.
 func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	truth := m.truth(most)
 	for i, limit := range rateLimits {

@@ -12,9 +12,9 @@ import (
 )
 
 // percentile judges a threshold such as "p95 < 8s" as "at most 5% of the requests take 8 s or
-// longer". It tests this share with the effective number of requests, by an exact binomial test in
-// each direction. For a metric of gaps it tests the share of all gaps. The effective number is then
-// at most the number of requests.
+// longer". It tests this share by an exact binomial test in each direction, with the number of
+// independent requests. For a metric of gaps it tests the share of all gaps, but counts at most as
+// many gaps as requests.
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -52,8 +52,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
-		// The point estimate of a percentile meets the limit if at most this many observations miss
-		// it: those beyond the nearest rank.
+		// This many observations lie beyond the nearest rank of the percentile. If no more of them
+		// miss the limit, the point estimate meets it.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -72,8 +72,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// needed returns the total number of requests that would decide the test of the share against the
-// limit e. It assumes that more requests are worth as much as those so far.
+// needed returns how many requests in total would decide the test of a share against the limit e.
+// It assumes that further requests count as much as those so far.
 func (s *subject) needed(share, e, effective float64) float64 {
 	n, ok := stat.Needed(share, e, s.alpha)
 	if !ok {
@@ -82,8 +82,8 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.worth(effective)
 }
 
-// decide sets the outcome from an exact test of a share. needed is the total number of requests
-// that would decide an inconclusive test.
+// decide sets the outcome from an exact test of a share. The parameter needed is the total number
+// of requests that would decide an inconclusive test.
 func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 	switch decision {
 	case stat.Below:
@@ -102,12 +102,12 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 
 // margin is a second way to certify a percentile. It helps if rounds differ, so that the effective
 // number of requests is small, but every round stays far from the limit. It uses a tolerance bound
-// on the worst observation of a round. Two conditions remain. The exact test must pass if every
-// request counts as independent, and no round may have a missing value.
+// on the worst observation of a round. As before, no round may have a missing value, and the exact
+// test must pass, but here every request counts as independent.
 //
-// The bound assumes that the logarithms of the rounds are normal. In simulations with exponential
-// rounds, which are very skewed, it erred three times as often as allowed. So the bound must hold
-// for half of the allowed share, at a fifth of the error.
+// The bound assumes that the logarithms of the rounds are normal. In simulations with very skewed
+// (exponential) rounds it erred three times as often as allowed. So the bound must hold for half of
+// the allowed share, at a fifth of the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -134,9 +134,8 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	return true
 }
 
-// clear reports whether almost all rounds stay within the limit. Looks before the end of a level
-// use it, because the first few rounds often contain no bad round by chance. It bounds the worst
-// value of a round from above, at 85 % confidence.
+// clear reports whether almost all rounds stay within the limit, with 85 % confidence. Judgements
+// before the end of a level use it, because the first rounds often look good by chance.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
@@ -164,14 +163,14 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 	return bound, true
 }
 
-// nearestRank returns the rank of a percentile among n values, by the rule of
-// metric.Distribution.Percentile.
+// nearestRank returns the rank of a percentile among n values, as metric.Distribution.Percentile
+// does.
 func nearestRank(p float64, n int) int {
 	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
 }
 
-// percentileBounds returns the confidence bounds of a percentile. The share e of the observations
-// may miss the percentile's limit.
+// percentileBounds returns the confidence bounds of a percentile. The parameter e is the share of
+// the observations that may miss the percentile's limit.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	l, h := stat.PercentileRanks(d.N(), effective, 1-e, alpha)
 	if sample.Upward(op) { // if higher is better, the worst values are the smallest
@@ -180,8 +179,8 @@ func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, a
 	return d.Rank(l), d.Rank(h)
 }
 
-// mean judges the mean over completed requests by a t interval over the means of rounds or blocks.
-// Single requests depend on each other, but rounds and blocks count as independent.
+// mean judges a mean over completed requests by a t interval. The interval uses the means of rounds
+// or blocks, which count as independent. Single requests depend on each other.
 func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
@@ -199,8 +198,8 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval judges a mean by a t interval over units, the values of rounds or blocks. Rounds of a
-// rate depend on each other, so the interval is widened first (see persistence). For a pooled
+// interval judges a mean by a t interval over units, the values of rounds or blocks. Rounds at a
+// given rate depend on each other, so the interval is widened first (see persistence). For a pooled
 // metric the units are reciprocals of the values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	k := s.persistence(len(units))
@@ -265,8 +264,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// Add the number of misses, unless the statistic is the best value, such as a min with an
-		// upper limit. Then the number means nothing.
+		// Add the number of misses. It would mean nothing for the best value, such as a min with an
+		// upper limit.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
@@ -330,8 +329,8 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 }
 
 // scaling judges the ratio throughput(N) / (N·throughput(1)). Each of the two throughputs has a t
-// interval at half of the error. A bound on the ratio is an end of the first interval, divided by
-// the opposite end of the second (Bonferroni).
+// interval with half of the allowed error. For an upper bound on the ratio, the high end of the
+// first interval is divided by the low end of the second, and vice versa (Bonferroni).
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64

@@ -13,13 +13,13 @@ import (
 )
 
 // share judges success, the goodput share, and shares of answers. Requests may fail together for a
-// rare cause that a few rounds do not contain. So a pass uses the plan's assumption on which
-// requests fail together; see toPass. A fail uses the effective number of requests, because it has
-// failures to observe. With clusters = "wave", the observed clusters limit that number too.
+// rare cause that a few rounds do not show. So a pass uses the plan's assumption on which requests
+// fail together; see toPass. A fail uses the effective number of requests, because failures were
+// seen. With clusters = "wave", the observed clusters limit that number too.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities [][]stat.Ascending // values that show how much requests depend on each other
+	var quantities [][]stat.Ascending // values that show whether requests depend on each other
 	moments := math.Inf(1)
 	switch {
 	case t.Metric.OfAnswers:
@@ -74,12 +74,13 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 // shareTest is a test of a share of bad requests.
 type shareTest struct {
 	share, e float64 // measured and allowed share
-	toFail   float64 // a fail is tested with this effective number of requests
+	toFail   float64 // effective number of requests for the test of a fail
 	k, n     float64 // a pass is tested as if k of n requests were bad
 }
 
-// goodBy returns the values that decide whether requests are good. moments is the largest number of
-// independent moments in the level, for a share e of bad requests; see together.
+// goodBy returns the measured values that decide which requests are good. The result moments is the
+// largest number of independent moments in the level, if the share e of the requests is bad; see
+// the function together.
 func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments float64) {
 	moments = math.Inf(1)
 	for _, g := range s.workload.Good {
@@ -95,7 +96,7 @@ func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments floa
 	return quantities, moments
 }
 
-// asked returns a copy of s with only the requests that a metric of answers applies to.
+// asked returns a copy of s with only those requests for which the metric def is defined.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
 	out.blocks, out.n = nil, 0
@@ -121,8 +122,8 @@ func badAnswer(def metric.Def) string {
 }
 
 // certifyShare decides a threshold on a share. The string why explains why c.n is less than the
-// number of requests. In windows with too few independent moments, no share passes; see together.
-// In longer windows, moments is infinite.
+// number of requests. In a short window, moments is the number of independent moments, which limits
+// how many requests count; see the function together. In a longer window it is infinite.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, moments float64, why string) {
 	if words, ok := s.crowded(c.n); ok {
 		why = words
@@ -168,9 +169,9 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 	}
 }
 
-// undecidedShare says how many more rounds or requests would decide a threshold on a share. needed is
-// the total number of requests. If a round counts as one request, the answer is in rounds, unless the
-// share is likely to fail.
+// undecidedShare says how many more rounds or requests would decide a threshold on a share. The
+// parameter needed is the total number of requests for a decision. If a round counts as one
+// request, the answer is in rounds, unless the share is likely to fail.
 func (s *subject) undecidedShare(v *Verdict, t *plan.Threshold, c shareTest, needed float64) {
 	s.decide(v, stat.Open, needed)
 	switch {
@@ -195,22 +196,21 @@ func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
 // togetherness is the weight of clusters of failures that occur in only a few rounds. Ten rounds
 // show little of a rare cause, so such clusters need more weight.
 //
-// The value was found by simulation (make characteristics). It simulated servers at their limit
-// with half of the variance between rounds: 3 % of them pass with this weight, and 16 % without it.
-// Of servers with 98 % independent successes, nine in ten still pass a limit of 95 % with 1,200
-// requests.
+// The value was found by simulation (make characteristics). If servers at their limit fail more in
+// some rounds than in others, 3 % of them pass with this weight, and 16 % without it. Good servers
+// pass nine times in ten: with 98 % successes, a limit of 95 % and 1,200 requests.
 const togetherness = 16
 
 // toPass returns the numbers for testing a pass: k bad requests among n. They follow from the
-// plan's assumption on which requests fail together; why is the reason in words. share is the share
-// of bad requests. effective is the number of independent requests, by the differences between
-// rounds.
+// plan's assumption on which requests fail together; why explains them in words. The parameter
+// share is the share of bad requests. The parameter effective is the number of independent
+// requests, judged by how rounds differ.
 func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64, why string) {
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
 		k, n = s.byRound(groups)
-		// A large bad round must count by its requests, and not as one round of many.
+		// A large bad round must count by its requests, not only as one of many rounds.
 		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so for a pass the %s count as one request each", verdict.Count(int(n), "rounds"))
 	case plan.ClustersNone:
 		n = effective
@@ -226,8 +226,8 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	return share * n, n, why
 }
 
-// units returns how many independent units (requests, waves or rounds) the sample has if no request
-// is bad.
+// units returns how many independent units (requests, waves or rounds) the judged requests count as
+// if none of them is bad.
 func (s *subject) units() int {
 	rounds := 0
 	for i, b := range s.blocks {
@@ -238,9 +238,8 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave returns the number of requests that are in flight at the same time. At a constant rate this
-// is the mean number. In a stage it is the largest number, because the stages before and after
-// share the server.
+// wave returns how many requests are in flight at the same time. At a constant rate this is the
+// mean. In a stage it is the largest number, because the stages before and after share the server.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
 		return s.level.AtOnce()
@@ -258,13 +257,12 @@ func (s *subject) wave() int {
 // badOnes counts bad requests in each block (groups) and in total (bad). Lost requests are bad too,
 // and count as consecutive.
 //
-// It also gathers bad requests into clusters, and counts the clusters that begin in each block
-// (spells). A cluster begins with a bad request, and includes the bad ones of the next requests by
-// start time, as many as are in flight at once. The requests of a cluster may have failed for the
-// same cause.
+// It also gathers bad requests into clusters, which may have failed for the same cause. A cluster
+// begins with a bad request. It includes the bad ones among the next requests by start time, as
+// many as are in flight at once. The result spells counts the clusters that begin in each block.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // size of a wave, bad requests in the current cluster, and the cluster's end
+	wave, open, end := s.wave(), 0, 0 // size of a wave; bad requests in the cluster, and its end
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -293,8 +291,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound adds up the shares of bad requests of all rounds, and returns the sum and the number of
-// rounds. groups has the bad and all requests of each block.
+// byRound adds up the shares of bad requests of all rounds. It returns the sum and the number of
+// rounds. For each block of requests, groups has the numbers of bad and of all requests.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
 		var k, n float64
@@ -306,9 +304,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// neededForShare returns the total number of requests that would decide a test of a share. If the
-// share is likely to fail, they decide a fail, and otherwise a pass. All requests are assumed to
-// count as much as those so far.
+// neededForShare returns how many requests in total would decide a threshold on a share. If the
+// share is likely to fail, they decide a fail, and otherwise a pass. It assumes that further
+// requests count as much as those so far.
 func (s *subject) neededForShare(c shareTest) float64 {
 	toPass := c.k / c.n
 	if max(c.share, toPass) >= c.e {
@@ -324,14 +322,14 @@ func (s *subject) neededForShare(c shareTest) float64 {
 	return float64(s.n) * max(float64(wanted), c.n+1) / c.n
 }
 
-// A rate also requires that the server keeps up with it. There are two kinds of evidence.
+// There are two kinds of evidence that a server keeps up with a rate.
 //
-// The first is the growth of the level's own backlog, which may certainly be below or above the
+// The first is the growth of the backlog at this level, which may certainly be below or above the
 // limit. It decides first, because a server may lose throughput when its queue is never empty.
 //
-// The second is the largest rate, which the saturation shows. A rate certainly below it is
-// sustained. A rate certainly above it is not, unless the server was faster at this level than at
-// the saturation.
+// The second is the largest rate that the server can sustain, which was measured with a full queue
+// (saturation). A rate certainly below it is sustained. A rate certainly above it is not, unless
+// the server was faster at this level.
 
 // sustained judges the growth of the backlog, which shows whether the server sustains a rate.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
@@ -373,7 +371,8 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
-		// A longer window helps, because the fluctuation of a stable backlog does not grow with it.
+		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
+		// window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // a longer window shows a growth within the limit
 			v.Needs, v.More = s.lowerRate(), -1
@@ -381,9 +380,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// recovered judges how long it takes from the start of a stage until requests are good again. It
-// takes the longest time of all passes of the schedule. The result says nothing about future
-// passes.
+// recovered judges how long it takes from the start of a stage until requests are good again. The
+// longest time of all repetitions of the stages counts. The result says nothing about later
+// repetitions.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)
 	if good == nil {

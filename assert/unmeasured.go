@@ -11,10 +11,10 @@ import (
 )
 
 // In a condition, a value that was not measured is null. HCL treats null as unequal to every
-// number, so "result.….p95 != 5" would be true. A condition that uses such a value must count as
-// not evaluated. Three mechanisms find these conditions:
+// number, so "result.….p95 != 5" would be true. A condition that uses such a null must count as not
+// evaluated. There are three ways to find such conditions:
 //
-//   - References: the condition refers to such a value, even in a branch that is not taken.
+//   - References: the condition refers to the value, even in a branch that is not taken.
 //   - Marks: the null carries a mark, which every value computed from it inherits. Marks find what
 //     references cannot, such as values in the body of a for.
 //   - The functions try and can: they would hide the mark of a null. So their result is marked if
@@ -34,7 +34,7 @@ func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
 	for _, t := range references {
 		v, diags := t.TraverseAbs(ctx)
 		if diags.HasErrors() {
-			continue // evaluating the condition reports this
+			continue // the same error is reported when the condition is evaluated
 		}
 		if v.HasMark(notMeasured) {
 			return spell(t)
@@ -65,8 +65,8 @@ func spell(t hcl.Traversal) string {
 	return b.String()
 }
 
-// forgiving returns variants of try and can, which turn an error into a value. The variants mark
-// their result if it hides a missing measurement.
+// forgiving returns variants of the functions try and can, which turn an error into a value. The
+// variants mark the value if it hides a missing measurement.
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {
@@ -85,8 +85,8 @@ func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 	return f, ok
 }
 
-// watched returns a variant of f. It marks the result if an argument refers to a missing
-// measurement, or to a value that contains one.
+// watched returns a variant of the function f. The variant marks the result if an argument refers
+// to a missing measurement, or to a value that contains one.
 func watched(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},

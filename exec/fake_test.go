@@ -21,18 +21,18 @@ import (
 type reply struct {
 	text   string        // text of each token
 	refuse error         // error of the connection
-	status error         // an HTTP status with which the server refuses the request
-	code   int           // HTTP status code of status; 0 means 500
-	ttft   time.Duration // 0 means that no token ever comes
+	status error         // error for an HTTP status with which the server refuses the request
+	code   int           // HTTP status code that comes with the error status; 0 means 500
+	ttft   time.Duration // time to the first token; 0 means that no token ever comes
 	itl    time.Duration
 	deaf   bool // the request does not end when its context is cancelled
 }
 
-// transport is a fake server. The function script decides every reply. All times come from the
-// run's clock.
+// transport is a fake server. The function script decides how each request is answered. All times
+// come from the run's clock.
 type transport struct {
 	clock  clock.Clock
-	tick   time.Duration // interval of the timer that looks for cancelled contexts
+	tick   time.Duration // time between two checks for cancelled contexts
 	script func(n int, r *client.Request) reply
 
 	mu       sync.Mutex
@@ -138,7 +138,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 // other goroutine may end them.
 func (t *transport) watch() {
 	flights := t.flights
-	t.flights = nil // the end of a flight may begin new flights
+	t.flights = nil // a request that ends may start new ones
 	for _, f := range flights {
 		if !f.over && f.ctx.Err() != nil {
 			f.end(f.ctx.Err())
@@ -232,8 +232,8 @@ func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *c
 	return b
 }
 
-// onBoth runs a test in real time inside a synctest bubble, and again in virtual time. The bubble
-// also proves that no goroutine remains.
+// onBoth runs the function f in real time and in virtual time. The test in real time runs in a
+// synctest bubble, which proves that no goroutine remains.
 func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("real", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })

@@ -6,21 +6,21 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's own metrics are read at the start and the end of the measured window. So differences
-// of counters belong to the window. Gauges are also read at intervals within the window. Reading
-// must never delay the load.
+// A round reads the server's own metrics at the start and the end of its measured window. The
+// differences of counters then belong to the window. Gauges are also read within the window.
+// Reading must never delay the load.
 
-// edge limits how long a round waits for the last reading at its end.
+// edge is how long a round waits at most for its last reading of the server's metrics.
 const edge = time.Second
 
-// look starts to read the server's own metrics.
+// look starts to read the metrics that the target itself reports, if it reports any.
 func (rd *round) look() {
 	if rd.target.Inside != nil {
 		rd.inside = rd.target.Inside.Begin(rd.flying)
 	}
 }
 
-// opens takes a reading when the window of a closed loop begins. It begins when all slots have
+// opens reads the server's metrics when the window of a closed loop begins: when all slots have
 // started and a measured request was sent.
 func (rd *round) opens(slot int, phase metric.Phase) {
 	if rd.inside == nil || rd.opened || rd.loop == nil {
@@ -49,7 +49,7 @@ func (rd *round) read() {
 	rd.until(func() bool { return late || !rd.inside.Busy() })
 }
 
-// told ends the telemetry of the round, and keeps the part of the measured window.
+// told ends the reading of the server's metrics, and keeps those of the measured window.
 func (rd *round) told() {
 	if rd.inside == nil {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gated is a plan with a threshold at its only level.
+// gated returns a plan with one level, and a threshold for it.
 func gated(l *plan.Load, on plan.OnInconclusive) *plan.Plan {
 	p := planOf(1, l)
 	p.Workloads[0].Policy.OnInconclusive = on
@@ -55,19 +55,16 @@ func TestLooks(t *testing.T) {
 			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
-		// A look passes only if no request exceeds the limit. If 5% of the requests exceed it, the
-		// chance of this is 0.95^50 = 0.077 at the first look and 0.95^70 = 0.028 at the second.
-		// Both chances are above the errors of these looks, 0.0125 and 0.0245. So neither look can
-		// pass.
+		// Neither look (early judgement) can pass. 50 or 70 requests could all be good by chance
+		// too easily: 0.95^50 and 0.95^70 are more than the error that these looks may make.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// Three planned looks share the error, and the first look may spend a quarter of a third,
-		// 0.0042. By chance 100 requests meet a p95 with probability 0.95^100 = 0.0059. This is
-		// more, so there is no look at 100 requests. 0.95^140 is less than 0.0082, so there is a
-		// look at 140.
+		// There is no look (early judgement) at 100 requests, because they could all be good by
+		// chance too easily: 0.95^100 is more than the error that this look may make. At 140
+		// requests there is a look.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
@@ -125,7 +122,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestNoLooks: no look is held if nothing depends on it.
+// TestNoLooks checks that no look (an early judgement) is taken if no verdict depends on it.
 func TestNoLooks(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for name, change := range map[string]func(*plan.Plan){
@@ -151,8 +148,8 @@ func TestNoLooks(t *testing.T) {
 	}
 }
 
-// TestExtensionIsShedFirst: if the budget is short, a level is not extended. The time is kept for
-// the levels that have not run yet and for the search.
+// TestExtensionIsShedFirst checks that a level is not extended if the budget is short. The time is
+// kept for the levels that have not run yet, and for the capacity search.
 func TestExtensionIsShedFirst(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {
@@ -160,8 +157,7 @@ func TestExtensionIsShedFirst(t *testing.T) {
 		due            []int
 		note           string
 	}{
-		// 200 requests of 1 s on 4 slots take about a minute. This includes the warm-up of
-		// the ten rounds.
+		// A level with ten rounds of 200 requests in total takes about a minute here.
 		{10 * time.Minute, 0, []int{400, 400}, ""},
 		{170 * s, 0, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
 		{10 * time.Minute, 8 * time.Minute, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
@@ -193,8 +189,8 @@ func TestExtensionIsShedFirst(t *testing.T) {
 	}
 }
 
-// TestRoundsAreShedLast: a budget that is too short for all rounds still allows five
-// rounds of every level and a few probes of every search.
+// TestRoundsAreShedLast checks what a budget that is too short for all rounds still allows: five
+// rounds of every level, and a few probes of every search.
 func TestRoundsAreShedLast(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {
@@ -206,13 +202,14 @@ func TestRoundsAreShedLast(t *testing.T) {
 		rounds []int // number of rounds measured at each level
 		shed   []int
 	}{
-		// A level of 200 requests of 1 s on 4 slots takes 70 s in ten rounds. So a round
-		// takes 7 s, and 118 s are enough for 16 rounds.
+		// Ten rounds of a level take 70 s, so 118 s are enough for 16 of the 30 rounds of three
+		// workloads.
 		{"enough", 4 * time.Minute, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"short", 118 * s, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
 		{"no extension either", 118 * s, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
-		// The search reserves the time that four levels take.
+		// The budget also has to be enough for a capacity search, which needs as long as four
+		// levels.
 		{"a search to come", 7 * time.Minute, plan.Stop, tens, true, []int{10, 8, 7}, []int{0, 2, 3}},
 		{"five are never shed", 190 * s, plan.Stop, tens[:5], false, []int{5, 5, 5}, []int{0, 0, 0}},
 	} {
@@ -264,8 +261,8 @@ func TestRoundsAreShedLast(t *testing.T) {
 	}
 }
 
-// TestCutShortAfterALook: if a level is cut short, its half-way look does not stand for the
-// whole level.
+// TestCutShortAfterALook checks a level that was cut short after its half-way look (judgement). The
+// result of the look does not stand for the whole level.
 func TestCutShortAfterALook(t *testing.T) {
 	p := gated(closedLoad(4, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plan.Stop)
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))

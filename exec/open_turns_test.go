@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// In each round both sides of a comparison get requests at the same times, even if requests fail.
+// In each round both servers of a comparison get requests at the same times, even if requests fail.
 // The times differ between rounds.
 func TestTurnsOfRates(t *testing.T) {
 	d := newDuel(6, plan.RestartLeg, "a", "b")

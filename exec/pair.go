@@ -16,12 +16,12 @@ type place struct {
 
 func placeOf(c Case) place { return place{c.Workload, c.Level.Name} }
 
-// has reports whether the side has a case at one of the places.
+// has reports whether the side (one of the compared servers) has a case at one of the places.
 func (x *side) has(places []place) bool {
 	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
 }
 
-// places lists each place at which a side has a case.
+// places lists the places of all cases of all sides, each place once.
 func (t *turns) places() []place {
 	var out []place
 	for _, x := range t.sides {
@@ -34,11 +34,11 @@ func (t *turns) places() []place {
 	return out
 }
 
-// settle ends the legs of a round. At each place it decides about the legs of all servers together.
-// If the generator's machine disturbed one of these legs, and the function voids allows it, all of
-// them are measured again with another seed. The decision uses only the generator's own records,
-// before anything is compared. settle returns the places to measure again; nil if the round is not
-// whole.
+// settle ends a round of servers that took turns. At each place it decides about the turns (legs)
+// of all servers together. If the generator's machine disturbed one of them, and the function voids
+// allows it, all of them are measured again with another seed. The decision uses only the
+// generator's own records, before anything is compared. settle returns the places to measure again;
+// nil if the round is not complete.
 func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
 	for _, p := range t.places() {
 		var legs []*series
@@ -50,9 +50,10 @@ func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbanc
 			}
 		}
 		var found metric.Disturbance
-		var on string // the server of the disturbed leg
+		var on string // name of the server that was disturbed
 		for _, s := range legs {
-			// If a leg had a different load and another leg was late, the reason is the load.
+			// If one server had a different load and another was late, the different load is the
+			// reason.
 			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
 				found, on = d, s.level.Server
 			}

@@ -10,13 +10,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Run runs the plan: one server after another, and on each server its cases in order.
-// Compared servers take turns (see turns).
+// Run runs the plan: one server after another, and on each server its cases in order. A case is one
+// level of one workload. Compared servers take turns (see turns).
 //
-// The result is never nil and contains every case of the plan: run, cut short, or
-// skipped with the reason. Problems with a server or a level are in the result. The
-// error concerns the whole run: an observation could not be passed on, or the clock
-// stopped.
+// The result is never nil and contains every case of the plan, even if it was cut short or skipped,
+// with the reason. Problems with a server or a level are in the result. An error concerns the whole
+// run: an observation could not be passed on, or the clock stopped.
 func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	r := newRunner(ctx, c)
 	defer r.close()
@@ -52,9 +51,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	}
 	r.run.End = c.Clock.Now()
 	r.run.Stopped = r.stopped
-	r.calibrate() // calibrate now if no server was started
+	r.calibrate() // measure the load generator, if that was not done yet
 	for _, l := range r.run.Levels {
-		l.Divide() // add the legs to the level when both have ended
+		l.Divide() // add the turns of the servers to the level when all have ended
 	}
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err
@@ -102,8 +101,8 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	r.takeDown(t, found)
 }
 
-// cases runs the cases and searches of a ready server, workload by workload. If the server is
-// lost, it returns the cases that did not run.
+// cases runs the cases and capacity searches of a server that is ready, workload by workload. If
+// the server is lost, it returns the cases that did not run.
 func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.ServerRun) (rest []Case) {
 	r.durations = map[*plan.Workload]time.Duration{}
 	for _, w := range r.Plan.Workloads {
@@ -138,8 +137,8 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	return cases
 }
 
-// foundBefore returns the record of a server that a comparison has already started; nil if there is
-// none.
+// foundBefore returns the record of a server that was already started in this run. It returns nil
+// if there is none.
 func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
 	if i < 0 {

@@ -6,12 +6,12 @@ import "time"
 // whether the server reported the right number of tokens. It also checks whether the server
 // generated the answers or took them from a cache.
 type Answers struct {
-	// Recounts holds the answers whose text the server's own tokenizer counted. It is empty if the
-	// server has no tokenizer page. Note says why an existing tokenizer page did not answer; else
-	// "".
+	// Recounts holds the answers whose tokens the server's own tokenizer counted. It is empty if
+	// the server has no tokenizer. Note says why an existing tokenizer did not answer; "" if it
+	// did.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
-	// Compared is the number of long enough answers, to different prompts, that were compared.
+	// Compared is the number of answers whose texts were compared: long ones, to different prompts.
 	// Alike is the number of these answers that equal another one.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`

@@ -9,7 +9,7 @@ func TestUserWords(t *testing.T) {
 	}
 }
 
-// A rate is counted in steps of 0.001 req/s, so level 8,100 is 8.1 req/s.
+// Rates are counted in steps of 0.001 req/s, so a Capacity with Pass 8100 is 8.1 req/s.
 func TestRateWords(t *testing.T) {
 	for _, tt := range []struct {
 		c    Capacity

@@ -24,7 +24,7 @@ const (
 	Celsius         Unit = "°C"
 	Hertz           Unit = "Hz"
 	NatsPerToken    Unit = "nats/token"
-	// The currency of a plan's prices replaces "money".
+	// In these units, "money" stands for the currency of the plan's prices.
 	MoneyPerHour          Unit = "money/h"
 	MoneyPerMillionTokens Unit = "money/Mtok"
 )
@@ -32,7 +32,7 @@ const (
 // Direction is the direction in which a metric improves.
 type Direction int
 
-// A metric with the zero Direction, Neutral, has no better direction.
+// Neutral is the Direction of metrics for which neither lower nor higher is better.
 const (
 	Neutral Direction = iota
 	LowerIsBetter
@@ -47,7 +47,7 @@ const (
 	// a statistic, such as p95.
 	PerRequest Scope = iota
 	// PerGap metrics have one observation for each gap between two consecutive chunks with tokens,
-	// pooled over all requests. A threshold on them names a statistic.
+	// from all requests together. A threshold on them names a statistic.
 	PerGap
 	// PerLevel metrics have one value for a whole level. So a threshold on them names no statistic,
 	// except on success (rate, observed or every), on goodput as a share (share or observed) and on
@@ -57,8 +57,8 @@ const (
 	// that finished in the window. The histogram shows only the bucket of an observation. A
 	// threshold names the mean or a percentile.
 	Counted
-	// PerReading metrics have one observation for each reading of a gauge, of the server or a GPU.
-	// A threshold on such a metric names mean, min or max.
+	// PerReading metrics have one observation for each time that a gauge was read. The gauge is one
+	// of the server or of a GPU. A threshold on such a metric names mean, min or max.
 	PerReading
 )
 
@@ -92,8 +92,8 @@ type Def struct {
 	// answer. An answer in one chunk has no value. A level has no value if its streams were
 	// buffered; see Level.Unstreamed.
 	Streams bool
-	// Pooled means that the mean is the tokens of all answers divided by their total streaming
-	// time. One fast answer then counts only by its share of the tokens.
+	// Pooled means that the mean of the metric is the tokens of all answers divided by their total
+	// streaming time. So an answer with more tokens counts more.
 	Pooled bool
 	// OfAnswers means that the metric is the share of natural answers that have some property. A
 	// failed request counts as bad.
@@ -260,8 +260,8 @@ var Defs = []Def{
 		Doc: "Cost of a million output tokens: cost_per_hour / the millions of output tokens that an hour at the level's throughput yields. The cost of reading the input is included.", NoValue: "the plan has no prices"},
 }
 
-// OfPairs lists the metrics for which the control of a comparison scores answers. A metric with
-// Better = Neutral is only shown, and no plan can bound it.
+// OfPairs lists the metrics of answers that a comparison computes from the control's scores. A
+// metric with Better = Neutral is only shown, and no plan can limit it.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "How many more of the candidate's answers are odd than the control's own odd answers predict. An answer is odd if the control finds it more than 1 nat per token less likely than its own answer to the same prompt, or if it stops where the control's answer goes on. It is also odd if it has a fault that the control's answer lacks: it fails, is empty, has invalid text, repeats itself or is longer than asked. Example: \"count +2\".",

@@ -19,11 +19,11 @@ const (
 	// burst.
 	burstSpread = 50 * time.Millisecond
 	burstShare  = 0.10
-	// leastBusy is the smallest allowed share of the window in which a slot has a request or makes
-	// its declared pause.
+	// leastBusy is the smallest allowed busy share of the window, for each slot. A slot is busy if
+	// it has a request or makes its declared pause.
 	leastBusy = 0.95
-	// failedPause is how long a failed request may leave its slot idle. In this time the slot waits
-	// before its next filler (load.Backoff), or opens a new connection.
+	// failedPause is how long a slot may be idle after a failed request. In this time the slot
+	// waits before its next filler (load.Backoff), or opens a new connection.
 	failedPause = 100 * time.Millisecond
 )
 
@@ -33,8 +33,8 @@ type Disturbance struct {
 	// Stall is how long the whole generator stood still. Delay is the longest time that a read or a
 	// send may have waited. A value within its limit is 0.
 	Stall, Delay time.Duration
-	// Load describes how the load differed from the declared load. If it did not differ, or if the
-	// server was the cause, Load is "".
+	// Load describes how the load differed from the declared load. It is "" if the load did not
+	// differ, or if that was due to the server.
 	Load string
 }
 
@@ -49,10 +49,10 @@ func (d Disturbance) String() string {
 	return d.Load
 }
 
-// Disturbed returns the effect of the generator's machine on a round of the level. It uses only the
-// generator's own records, with the median TTFT as a scale. No threshold judges these records, so
-// repeating a disturbed round favours neither a pass nor a failure. A round in virtual time is
-// never late.
+// Disturbed says how the generator's machine disturbed a round of the level. It uses only the
+// generator's own records and compares them with the median TTFT. No threshold judges these
+// records, so repeating a disturbed round favours neither a pass nor a failure. A round in virtual
+// time is never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
 	ttft := medianTTFT(r.MeasuredSamples())
 	var out Disturbance
@@ -88,8 +88,8 @@ func medianTTFT(samples []*Sample) float64 {
 	return median
 }
 
-// Idle describes which slots of a closed loop's round were idle. It returns "" if all slots were
-// busy, or if there was only one wave of requests. If the slots were idle because requests failed,
+// Idle says in words which slots of a closed loop were idle in a round. It returns "" if all slots
+// were busy, or if there was only one wave of requests. If slots were idle because requests failed,
 // byServer is true: the thresholds already count these failures.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	if l.Kind.Windowed() {

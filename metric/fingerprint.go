@@ -6,8 +6,8 @@ import (
 )
 
 // Fingerprint maps facts about a measured server to their values, such as "version" to "0.19.1". A
-// fact that the server does not report is missing, and reports show it as unknown. If the plan
-// expects such a fact, its value is Unknown.
+// fact that the server does not report is missing. If the plan expects such a fact, its value is
+// Unknown.
 type Fingerprint map[string]string
 
 // Unknown is the value of a key that the plan expects but the server does not report.
@@ -16,16 +16,16 @@ const Unknown = "unknown"
 // Fact is one key of a Fingerprint.
 type Fact struct {
 	Key, Doc string
-	// Varies means that this key may differ between two starts of the same server.
+	// Varies means that the fact may differ between two starts of the same server.
 	Varies bool
-	// Follows lists the settings of a plan, such as "flags" and "image", that can change this key.
-	// If a comparison allows a difference in such a setting, this key may differ too.
+	// Follows lists the settings of a plan, such as "flags" and "image", that can change this fact.
+	// If a comparison allows a difference in such a setting, the fact may differ too.
 	Follows []string
-	// Detail means that one-line summaries of a fingerprint leave out this key.
+	// Detail means that one-line summaries leave out this fact.
 	Detail bool
 }
 
-// These settings of a plan can change most keys of a fingerprint.
+// byStart and byModel list settings of a plan that can change most facts about a server.
 var (
 	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
 	byModel = []string{"model", "command", "flags", "args"}
@@ -85,8 +85,9 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether two servers differ, given their values a and b of one key. It is false if
-// a value is unknown, or if the key may vary between two starts of the same server.
+// Differs reports whether two servers differ in one fact. The parameters a and b are their values
+// under this key. The result is false if a value is unknown, or if the fact may vary between two
+// starts of the same server.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown

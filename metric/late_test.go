@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A level has ten rounds of ten requests. Each request gets its first token 100 ms after it was
-// due. So the 99th percentile of the lag is the second-longest lag.
+// TestLateIsOfTheWindow judges the lag of requests over all ten rounds of a level together. The
+// level has 100 requests, so the 99th percentile of the lag is the second-longest lag.
 func TestLateIsOfTheWindow(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
-		gap  time.Duration // time between the due times of two requests
+		gap  time.Duration // time from one request to the next, by the schedule
 		lags []time.Duration
 		want string
 	}{
@@ -47,15 +47,15 @@ func TestLateIsOfTheWindow(t *testing.T) {
 		leg := *l.Rounds[0]
 		leg.Leg = &Leg{}
 		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {
-			// A leg has its own window. It has ten requests, so its 99th percentile is its longest
-			// lag.
+			// A leg (one server's turn in a comparison) is judged alone. With only ten requests,
+			// its 99th percentile is its longest lag.
 			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got)
 		}
 	}
 }
 
-// A stage is measured three times, and the measurements are five minutes apart. Requests of one
-// measurement are 50 ms apart. The five minutes must not count as time between two requests.
+// A stage is measured three times, five minutes apart. These five minutes must not count as time
+// between two requests, which are 50 ms apart.
 func TestLateOverPasses(t *testing.T) {
 	const ms = time.Millisecond
 	l := &Level{Kind: OpenLoop}

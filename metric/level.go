@@ -25,8 +25,8 @@ type Stretch struct {
 	Round    *Round
 	From, To time.Duration
 	Measured bool // only measured requests count
-	// Among holds the rounds whose requests count; nil means only the field Round. In an open loop
-	// a request may begin in one round of a window and end in the next.
+	// Among lists the rounds whose requests count; nil means only the field Round. It is needed in
+	// an open loop, where a request may begin in one round and end in the next.
 	Among []*Round
 }
 
@@ -67,8 +67,8 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
-// Stretches divides a round of the level into equal parts. In an open loop, the parts cover the
-// time in which measured requests were due, for both values of w.
+// Stretches divides a round of the level into equal parts. In an open loop they are the same for
+// both values of w, and cover the time in which measured requests were due.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	if !l.Kind.Windowed() {
 		return r.Stretches(w, parts)
@@ -80,12 +80,12 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is by how much a request must start before the last slot to count as sent on the ramp.
-// Slots that should start together do not start at exactly the same time.
+// rampStep is how much earlier than the last slot a request must start to count as sent on the
+// ramp. Slots that should start together do not start at exactly the same time.
 const rampStep = 10 * time.Millisecond
 
 // OnRamp returns how many measured requests of a closed loop were sent before all slots had
-// started. If warm-up requests fill that time, it is 0.
+// started. It is 0 if the slots started during the warm-up.
 func (l *Level) OnRamp() int {
 	if l.Kind != ClosedLoop {
 		return 0
@@ -101,8 +101,8 @@ func (l *Level) OnRamp() int {
 	return n
 }
 
-// RateOver returns a level-wide rate over stretches of time: the number of events in them, divided
-// by their total length. The names and their events are:
+// RateOver returns a rate of the whole level over stretches of time: the number of events in them,
+// divided by their total length. The names and their events are:
 //
 //	throughput        output tokens, at the times at which their chunks came
 //	                  (FirstTokens with the first chunk, the rest evenly)
@@ -110,9 +110,9 @@ func (l *Level) OnRamp() int {
 //	request_rate      completed requests
 //	goodput           completed requests for which good is true; no value if good is nil
 //
-// All requests count, because all occupy the server: fillers, and requests from before the window.
-// In a stretch with Measured set only measured requests count. The output of a failed request does
-// not count.
+// All requests count, because all occupy the server, even fillers and requests from before the
+// window. In a stretch with Measured set only measured requests count. The output of a failed
+// request does not count.
 func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	var amount, seconds float64
 	for _, st := range stretches {
@@ -146,7 +146,8 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	return Some(amount / seconds)
 }
 
-// adds returns how much the request s adds to the rate name. ok is false if there is no such rate.
+// adds returns what the request s contributes to the rate with the given name, in this stretch of
+// time. ok is false if there is no such rate.
 func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
@@ -166,12 +167,12 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	return v, true
 }
 
-// counts reports whether the output of the request counts in rates. It does if the request
-// completed, or if the run itself cancelled it.
+// counts reports whether the output of the request counts in rates: if the request completed, or if
+// the run itself cancelled it.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
 // tokensPerChunk returns the mean number of tokens in a chunk, over the completed requests of the
-// round; 1 if unknown. It serves for requests that ended before the server reported usage.
+// round; 1 if unknown. It is needed for requests that ended before the server reported usage.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
@@ -198,8 +199,8 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 // made returns how many output tokens of the request the server made after the time from and up to
 // the time to. It spreads the tokens of a chunk evenly over the time since the chunk before.
 //
-// Concurrent requests stream in steps. To count arrivals in a short time would be wrong by up to
-// one step.
+// Otherwise the result could be wrong by a whole step of the server, because concurrent requests
+// get their chunks at the same times.
 func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
 		if at <= before {
@@ -209,9 +210,9 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output returns the output tokens of the request after the time from and up to the time to. within
-// returns the share of a chunk that counts. Its arguments are the arrivals of the chunk before and
-// of the chunk itself.
+// output returns how many output tokens the request got after the time from and up to the time to.
+// The callback within gets the arrival times of two successive chunks, and returns the share of the
+// second chunk that counts.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
@@ -236,7 +237,8 @@ func (s *Sample) output(from, to time.Duration, perChunk float64, within func(be
 		return total
 	}
 	if len(s.Gaps) != s.Chunks-1 {
-		// The record has no single gaps, so spread the tokens evenly from First to Last.
+		// The recording lacks the gaps between chunks, so spread the tokens evenly from First to
+		// Last.
 		whole := (s.Last - s.First).Seconds()
 		if whole <= 0 {
 			return sum
@@ -296,8 +298,8 @@ func (l *Level) Success() Value {
 }
 
 // GoodputShare returns the share of good requests among the requests that were due. A good request
-// completed, and good returns true for it. Requests that the run cancelled do not count, as in
-// Success.
+// is one that completed and for which the function good returns true. Requests that the run
+// cancelled do not count, as in Success.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload does not say which requests are good (it has no `good` block)")
@@ -363,13 +365,13 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// Synchrony measures how far the slots of the round send their requests in phase. It is 0 if their
-// starts are spread evenly or at random, and 1 if all slots start together.
+// Synchrony measures how far the slots of the round send their requests at the same times. It is 0
+// if their starts are spread evenly or at random, and 1 if all slots start together.
 //
-// T is the mean time between two starts of the same slot. The start of a slot at time t is an angle
-// 2π·t/T. R_k is the length of the mean vector of the k-th starts of all N slots. R² is the mean of
-// R_k² over k. Random angles give R² = 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is unbiased
-// (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
+// T is the mean time between two starts of the same slot. A start at time t is taken as the angle
+// 2π·t/T. R_k is the length of the mean vector of the k-th starts of all N slots, and R² is the
+// mean of R_k² over k. Random angles give R² = 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is
+// unbiased (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
 func (r *Round) Synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")
@@ -431,11 +433,12 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value returns the value of a level-wide metric. A rate is the mean over the window w. success is
-// a share, and goodput is a rate per second. The method Cost returns the metrics of prices.
+// Value returns the value of a metric that describes a whole level. Rates are means over the window
+// w. success is a share, and goodput is a rate per second. For metrics of prices use the method
+// Cost.
 //
-// good reports whether a request is good; goodput has no value if it is nil. one is the level at
-// concurrency 1; scaling_efficiency has no value if it is nil.
+// The function good reports whether a request is good; goodput has no value if it is nil. The level
+// one is the level at concurrency 1; scaling_efficiency has no value if it is nil.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)

@@ -5,12 +5,11 @@ import (
 	"unicode"
 )
 
-// PairedAnswers holds the answers of two compared servers to the same prompts. The temperature is
-// 0, and the load is that of the comparison. It also holds the control's log-probabilities of all
-// answers.
+// PairedAnswers holds the answers of two compared servers to the same prompts, at temperature 0. It
+// also holds the log-probabilities that the control gives to all these answers.
 type PairedAnswers struct {
-	// Due is the number of prompts for both servers. Again is how many of these prompts the control
-	// answers a second time, in another batch.
+	// Due is the number of prompts that both servers should answer. Again is how many of these
+	// prompts the control answers a second time.
 	Due   int `json:"due"`
 	Again int `json:"again"`
 	// Unscored is the reason why the control cannot report the log-probabilities of a given text;
@@ -30,8 +29,8 @@ type AnswerPair struct {
 	Again     *PairedAnswer `json:"again,omitempty"` // the control's second
 }
 
-// PairedAnswer is one answer to a prompt of a comparison. The same prompt has another answer, from
-// the other server or from the control.
+// PairedAnswer is one of the answers to a prompt in a comparison. Both servers answer each prompt,
+// and the control answers some prompts twice.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
 	Failure string `json:"failure,omitempty"` // why there is no answer; "" if there is one
@@ -46,18 +45,17 @@ type PairedAnswer struct {
 	// the loss is unknown.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap is the sum of the absolute differences between two log-probabilities of each token, in
-	// nats. One is from the server that answered, and the other is from the control. Weighed is the
-	// number of tokens in the sum; 0 if the gap is unknown.
+	// Gap is how far the log-probabilities of the tokens differ between the server that answered
+	// and the control: the sum of the absolute differences, in nats. Weighed is the number of
+	// tokens in the sum; 0 if the gap is unknown.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
-	// Agrees compares this answer with the control's first answer. It is the number of characters
-	// up to the first difference, divided by the length of the longer answer. In the control's
-	// first answer itself, Agrees is 0.
+	// Agrees compares this answer with the control's first answer. It is the share of the longer
+	// text that comes before the first difference. In the control's first answer itself it is 0.
 	Agrees float64 `json:"agrees"`
-	// Stops means that this answer is a beginning of another answer to the prompt, and shorter. For
-	// the control's first answer, the other answer is the candidate's. For the candidate's and the
-	// control's second answer, it is the control's first answer.
+	// Stops means that this answer is only the beginning of another answer to the same prompt. The
+	// control's first answer is compared with the candidate's answer. All other answers are
+	// compared with the control's first answer.
 	Stops bool `json:"stops,omitempty"`
 	// Text is the answer with its reasoning. It is stored in another file; "" if that file is
 	// missing.
@@ -96,8 +94,7 @@ func (p *AnswerPair) Hold() {
 	}
 }
 
-// agree returns the number of characters up to the first difference between two texts. It is
-// divided by the length of the longer text.
+// agree returns the share of the longer text that comes before the first difference.
 func agree(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	n, longer := 0, max(len(x), len(y))

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Requests are due every second. A request is bad if it takes longer than one second. Recovery is
-// the due time of the first of ten good requests in a row. At the end of the round, fewer than ten
-// suffice.
+// Recovery is the due time of the first of ten good requests in a row. At the end of the round,
+// fewer than ten suffice. In this test requests are due every second, and the first is due at 0 s.
 func TestRecovery(t *testing.T) {
 	for _, tt := range []struct {
 		bad  []int // of 30
@@ -17,10 +16,10 @@ func TestRecovery(t *testing.T) {
 		{[]int{0, 1, 2}, 3},
 		{[]int{0, 1, 11}, 12},  // nine good requests in a row from 2 s on are too few
 		{[]int{0, 1, 12}, 2},   // ten good requests from 2 s on; the later bad request does not matter
-		{[]int{0, 24}, 1},      // 23 good requests in a row from 1 s on
-		{[]int{5, 15, 25}, 26}, // nine good requests in a row each time, and four at the end
+		{[]int{0, 24}, 1},      // the last good requests, 23 in a row from 1 s on, are enough
+		{[]int{5, 15, 25}, 26}, // no ten good requests in a row, but four good ones at the end
 		{[]int{5, 15, 29}, 16}, // 13 good requests in a row from 16 s on
-		{[]int{9, 19, 29}, -1}, // nine good requests in a row each time, and none at the end
+		{[]int{9, 19, 29}, -1}, // no ten good requests in a row, and none at the end
 	} {
 		r := &Round{WindowStart: 100 * time.Second}
 		for i := range 30 {

@@ -9,7 +9,7 @@ import (
 // Said is a server's natural answer to one request, without secrets. Calls holds the tool calls as
 // the model wrote them, valid or not. All text in Said is foreign.
 type Said struct {
-	Text      string     `json:"text,omitempty"` // text that a reader of the answer sees
+	Text      string     `json:"text,omitempty"` // the visible text of the answer
 	Reasoning string     `json:"reasoning,omitempty"`
 	Calls     []ToolCall `json:"calls,omitempty"`
 	Cut       bool       `json:"cut,omitempty"`    // the end of the answer was not recorded

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A gateway collects the tokens of an answer and sends them together. The server makes a token
-// every 10 ms, but the last 20 of 21 tokens arrive within 5 ms.
+// TestUnstreamed checks that tokgate notices if a gateway sends answers in one piece. The server
+// makes a token every 10 ms, but the last 20 of 21 tokens arrive within 5 ms.
 func TestUnstreamed(t *testing.T) {
 	const ms = time.Millisecond
 	witness := func(tokens, steps float64) *Telemetry {
@@ -37,8 +37,8 @@ func TestUnstreamed(t *testing.T) {
 		{"streamed", streamed, nil, ""},
 		{"streamed, several tokens a chunk, of an engine that makes one", streamed, witness(420, 400), "a chunk holds 7 tokens on average, but the engine makes one"},
 		{"several a step", streamed, witness(420, 200), ""},
-		// The tokens arrive 0.25 ms apart, which is buffered. But without the server's own time per
-		// token, they might be that fast.
+		// Tokens that arrive 0.25 ms apart were buffered, unless the server makes tokens that fast.
+		// Without the server's own time per token, nobody knows.
 		{"buffered, nobody says so", buffered, nil, ""},
 		{"buffered, the server says so", buffered, witness(420, 400), "20 of 20 answers came in one piece"},
 		{"faster than any server", one(21, 1, 2*s, 2*s+ms), nil, "20 of 20 answers came in one piece"},
@@ -58,8 +58,8 @@ func TestUnstreamed(t *testing.T) {
 	}
 }
 
-// Two answers of 11 tokens stream at 50 tok/s, and the chunks of a third answer come within 10 µs.
-// The mean of the three speeds is 333,367 tok/s. The pooled speed is 30 tokens in 0.40001 s.
+// The mean of three speeds would mislead: two are 50 tok/s, and one is a million because its chunks
+// come within 10 µs. So the pooled speed divides all tokens by all streaming time.
 func TestPooledSpeed(t *testing.T) {
 	samples := []*Sample{
 		stream(0, Measured, s, 11, 2*s, 2*s+200*time.Millisecond),

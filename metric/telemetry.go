@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Telemetry holds the metrics of the server and its GPUs for one round: differences and statistics
-// over the measured window, and series of values over the whole round. A key is the name of a Def
-// or of a counter below. A metric that was not asked for has no key in any map.
+// Telemetry holds the metrics of the server and its GPUs for one round. These are differences and
+// statistics over the measured window, and series of values over the whole round. The key of each
+// map is the name of a Def or of a counter such as Preempted. If nobody asked for a metric, no map
+// has its key.
 type Telemetry struct {
 	// From and To are the times of the two readings that are nearest to the ends of the window.
 	// Added and Histograms are the differences between these readings.
@@ -24,8 +25,8 @@ type Telemetry struct {
 	Added      map[string]float64   `json:"added,omitempty"`
 	Histograms map[string]Histogram `json:"histograms,omitempty"`
 	Gauges     map[string]Gauge     `json:"gauges,omitempty"`
-	// Series holds the gauges over the whole round, and counters as their increase
-	// since the previous point, with at most MaxPoints points each.
+	// Series holds gauges over the whole round. It also holds counters, as their increase since the
+	// point before. Each series has at most MaxPoints points.
 	Series []Series `json:"series,omitempty"`
 	// Restarted is set if a counter or a histogram decreased in the window.
 	Restarted bool `json:"restarted,omitempty"`
@@ -33,7 +34,7 @@ type Telemetry struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters in Telemetry.Added. Some metrics are quotients of two counters. Both counters then
+// These are the counters in Telemetry.Added. For a metric that divides one counter by another, both
 // come from the same two readings.
 const (
 	Preempted       = "preemptions"
@@ -52,23 +53,23 @@ const (
 	Errors           = "errors"         // requests that ended with an error of the engine
 	Rejected         = "rejected"       // requests that were not admitted
 	ECCErrors        = "ecc_errors"     // uncorrectable errors in the memory of the GPUs
-	Energy           = "energy"         // joules, from the GPUs' own counters
-	EnergySeconds    = "energy_seconds" // seconds between the readings of the energy
+	Energy           = "energy"         // energy in joules, from the GPUs' own counters
+	EnergySeconds    = "energy_seconds" // time between the readings of the energy, in seconds
 )
 
 // LastXID is the gauge of the last Xid error that the driver reported for a GPU. The value is the
 // number of the error; 0 if there was none since the driver was loaded.
 const LastXID = "gpu_xid"
 
-// AcceptedAt returns the name of a counter: the accepted draft tokens at position i, from 0.
+// AcceptedAt returns the name of the counter of accepted draft tokens at position i, from 0.
 func AcceptedAt(i int) string { return fmt.Sprintf("%s[%d]", AcceptedTokens, i) }
 
 // MaxPoints bounds a Series.
 const MaxPoints = 500
 
 // Series is one quantity over time, with a point for each reading. At holds the times of the
-// readings in milliseconds from the start of the run, in ascending order. Values holds the readings
-// in the base unit of the Def called Metric.
+// readings in milliseconds from the start of the run, in ascending order. Values holds the
+// readings, in the base unit of the metric that Metric names.
 type Series struct {
 	Metric string    `json:"metric"`
 	At     []int64   `json:"at_ms"`
@@ -130,7 +131,7 @@ func (g Gauge) Stat(s Stat) (float64, bool) {
 	return 0, false
 }
 
-// merge returns the gauge of the readings of two windows together.
+// merge combines the readings of two windows into one gauge.
 func (g Gauge) merge(o Gauge) Gauge {
 	if g.N == 0 {
 		return o
@@ -149,11 +150,12 @@ func (g Gauge) merge(o Gauge) Gauge {
 	}
 }
 
-// Histogram counts observations in buckets. A server reports it instead of single values. An
-// observation may lie anywhere in its bucket, and the bucket includes its upper bound.
+// Histogram counts observations in buckets, because servers report no single values. An observation
+// may lie anywhere in its bucket. A bucket includes its upper bound.
 type Histogram struct {
 	Bounds []float64 `json:"bounds,omitempty"` // upper ones, ascending, finite
-	// Counts has one more element than Bounds: the last one counts observations above all bounds.
+	// Counts has the number of observations in each bucket. Its additional last element counts
+	// those above all bounds.
 	Counts []float64 `json:"counts"`
 	Sum    float64   `json:"sum"`
 }
@@ -176,9 +178,9 @@ func (h Histogram) Mean() (float64, bool) {
 	return h.Sum / n, true
 }
 
-// Over returns bounds on the number of observations above the limit. least counts the buckets that
-// lie wholly above the limit. most also counts the bucket that contains the limit. Both are equal
-// if the limit is a bound of a bucket.
+// Over returns the fewest and the most observations that can be above the limit. The result least
+// counts the buckets that lie wholly above the limit. The result most also counts the bucket that
+// contains the limit. Both are equal if the limit is a bound of a bucket.
 func (h Histogram) Over(limit float64) (least, most float64) {
 	lower := math.Inf(-1)
 	for i, c := range h.Counts {
@@ -197,10 +199,10 @@ func (h Histogram) Over(limit float64) (least, most float64) {
 	return least, most
 }
 
-// Percentile returns the bucket (low, high] that contains the nearest-rank percentile for p in (0,
-// 100). The estimate assumes that the observations in the bucket are evenly spread. The first
-// bucket begins at 0. The last bucket has no end: high is +Inf, and the estimate is low. ok is
-// false without observations or buckets.
+// Percentile estimates a percentile for p in (0, 100), and returns the bucket (low, high] that
+// contains it. The estimate assumes that the observations in the bucket are evenly spread. The
+// first bucket begins at 0. The last bucket has no end: high is +Inf, and the estimate is low. ok
+// is false without observations or buckets.
 func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) {
 	n := h.N()
 	if n <= 0 || len(h.Bounds) == 0 {
@@ -223,12 +225,11 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 		low = min(max(low, 0), high)
 		return low + (high-low)*(rank-seen)/c, low, high, true
 	}
-	// Counts that are not whole numbers can round so that no bucket reaches the rank.
+	// With rounding, fractional counts may not add up to the rank.
 	return low, low, math.Inf(1), true
 }
 
-// sound reports whether the histogram is possible. It is checked because a record may contain
-// anything.
+// sound reports whether the histogram is possible. A recording may contain anything.
 func (h Histogram) sound() bool {
 	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
@@ -248,9 +249,9 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told calls take for each round, to read the metric that is called name. If a round has no value,
-// the level has none either, because the missing value may be the worst. told then returns the
-// reason.
+// told calls the function take for each round, to read the metric called name. If one round has no
+// value, the level has none either, because the missing value may be the worst. Then told returns
+// the reason.
 func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped
@@ -280,13 +281,13 @@ func orNone(why string) string {
 	return why
 }
 
-// Gauge pools the readings of a PerReading metric over the level's rounds. If a round has no
-// readings, or too many were missed, why is the reason.
+// Gauge combines the readings of a PerReading metric from all rounds of the level. If a round has
+// no readings, or missed too many, why says so.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {
 		x, ok := t.Gauges[name]
-		ok = ok && x.N > 0 // a record may contain anything
+		ok = ok && x.N > 0 // this check is needed because a recording may contain anything
 		if ok {
 			g = g.merge(x)
 		}
@@ -307,7 +308,8 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	return g, ""
 }
 
-// TooShort is the reason in Missing if the window had no reading of a gauge, but no reading failed.
+// TooShort is the value in Missing for a gauge that was not read in the window, although no reading
+// failed.
 const TooShort = "the window was too short to contain a reading"
 
 // Histogram adds up the histograms of the level's rounds for one metric of the type Counted. If

@@ -3,8 +3,8 @@ package plan
 import "github.com/tokgate/tokgate/metric"
 
 // Clusters is an assumption about which requests may fail together. A verdict uses it until the
-// observed failures show how they really fail. A verdict passes only if it passes under the
-// assumption too.
+// observed failures show how requests really fail. A threshold passes only if it also passes under
+// this assumption.
 type Clusters string
 
 const (
@@ -13,14 +13,13 @@ const (
 	ClustersWave Clusters = "wave"
 	// ClustersRound assumes that all requests of a round may fail together.
 	ClustersRound Clusters = "round"
-	// ClustersNone assumes that requests fail independently, unless the data show that rounds
-	// differ.
+	// ClustersNone assumes that requests fail independently, unless rounds are seen to differ.
 	ClustersNone Clusters = "none"
 )
 
-// Units returns as how many independent observations the given requests count while no request has
-// failed. level is the number of requests in flight; for a rate it is the mean number. 0 means that
-// this number is not known, and counts as 1.
+// Units returns how many independent observations the given requests count as, while no request has
+// failed. The parameter level is the number of requests in flight; for a rate it is the mean
+// number. 0 means that this number is not known, and counts as 1.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:

@@ -16,7 +16,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"vllm", "max-model-len", `32768`, []string{"--max-model-len", "32768"}, ""},
 		{"vllm", "max-model-len", `"32K"`, []string{"--max-model-len", "32K"}, ""},
-		{"vllm", "max_model_len", `1`, []string{"--max_model_len", "1"}, ""}, // vLLM takes both spellings, so the name stays as written
+		// vLLM takes names with - or with _, so the name stays as written.
+		{"vllm", "max_model_len", `1`, []string{"--max_model_len", "1"}, ""},
 		{"vllm", "gpu-memory-utilization", `0.45`, []string{"--gpu-memory-utilization", "0.45"}, ""},
 		{"vllm", "big", `12345678901234567890`, []string{"--big", "12345678901234567890"}, ""},
 		{"vllm", "seed", `-1`, []string{"--seed", "-1"}, ""},

@@ -7,7 +7,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// Compared servers take turns. If two comparisons have a server in common, the servers of both take
+// Servers that are compared take turns. If two comparisons share a server, the servers of both take
 // turns.
 func TestGroups(t *testing.T) {
 	s := func(name string) *Server { return &Server{Name: name} }
@@ -67,7 +67,7 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"flags", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-model-len", false},
-		{"flags.max-num-seqs", "flags", true}, // the observed flags are one line with all flags
+		{"flags.max-num-seqs", "flags", true}, // this fact is one line with all flags
 		{"flags.max-num-seqs", "admission_cap", true},
 		{"image", "version", true},
 		{"image", "image_digest", true},

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Launch returns the command line that starts the server on host and port. It contains the server's
-// flags and args. A command of the plan replaces the engine's command; its {port} becomes the port.
-// For a container the first word may be the entrypoint; see Entrypoint.
+// Launch returns the command line that starts the server on the given host and port. It contains
+// the server's flags and args. A command in the plan replaces that of the engine; {port} in it
+// becomes the port. For a container the first word may be the entrypoint; see Entrypoint.
 func (s *Server) Launch(host, port string) []string {
 	var words []string
 	if command, own := s.command(); own {
@@ -29,8 +29,8 @@ func (s *Server) Launch(host, port string) []string {
 }
 
 // Entrypoint returns the program that replaces the entrypoint of the container's image; "" if
-// nothing does. It is the plan's entrypoint. If the plan has neither an entrypoint nor a command,
-// it is the engine's. The words of Launch do not contain it.
+// nothing does. The plan's own entrypoint comes first. If the plan has no entrypoint and no
+// command, it is that of the engine. Launch does not repeat the entrypoint.
 func (s *Server) Entrypoint() string {
 	_, own := s.command()
 	launch := engine.Of(s.Engine).Launch
@@ -43,7 +43,7 @@ func (s *Server) Entrypoint() string {
 	return cmp.Or(launch.Entrypoint, launch.Program[0])
 }
 
-// command returns the command in the plan. own is false if the plan has none.
+// command returns the command that the plan sets. The result own is false if the plan sets none.
 func (s *Server) command() (words []string, own bool) {
 	switch {
 	case s.Process != nil:
@@ -144,8 +144,8 @@ func (s *Server) AdmissionCap() int {
 	return n
 }
 
-// FlagNumber returns the value of the first flag with one of the given names. The second result is
-// false if there is none, or if its value is not a whole number.
+// FlagNumber returns the whole number that the first flag with one of the given names has. The
+// second result is false if there is no such flag or number.
 func (s *Server) FlagNumber(names ...string) (int, bool) {
 	f, _ := s.FirstFlag(names)
 	return f.number()

@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// If a plan allows a difference, it also allows what follows from that difference.
+// Allows also reports true for facts that follow from an allowed setting.
 func ExampleAllows() {
 	changed := []string{"flags", "image"}
 	for _, key := range []string{"flags.max-model-len", "version", "kernel"} {

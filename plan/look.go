@@ -12,29 +12,27 @@ type Look struct {
 	// Due is the number of requests to measure in each round since the previous look. For a level
 	// with a Duration these numbers are minimums.
 	Due []int
-	// Requests is the number of requests that the look judges, in order of start. It includes those
-	// of earlier looks. For a level with a Duration it is the minimum.
+	// Requests is the number of requests that the look judges: the first ones by start, including
+	// those of earlier looks. For a level with a Duration it is the minimum.
 	Requests int
-	// Spent is the share of the plan's error that all looks up to and including this one may spend,
-	// in (0, 1].
-	//
-	// 0 means that the look can only fail the level. It then spends the plan's error divided by
-	// Planned, in addition to the plan's error.
+	// Spent is the share of the plan's error that this look and all earlier ones may spend, in (0,
+	// 1]. 0 means that the look can only fail the level. Its own error then comes on top: the
+	// plan's error divided by Planned.
 	Spent   float64
-	Planned int  // number of looks that share the error; the divisor of the error if Spent is 0
+	Planned int  // number of looks; if Spent is 0, they share the error equally
 	Ahead   bool // the look comes before the planned end of the level
 	Extends bool // beyond it
 }
 
-// abortShare is the divisor of the plan's allowed error for an early look that can only fail a
-// level. So such a look rarely fails a sound server.
+// abortShare reduces the error of an early judgement that can only fail a level: the plan's allowed
+// error is divided by it. So such a judgement rarely fails a sound server.
 const abortShare = 10
 
-// early lists the points at which early looks are taken, in tenths of a level's rounds.
+// early lists when a level may be judged early: after 5 and 7 tenths of its rounds.
 var early = []int{5, 7}
 
-// early returns the looks of a load at which its levels may be judged early, in tenths of their
-// rounds. A level at a rate is never judged early, because its rounds are parts of one window.
+// early returns when the levels of a load may be judged early, in tenths of their rounds. A level
+// at a rate is never judged early, because its rounds are parts of one window.
 func (l *Load) early() []int {
 	if l.Kind.Windowed() {
 		return nil
@@ -42,8 +40,7 @@ func (l *Load) early() []int {
 	return early
 }
 
-// half returns the number of rounds before a look that can only fail the level. It returns 0 if
-// there is no such look.
+// half returns the number of rounds before a look that can only fail the level; 0 if there is none.
 func (l *Load) half(level Level) int {
 	if l.Kind.Windowed() {
 		return 0
@@ -81,7 +78,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Policy.OnInconclusive == Extend {
 		most := w.Policy.MaxRequests
 		if level.Duration > 0 {
-			most = 0 // only the finished level shows the number of its requests
+			most = 0 // no limit, as the number of requests is known only at the end
 		}
 		ends = Doubled(load.Kind, level, most)
 	}
@@ -129,8 +126,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// partLooks returns the looks at a level of one part of a mix. They are the looks at the mix, but
-// count only the requests of the part.
+// partLooks returns the looks (planned judgements) at a level of one part of a mix. They come when
+// the looks at the mix come, but count only the requests of the part.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
 	if own := w.Of.Fixed(level.Name); own != nil {
@@ -152,12 +149,12 @@ func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
 }
 
-// once reports whether a level is judged only at its end, because no earlier look could end it.
+// once reports whether a level is judged only once, at its end.
 func (p *Plan) once(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
 }
 
-// required lists the thresholds at the level that can fail the gate.
+// required lists the thresholds that can fail the gate at the given level.
 func (w *Workload) required(level string) []*Threshold {
 	var out []*Threshold
 	for _, sla := range w.SLAs {
@@ -168,11 +165,11 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could pass after the given number of rounds. share is the share
-// of the error that may be spent.
+// early reports whether a threshold could pass after the given number of rounds. The parameter
+// share is the part of the plan's error that may be spent by then.
 //
-// A threshold on an exact statistic could not pass, because it covers all planned requests. Scaling
-// efficiency could not either, because it needs another level.
+// A threshold on an exact statistic cannot pass early, because it covers all planned requests.
+// Scaling efficiency cannot either, because it needs another level.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {
@@ -188,8 +185,8 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	return float64(n)*math.Log1p(-t.Allowed()) <= math.Log(share*w.Policy.Alpha())
 }
 
-// Allowed is the share of requests that may exceed the limit of a percentile. For the limit of a
-// share, it is the share of requests that may be bad.
+// Allowed returns which share of the requests may be bad. For a percentile, a request beyond the
+// limit is bad.
 func (t *Threshold) Allowed() float64 {
 	switch {
 	case t.Stat.IsShare() && t.Metric.Better == metric.LowerIsBetter:
@@ -204,7 +201,7 @@ func (t *Threshold) Allowed() float64 {
 }
 
 // Independent is the number of independent requests that certifies the percentiles on the capacity,
-// if no request exceeds its limit. For a percentile above which a share e of the requests may be,
+// if no request exceeds its limit. If the share e of the requests may exceed a percentile's limit,
 // the number is ln α / ln(1 − e). The largest number of all percentiles counts.
 func (w *Workload) Independent() int {
 	most := 1.0
@@ -241,8 +238,7 @@ func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	return out
 }
 
-// due returns the number of requests in each round of the level. The index of the round is at least
-// from and less than to.
+// due returns the number of requests in each of the rounds from, from+1, … to-1.
 func (l Level) due(from, to int) []int {
 	var out []int
 	for i := from; i < to; i++ {
@@ -251,7 +247,7 @@ func (l Level) due(from, to int) []int {
 	return out
 }
 
-// sent is the number of requests in the first rounds of the level.
+// sent returns the number of requests in the first rounds of the level.
 func (l Level) sent(rounds int) int {
 	n := 0
 	for _, due := range l.due(0, rounds) {
@@ -261,8 +257,8 @@ func (l Level) sent(rounds int) int {
 }
 
 // More divides additional requests of the level into rounds. A round has about as many requests as
-// before, and at least as many as are in flight. For users, a round is a part of a window and
-// counts as one request.
+// the rounds before, and at least as many as are in flight. If a round counts as one request, as
+// with simulated users, so do the new ones.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {

@@ -15,15 +15,15 @@ type Arrivals string
 const (
 	Constant Arrivals = "constant" // evenly
 	Poisson  Arrivals = "poisson"  // requests arrive independently of each other
-	Gamma    Arrivals = "gamma"    // Open.Burstiness decides whether more bursty or more even than Poisson
+	Gamma    Arrivals = "gamma"    // Open.Burstiness says how bursty arrivals are
 )
 
 // Open holds the settings of a load block that sends requests at a rate or by a trace.
 type Open struct {
 	Arrivals Arrivals `plan:"arrivals"`
 	// Burstiness is the shape parameter of the gamma distributed time between requests; 0 if
-	// Arrivals is not Gamma. 1 means Poisson arrivals. Requests come in bursts if it is below 1,
-	// and more evenly if it is above 1.
+	// Arrivals is not Gamma. Below 1, requests come in bursts. 1 means Poisson arrivals. Above 1,
+	// requests come more evenly.
 	Burstiness  float64 `plan:"burstiness"`
 	MaxInFlight int     `plan:"max_in_flight"` // most requests in flight; with more the level is ended
 	// Warmup is the duration of the load before the window. OpenWarmupAuto lasts until the backlog
@@ -32,7 +32,7 @@ type Open struct {
 	Trace  *traffic.Replay // replayed traffic; nil for a rate
 }
 
-// OpenWarmupAuto means that the plan sets the warm-up of a rate to "auto".
+// OpenWarmupAuto means that the plan has warmup = "auto" for a rate.
 const OpenWarmupAuto = time.Duration(-1)
 
 // Shape returns the shape parameter of the time between requests: 1 for Poisson, +Inf for constant.
@@ -59,14 +59,14 @@ func (o *Open) String() string {
 	return string(o.Arrivals)
 }
 
-// RateStep is the unit of a capacity that is a rate, in requests per second.
+// RateStep is the step in which rates are counted in a capacity search, in requests per second.
 const RateStep = 0.001
 
 // TraceWarmup is the default duration of the warm-up of a replay. The warm-up sends the recorded
 // requests that come just before the measured stretch, at the speed of the replay.
 const TraceWarmup = time.Minute
 
-// SpeedupStep is the unit of a speedup.
+// SpeedupStep is the step in which the speedups of a replay are counted.
 const SpeedupStep = 0.01
 
 // TraceName returns the name of the level that replays a trace at the given multiple of its
@@ -78,7 +78,7 @@ func TraceName(speedup float64) string {
 	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
 }
 
-// DefaultEstimating is the default number of requests of a probe that only estimates, for a rate.
+// DefaultEstimating is how many requests a probe at a rate has by default, if it only estimates.
 const DefaultEstimating = 300
 
 // RateName returns the name of a level with the given rate, in requests per second. Equal rates
@@ -94,32 +94,33 @@ const (
 	Saturation      = time.Minute
 )
 
-// StagePasses is how often the stages of a load are repeated if the plan sets no seeds. It is five,
-// because an interval over rounds needs five rounds.
+// StagePasses is how often a load repeats its stages if the plan sets no seeds. An interval over
+// rounds needs at least this many rounds.
 const StagePasses = 5
 
 // DefaultGrowth is the default limit for the growth of a backlog, as a share of the arriving
 // requests.
 const DefaultGrowth = 0.02
 
-// DefaultOpenSeconds is the default length of a level of a rate, in seconds. At 10 req/s it
-// suffices to certify rates up to 0.95 of the largest sustainable rate.
+// DefaultOpenSeconds is the default length of a level at a rate, in seconds. At 10 req/s it is
+// enough to certify rates up to 0.95 of the largest rate that the server can sustain.
 const DefaultOpenSeconds = 300
 
-// WindowRounds is the number of rounds into which the window of a rate is divided.
+// WindowRounds is the number of rounds into which the window of a level at a rate is divided.
 const WindowRounds = 10
 
-// Over sets the requests and rounds of a level with a rate that lasts for length.
+// Over sets the requests and rounds of a level at a rate, so that the level lasts for the time
+// length.
 func (l *Level) Over(length time.Duration) {
 	l.Requests = max(1, int(math.Round(l.Rate*length.Seconds())))
 	l.Part()
 }
 
-// Part divides the window of a rate into rounds: WindowRounds, or one per request if there are
-// fewer requests.
+// Part divides the window of a level at a rate into rounds: WindowRounds, or as many as there are
+// requests if these are fewer.
 func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
 
-// Lasts returns the mean length of the window of a rate; 0 for other levels.
+// Lasts returns how long the requests of a level at a rate arrive, on average; 0 for other levels.
 func (l Level) Lasts() time.Duration {
 	if l.Rate <= 0 {
 		return 0

@@ -21,8 +21,8 @@ func (w *Workload) Replays() *traffic.Replay {
 	return nil
 }
 
-// TooLong describes the first request of w's traces that exceeds the context and must not be cut.
-// It returns "" if there is none. context is in tokens; 0 means unknown.
+// TooLong describes a request that exceeds the context and must not be cut: the first one in w's
+// traces. It returns "" if there is none. The parameter context is in tokens; 0 means unknown.
 func (w *Workload) TooLong(context int) string {
 	for _, l := range w.Loads {
 		if l.Open == nil || l.Open.Trace == nil {

@@ -27,8 +27,8 @@ const typeAnswer = "answer"
 // the request. Workload, Level and Order identify its prompt. Row is the row of the prompt in the
 // data set.
 //
-// If both servers of a comparison answered the prompt, Comparison and Side are set instead of
-// Server and Round.
+// In a comparison in which both servers answered the prompt, Comparison and Side replace Server and
+// Round.
 type answerLine struct {
 	Type       string `json:"type"`
 	Schema     string `json:"schema,omitempty"`
@@ -45,16 +45,17 @@ type answerLine struct {
 	metric.Said
 }
 
-// sides lists the sides of a comparison, in the order that answersOf returns.
+// sides lists who gave the answers that answersOf returns, in the same order. "again" is the
+// control's second answer.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf returns the answers of a pair, one for each entry of sides. An answer is nil if the
-// side was not asked.
+// answersOf returns the answers of a pair, in the order of the list sides. An answer is nil if
+// nobody asked for it.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-// answerKey identifies the owner of an answer: a request of a run, or one side of a pair.
+// answerKey identifies an answer: by its request in a run, or by its pair and who answered.
 type answerKey struct {
 	server, comparison, side, workload, level string
 	round, order                              int
@@ -114,8 +115,8 @@ func (w *Writer) answer(l answerLine) error {
 	return w.answers.add(l)
 }
 
-// removeAnswers removes the answers of an earlier run from dir. It keeps a file that tokgate did
-// not write.
+// removeAnswers removes the file with the answers of an earlier run from dir. If tokgate did not
+// write that file, it stays.
 func removeAnswers(dir string) error {
 	file, err := OpenIn(dir, AnswersFile, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -196,8 +197,8 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf returns a function for each answer of the run, by the answer's key. The function stores
-// the answer in its request, or in its side of a pair.
+// placesOf returns, for each answer of the run, a function that stores it. The answer belongs to a
+// request, or to one server of a compared pair. The map is by the answer's key.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {
@@ -228,7 +229,7 @@ func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	return places
 }
 
-// readAnswer parses line n of the file of answers, without its line feed. Line 1 is the header.
+// readAnswer parses line number n of the file of answers. Line 1 is the header.
 func readAnswer(n int, raw []byte, sum *chain) (*answerLine, error) {
 	if n == 1 {
 		if _, err := answersSchema.parse(raw); err != nil {

@@ -34,7 +34,7 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	defer disk.Remove(temp.Name()) // after the rename there is nothing to remove
+	defer disk.Remove(temp.Name()) // does nothing after a successful rename
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)
@@ -51,8 +51,8 @@ func WriteFile(path string, data []byte) (err error) {
 	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
-	// Sync the folder, so that the new name is on disk. Ignore an error, because some systems
-	// cannot sync folders, and the content of the file is on disk already.
+	// Sync the folder, so that the new name is on disk. Ignore errors: the content is on disk
+	// already, and some systems cannot sync folders.
 	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
@@ -60,9 +60,9 @@ func WriteFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// OpenIn opens the regular file with the given name in the folder dir. flag is as for os.OpenFile.
-// If the name is a link, a pipe or a device, OpenIn returns an error. The folder may come from a
-// repository, where a link could point to files that the run must not touch.
+// OpenIn opens the regular file with the given name in the folder dir. The parameter flag is as for
+// os.OpenFile. OpenIn refuses a link, a pipe or a device. The folder may come from a repository,
+// where a link could point to files that the run must not touch.
 func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	root, err := disk.OpenRoot(dir)
 	if err != nil {
@@ -80,8 +80,8 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Check that the name still belongs to the open file. After the first check, somebody could
-	// have replaced the file by a link.
+	// Check that the name still belongs to the open file. Somebody could have replaced the file by
+	// a link after it was found to be regular.
 	opened, err := f.Stat()
 	if err == nil {
 		var named os.FileInfo

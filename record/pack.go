@@ -11,19 +11,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// packing writes requests in few bytes, or reads them back. The same code handles a field in both
-// directions, so writing and reading cannot differ. The bytes never leave the process or its
-// temporary file.
+// packing writes requests in few bytes, or reads them back. Each field is handled by the same code
+// in both directions, so writing and reading cannot differ. The bytes never leave the process or
+// its temporary file.
 type packing struct {
 	raw     []byte // bytes that were written so far, or are still to be read
 	reading bool
 	err     error // reason why the bytes could not be read
 	words   *words
-	usage   *metric.Usage // memory for the usage of the request to be read next
+	usage   *metric.Usage // memory into which the usage of the next request is read
 	room    metric.Gaps   // buffer to which the gaps of requests are appended
 }
 
-// words stores each string once and gives it a number.
+// words stores each string once. Its number stands for it elsewhere.
 type words struct {
 	list  []string
 	index map[string]int
@@ -70,8 +70,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs or unpacks one bit, which says whether the pointer at to is set. If it unpacks a set
-// bit, the pointer gets room, or new memory if room is nil.
+// has packs or unpacks one bit, which says whether the pointer *to is set. If it unpacks a set bit,
+// it sets the pointer to room, or to new memory if room is nil.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {
@@ -164,8 +164,7 @@ func (p *packing) answer(a *metric.Answer) {
 	}
 }
 
-// gaps packs a list of gaps. A gap takes two bytes if every gap in the list fits in two, or else
-// four.
+// gaps packs a list of gaps. Each gap takes two bytes if the largest gap fits in two, else four.
 func (p *packing) gaps(g *metric.Gaps) {
 	n := len(*g)
 	p.int(&n)

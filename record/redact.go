@@ -17,7 +17,7 @@ const minSecret = 4
 // Redactor removes secrets from foreign text. The zero Redactor removes nothing.
 type Redactor struct {
 	replacer *strings.Replacer
-	forms    []string // texts as which the secrets may occur, the longest first
+	forms    []string // forms in which the secrets may occur, the longest first
 }
 
 // NewRedactor returns a Redactor that recognises secrets in plain form, URL-encoded and as JSON.
@@ -47,8 +47,7 @@ func NewRedactor(secrets []string) Redactor {
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
-// minLine is the length in bytes of the shortest line of a secret with several lines that is
-// removed on its own.
+// minLine is how long a line of a secret must be, in bytes, to be removed on its own.
 const minLine = 16
 
 // longLines returns the long lines of secrets with several lines, because logs are searched line by
@@ -80,7 +79,7 @@ func quoted(s string, html bool) string {
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut is the mark where a text was cut off, in text from other programs.
+// cut marks where a text of another program was cut off.
 const cut = "…"
 
 // Text returns s without the secrets. If s was cut in the middle of a secret, Text also removes the

@@ -16,7 +16,7 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // unit of the load: "closed" and "burst" requests, "rate" in req/s, "speedup" as a factor
+	Over     string `json:"over"` // kind of load: "closed", "burst", "rate" or "speedup"
 	// Step is the size of one level, in the unit of the load; 0 means 1. The fields From, UpTo,
 	// Require, Pass, Fail, Crossing and the N of probes are multiples of Step.
 	Step    float64 `json:"step,omitempty"`
@@ -24,7 +24,7 @@ type Capacity struct {
 	UpTo    int     `json:"up_to"`
 	Require int     `json:"require,omitempty"` // the required capacity; 0 if none is required
 	// Largest is the largest rate that the server can sustain, in requests per second. It is 0 if
-	// unknown, and for a search over another load than a rate.
+	// unknown, and if the search does not vary a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
 
 	// Kind is the kind of claim: "exact", "interpolated", "at_least", "below",
@@ -39,12 +39,12 @@ type Capacity struct {
 	Crossing     Number `json:"crossing"`
 	CrossingLow  Number `json:"crossing_low"`
 	CrossingHigh Number `json:"crossing_high"`
-	// Binding names the threshold that limits the capacity. AtPass and AtFail are the values of the
-	// threshold's metric at the loads Pass and Fail; "" if unknown.
+	// Binding names the threshold that limits the capacity. AtPass and AtFail are the measured
+	// values for this threshold at the loads Pass and Fail; "" if unknown.
 	Binding string `json:"binding,omitempty"`
 	AtPass  string `json:"at_pass,omitempty"`
 	AtFail  string `json:"at_fail,omitempty"`
-	// NonMonotone lists contradictions: a load failed, and a higher load passed.
+	// NonMonotone lists contradictions: a higher load passed although a lower one failed.
 	NonMonotone []Contradiction `json:"non_monotone"`
 	Confirmed   bool            `json:"confirmed"` // Pass was confirmed with fresh requests
 	Probes      []Probe         `json:"probes"`    // the probes in the order in which they ran
@@ -60,12 +60,12 @@ type Contradiction struct {
 	Passes int `json:"passes"`
 }
 
-// Probe is one visit of a capacity search to a level.
+// Probe is one measurement of a level by a capacity search.
 type Probe struct {
 	N        int     `json:"n"`
 	Purpose  string  `json:"purpose"`
-	Set      int     `json:"set"`      // number of the set of samples; two sets of one N share no request
-	Level    string  `json:"level"`    // name of the case with the probe's requests
+	Set      int     `json:"set"`      // number of the batch; batches at one N share no requests
+	Level    string  `json:"level"`    // name of the level with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
 	Binding  string  `json:"binding,omitempty"` // threshold that failed or is nearest to its limit
@@ -110,8 +110,8 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 	return out
 }
 
-// judged sets the capacity of c's server and workload to c. It replaces the capacity that is there,
-// or adds a new one.
+// judged stores c as the capacity of its server and workload in the document. It replaces an
+// earlier one.
 func (d *Document) judged(c Capacity) {
 	for i := range d.Capacities {
 		if old := &d.Capacities[i]; old.Server == c.Server && old.Workload == c.Workload {
@@ -135,8 +135,8 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers reports whether the verdict states the result of the search. The verdict states something
-// else if nothing was judged, or if the record does not support the search's result.
+// answers reports whether the verdict states the result of the search. It does not if nothing was
+// judged, or if the record contradicts the result.
 func (c *Capacity) answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
 }
@@ -172,8 +172,8 @@ func (c *Capacity) Limit() string {
 // Carries is Limit with the unit of a rate: "39", "8.1 req/s".
 func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
 
-// unit returns the unit of a rate, which is written after the number. It returns "" for other
-// loads, and if the capacity is not known.
+// unit returns the unit to write after a capacity that is a rate. It returns "" for other loads,
+// and if the capacity is not known.
 func (c *Capacity) unit() string {
 	if !c.OfRate() || c.Kind == string(metric.CapacityUnknown) {
 		return ""
@@ -184,8 +184,8 @@ func (c *Capacity) unit() string {
 // OfRate reports whether the search was for a rate.
 func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
 
-// Load returns level n as a load in units of Over. Amount writes this load without the unit of a
-// rate. Named writes it with the unit.
+// Load returns the load at level n, in units of Over. Amount writes the load as text without its
+// unit, and Named with its unit.
 func (c *Capacity) Load(n int) float64  { return c.steps().Load(n) }
 func (c *Capacity) Amount(n int) string { return c.steps().Amount(n) }
 func (c *Capacity) Named(n int) string  { return c.steps().Named(n) }
@@ -235,8 +235,8 @@ func (c *Capacity) Facts() []string {
 	return append(append(list, end), c.Notes...)
 }
 
-// probeHead is the head of the table of probes. The method row returns a row of the table. All
-// outputs for people use them.
+// probeHead is the heading of the table of probes, the measurements of a capacity search. The
+// method row returns the other rows.
 var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
 
 func (p *Probe) row(c *Capacity) []string {
@@ -248,7 +248,7 @@ func (p *Probe) row(c *Capacity) []string {
 		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 }
 
-// purpose is why a capacity search measured the case; "" for a level of the plan.
+// purpose returns why a capacity search measured this case; "" for a level that the plan lists.
 func (c *Case) purpose() string {
 	if c.Probe == nil {
 		return ""

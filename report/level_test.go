@@ -24,8 +24,8 @@ func TestLevelValues(t *testing.T) {
 	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
-	// By the good block, every request that completed within a million seconds is good. So goodput
-	// is equal to the rate of all requests.
+	// The fixture's good block accepts every request that completed within a million seconds. So
+	// goodput is equal to the rate of all requests.
 	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}
@@ -61,8 +61,8 @@ func TestVoidedRounds(t *testing.T) {
 	}
 }
 
-// The table has a row for each of the first nine turns, and one row for all later turns. In turn k
-// of conversation i the TTFT is k·100 ms + i ms.
+// The table has a row for each of the first nine turns, and one row for all later turns. Each turn
+// k has TTFTs of about k·100 ms.
 func TestTurns(t *testing.T) {
 	run, p, v, m := fixture()
 	run.Levels = run.Levels[:1]
@@ -98,8 +98,8 @@ func TestTurns(t *testing.T) {
 	if diff := cmp.Diff(want, rows[:3]); diff != "" {
 		t.Error(diff)
 	}
-	// The last row has turns 10 and 11 of four conversations. The mean of these 8 TTFTs is 1,051.5
-	// ms, and the p95 is the largest TTFT, 1,103 ms.
+	// The last row has turns 10 and 11 of four conversations, so eight requests. The p95 of eight
+	// TTFTs is the largest one.
 	if diff := cmp.Diff([]string{"1", "10 to 11", "8", "1.05 s", "1.1 s", "0%"}, rows[9]); diff != "" {
 		t.Error(diff)
 	}

@@ -15,8 +15,8 @@ type Passage struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	// Levels lists the levels of the window in the order in which they ran. They are the stages of
-	// a load, or a single level. Begins is the start of each level, in seconds from the start of
-	// the window.
+	// a load, or a single level. Begins lists when they began, in seconds from the start of the
+	// window.
 	Levels  []string  `json:"levels"`
 	Begins  []float64 `json:"begins_s"`
 	Windows int       `json:"windows"`
@@ -30,20 +30,20 @@ type Passage struct {
 	Waiting  []int `json:"waiting"`
 }
 
-// Limits on the number of passages in a document, and on their steps.
+// These are the largest number of passages in a document, and the number of steps of each.
 const (
 	mostPassages = 24
 	passageSteps = 48
 )
 
-// stretch is a round of an open loop and its level.
+// stretch is a round of an open loop, with the level that it belongs to.
 type stretch struct {
 	level *metric.Level
 	round *metric.Round
 }
 
-// passages returns the open-loop windows of the levels that the plan declares. The requests of a
-// mix appear once, under the mix. The parts of the mix have no windows.
+// passages returns the measured windows of open loops, for the levels that the plan declares. The
+// requests of a mix appear once, under the mix, not under its parts.
 func (b *builder) passages() []Passage {
 	type owner struct{ server, workload string }
 	var order []owner
@@ -78,8 +78,8 @@ func (b *builder) passages() []Passage {
 	return out[:min(len(out), mostPassages)]
 }
 
-// joined groups the rounds of an open loop into windows. The next round continues a window if it
-// begins where the last round ends. Both rounds must belong to the same level, or to stages.
+// joined groups the rounds of an open loop into windows. A round continues a window if it begins
+// where the round before ends. Both rounds must belong to the same level, or to stages.
 func joined(list []stretch) (windows [][]stretch) {
 	slices.SortStableFunc(list, func(x, y stretch) int { return cmp.Compare(x.round.WindowStart, y.round.WindowStart) })
 	for i, x := range list {
@@ -118,8 +118,8 @@ func (b *builder) passage(window []stretch) Passage {
 // span is a period during which a request was in flight, or waited for its first token.
 type span struct{ from, to time.Duration }
 
-// most divides the time between the parameters from and to into equal steps. For each step it
-// returns the largest number of spans that overlap at one instant.
+// most divides the time from the parameter from to the parameter to into equal steps. For each step
+// it returns how many spans overlap at most at one instant.
 func most(spans []span, from, to time.Duration) []int {
 	type change struct {
 		at time.Duration
@@ -154,7 +154,7 @@ func (p *Passage) Sum() int {
 	return n
 }
 
-// largest returns the mean of the rates that were measured at saturation; 0 if there are none.
+// largest returns the mean of the rates that the server reached at saturation; 0 if there are none.
 func largest(l *metric.Level) float64 {
 	sum := 0.0
 	for _, x := range l.Saturation {

@@ -15,7 +15,7 @@ type Status int
 
 // The values of Status, from bad to good.
 const (
-	StatusError Status = iota // also a check without a result, so that it does not look fine
+	StatusError Status = iota // also for a check without a result, which must not look fine
 	StatusFail
 	StatusInconclusive
 	StatusWarning // a failed, undecided or invalid check that can only warn
@@ -118,7 +118,7 @@ func tally(verdicts []Verdict) Tally {
 			t.Warnings++
 		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.Warnings++ // the plan makes an inconclusive verdict a warning
+				t.Warnings++ // inconclusive, but the plan makes it only a warning
 			} else if v.Required() {
 				t.Skipped++
 			}
@@ -194,7 +194,7 @@ func (d *Document) Headline() string {
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
-		return false // a comparison's summary line repeats its changes
+		return false // this verdict only summarises the changes of a comparison
 	}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
@@ -206,7 +206,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mostHeadroom is the largest factor that Headroom writes exactly.
+// mostHeadroom is the largest factor that Headroom writes as a number.
 const mostHeadroom = 1000
 
 // Headroom writes how far a passed threshold on a time or a speed is from its limit. From a

@@ -21,14 +21,13 @@ const (
 	mostCases = 500
 )
 
-// Terminal writes the document for a terminal or a CI log. width is in cells; 0 means 80. Colour
-// adds nothing to the words. Passed checks are short: the other outputs have their bounds and all
-// notes.
+// Terminal writes the document for a terminal or a CI log. The parameter width is the number of
+// columns; 0 means 80. Passed checks are short: the other outputs have their bounds and all notes.
 //
 // The servers come first. Then each workload on each server has a table of its levels, its capacity
 // with the probes, and its verdicts. The asserts follow. The last line is the outcome.
 //
-// A CI system cannot mistake any line for a command, whatever text the document contains.
+// Whatever text the document contains, a CI system takes no line for a command.
 func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	if width == 0 {
 		width = 80
@@ -87,8 +86,8 @@ func (t *terminal) line(s string) {
 	}
 }
 
-// para writes a text that may come from outside tokgate. The text follows lead, and its wrapped
-// lines are aligned.
+// para writes a text that may come from outside tokgate. The parameter lead is written before the
+// text. Further lines are indented as far.
 func (t *terminal) para(lead string, p paint, s string) {
 	indent := text.Width(lead)
 	for i, l := range text.Wrap(text.Line(s), max(t.width-indent, 20)) {
@@ -202,7 +201,6 @@ func (t *terminal) failures(c *Case) {
 	}
 }
 
-// capacity writes a capacity search: the result, the probes and the notes.
 func (t *terminal) capacity(c *Capacity) {
 	t.para("  ", bold, c.Answer())
 	rows := [][]string{probeHead}
@@ -256,8 +254,8 @@ var marks = map[Status]struct {
 // verdictIndent is the indentation of a verdict's text.
 const verdictIndent = "          "
 
-// verdicts writes the verdicts for which of returns true. A passed or skipped verdict takes one
-// line. Any other verdict is written with all details.
+// verdicts writes the verdicts that the callback of selects. A passed or skipped verdict takes one
+// line. All other verdicts are written with all details.
 func (t *terminal) verdicts(of func(*Verdict) bool) {
 	left := 0
 	var list []*Verdict
@@ -292,8 +290,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside returns a copy of a verdict without the facts that the lines above it already state. For a
-// capacity, these lines are the result of the search.
+// beside returns a copy of a verdict for the terminal. The copy lacks what the lines above it
+// already say: for a capacity, the result of the search.
 func (t *terminal) beside(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {
@@ -382,8 +380,8 @@ func inShort(v *Verdict) []string {
 	return []string{short + count}
 }
 
-// warning reports whether a note on a passed threshold may change the reader's judgement. Other
-// notes only explain the result.
+// warning reports whether a note on a passed threshold is a warning. Other notes only explain the
+// result.
 func warning(note string) bool {
 	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
@@ -412,7 +410,7 @@ func (t *terminal) skipped(list []*Verdict) {
 		t.line(lead + text.Inert(l))
 	}
 	if message != "" {
-		// The problem has its own entry, so only the beginning of the message is written here.
+		// Write only the beginning of the message, because the problem has an entry of its own.
 		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
 	}
 }

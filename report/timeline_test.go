@@ -18,16 +18,15 @@ func TestTimeline(t *testing.T) {
 		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	}
 	line := d.Timelines[0]
-	// Level 1 is the smallest level with a problem, because its threshold on ttfa could not be
-	// judged.
+	// Level 1 is the smallest level with a problem: its threshold on ttfa could not be judged.
 	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
 		t.Errorf("level %s because it is %s", line.Level, line.Why)
 	}
 	if len(line.Requests) != 30 || line.Left != 0 {
 		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
 	}
-	// The second request is sent at 100 ms. Its first token comes 220 ms later, at 320 ms. The
-	// request ends 421 ms after that, at 741 ms.
+	// In the test recording, the second request is sent at 100 ms. Its first token comes 220 ms
+	// later, and its end 421 ms after that.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
@@ -63,8 +62,9 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// The interval of a probe is the interval that the search used. It contains the probe's value. If
-// the probe passed or failed, the interval is on one side of the limit.
+// For each probe of a capacity search, the report has the interval that the search used. It
+// contains the probe's value. If the probe passed or failed, the interval is on one side of the
+// limit.
 func TestReadings(t *testing.T) {
 	seen := 0
 	d := document()
@@ -89,8 +89,8 @@ func TestCurve(t *testing.T) {
 	if len(s.Curve) != curvePoints {
 		t.Fatalf("%d points", len(s.Curve))
 	}
-	// There are 60 values: six each of 200, 220, …, 380 ms. The curve has 41 points. Point 20 is
-	// the p50, which is the 30th value.
+	// The 60 values are six each of 200, 220, …, 380 ms. Point 20 of the 41 points is the p50,
+	// which is the 30th value: 280 ms.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
 		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
 			t.Errorf("point %d is %v, want %v", i, got, want)

@@ -6,7 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// toldTurns is the number of turns with their own entry. All later turns share one entry.
+// toldTurns is how many turns of conversations have an entry of their own. All later turns share
+// one entry.
 const toldTurns = 9
 
 // turnsOf computes the figures of each turn of a level's conversations. It returns nil if the level
@@ -39,11 +40,11 @@ func turnsOf(samples []*metric.Sample) []Turn {
 	return out
 }
 
-// TurnHead is the header row of the table that TurnRows writes.
+// TurnHead is the heading of the table whose rows TurnRows returns.
 var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
 
-// TurnRows returns a table row for each turn of each level's conversations. It returns nil if no
-// level has conversations.
+// TurnRows returns table rows for the turns of conversations: at each level one row for each turn
+// or range of turns. It returns nil if no level has conversations.
 func TurnRows(cases []*Case) [][]string {
 	var rows [][]string
 	for _, c := range cases {

@@ -14,7 +14,7 @@ import (
 type writer struct{ locals map[string]hcl.Expression }
 
 // writtenKeys returns the for_each keys of each block, in the order of the plan file. The blocks
-// are named "type.name". Keys that the plan file computes are left out.
+// are named "type.name". Keys that are not written in the file, but computed, are left out.
 func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	w := writer{map[string]hcl.Expression{}}
 	each := map[string]hcl.Expression{}
@@ -46,12 +46,13 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	return out
 }
 
-// mostHops is the largest number of locals that keys follows in a row to find a map.
+// mostHops is the largest number of locals that the function keys follows, one to the next, to find
+// a map.
 const mostHops = 20
 
-// keys returns the keys of a map or set of strings, if the plan file writes them out. They may be
-// in the expression itself or in a local. They may also be in the argument of a function such as
-// toset, or in the collection of a for expression.
+// keys returns the keys of a map or set of strings, if they can be read in the plan file. It looks
+// in the expression itself, in a local, in the argument of a function such as toset, and in the
+// collection of a for expression.
 func (w writer) keys(expr hcl.Expression, hops int) []string {
 	if hops > mostHops {
 		return nil

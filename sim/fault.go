@@ -8,7 +8,7 @@ import (
 // Fault is one kind of misbehaviour of a server or a network.
 type Fault struct {
 	Name string
-	Doc  string // one line; it also says what the tokens, delay and text of a rule mean
+	Doc  string // one line; also explains the rule's tokens, delay and text
 
 	apply func(fx *effect, r *Rule)
 }
@@ -26,11 +26,11 @@ type effect struct {
 	hang     bool
 	die      bool
 	strict   bool // requests with unknown fields are refused
-	truncate int  // largest number of prompt tokens; a longer prompt is cut; 0: no limit
+	truncate int  // prompts are cut to this number of tokens; 0: no limit
 
 	// the connection
 	close      bool // says Connection: close
-	closeAfter bool // closes the connection after the answer, without a header that says so
+	closeAfter bool // closes the connection after the answer without announcing it
 	bytewise   bool
 	gzip       bool
 
@@ -39,7 +39,7 @@ type effect struct {
 	empty       bool
 	lateHeaders bool
 	earlyRole   bool
-	late        time.Duration // time by which the request comes late to the engine
+	late        time.Duration // delay before the request reaches the engine
 	crlf        bool
 	bom         bool
 	noSpace     bool
@@ -48,7 +48,7 @@ type effect struct {
 	// its chunks
 	perChunk   int
 	key        string // instead of "content"
-	keyTokens  int    // number of tokens that are sent under key
+	keyTokens  int    // number of tokens in the field that key names
 	toolCall   bool
 	padding    int // bytes of padding in the first chunk with tokens
 	text       string
@@ -59,11 +59,11 @@ type effect struct {
 	errorEvent  bool
 	errorLegacy bool
 	cut         bool // the connection breaks
-	noFinish    bool // the stream ends without finish_reason and without later events
+	noFinish    bool // finish_reason and all later events are missing
 	hold        bool // nothing more comes
 	trickle     time.Duration
 	after       int // number of tokens that are sent before the error
-	stopAfter   int // number of tokens after which the answer ends early; 0: it does not
+	stopAfter   int // number of tokens after which the answer ends early; 0: it does not end early
 	canned      bool
 	other       bool // the server sends the answer to a different prompt
 
@@ -74,13 +74,13 @@ type effect struct {
 	blank       bool
 	endless     bool
 	halfContext bool
-	swapOne     int // one token in swapOne is replaced by another token; 0: none is
+	swapOne     int // one of this many tokens is replaced by another token; 0: none
 	replay      bool
 	noDone      bool
 
 	// its usage
 	noUsage       bool
-	overcount     int // tokens in the usage for each token that was sent; 0 means one
+	overcount     int // tokens reported for each token that was sent; 0 means one
 	usageNull     bool
 	usageZero     bool
 	usageInFinish bool
@@ -92,9 +92,9 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
-// visible returns how many tokens may have been sent in total by now. made is the number of tokens
-// that the engine has made, and sent the number that were sent before. breaks reports whether the
-// stream breaks after these tokens.
+// visible returns how many tokens the client may have received by now. The parameter made is the
+// number of tokens that the engine has made so far; sent is the number sent before. breaks reports
+// whether the stream breaks after these tokens.
 func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
 	switch {
 	case fx.breaks() && made >= fx.after:
@@ -195,7 +195,7 @@ func statusFault(status int) func(*effect, *Rule) {
 	}
 }
 
-// or returns v, or other if v is zero.
+// or returns the value v. If v is zero, it returns the value other.
 func or[T comparable](v, other T) T {
 	var zero T
 	if v == zero {

@@ -26,12 +26,11 @@ var (
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
-// published is the content of a file in testdata/published, with the published figures of one
-// report.
+// published is a file in testdata/published. It has the published figures of one report.
 type published struct {
-	// Speed says how a report averages the speeds of many streams. "of mean time" divides the
-	// tokens by the mean time. Any other value means the mean of the speeds. The reports themselves
-	// do not say.
+	// Speed says how the test averages the speeds of many streams, because the reports do not say.
+	// "of mean time" divides the tokens by the mean time. Any other value means the mean of the
+	// speeds.
 	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
@@ -44,11 +43,12 @@ type figure struct {
 	load   load
 	metric string
 	value  float64 // in base units
-	half   float64 // half of the unit of the last printed digit
+	half   float64 // half of the unit of the figure's last digit
 	weight float64
 }
 
-// load is one level of a workload: a burst if burst is set, else a closed loop.
+// load is how one level of the test sends its requests: a burst if burst is set, else a closed
+// loop.
 type load struct {
 	input, output, n int
 	rounds           int // requests of each slot
@@ -64,7 +64,7 @@ type outcome map[string]float64
 type conditions struct {
 	Stagger time.Duration // time between the start of one slot and the start of the next
 	Pause   time.Duration // time between an answer and the next request of the same slot
-	Rounds  int           // measured requests for each slot, if the report states no number
+	Rounds  int           // number of measured requests for each slot, if the report states none
 	Seeds   int           // number of seeds to average over, if the engine uses random numbers
 }
 
@@ -78,11 +78,12 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// enough is the number of requests that makes a mean stable. With more requests per seed, fewer
-// seeds suffice.
+// enough is the number of requests after which a mean hardly changes. With more requests per seed,
+// fewer seeds suffice.
 const enough = 2400
 
-// of returns the mean outcome over several seeds, or over one if the engine uses no random numbers.
+// of returns the mean outcome over several seeds. One seed is enough if the engine uses no random
+// numbers.
 func (c conditions) of(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
@@ -96,7 +97,7 @@ func (c conditions) of(p *Profile, l load) outcome {
 	return mean
 }
 
-// run sends the load l to a new engine, as a plan does after its warm-up. The first n·rounds
+// run sends the load l to a new engine, as a plan does after its warm-up. The first l.n·l.rounds
 // requests are measured. Further requests keep up the load until all measured requests have ended.
 func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	e := NewEngine(p, seed)
@@ -173,8 +174,7 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 	}
 }
 
-// fitting describes the fit of one profile: its free parameters, and the conditions of the
-// measurement.
+// fitting describes how one profile is fitted to published figures.
 type fitting struct {
 	profile, report, server string
 	conditions              conditions
@@ -232,7 +232,8 @@ func spark(profile, server string) fitting {
 	return f
 }
 
-// parameter returns functions that get and set the free parameter of the given name.
+// parameter returns the value of the free parameter with the given name, and a function that sets
+// it.
 func (f *fitting) parameter(p *Profile, c *conditions, name string) (get float64, set func(float64)) {
 	whole := func(at *int) (float64, func(float64)) {
 		return float64(*at), func(v float64) { *at = int(math.Round(v)) }
@@ -286,8 +287,8 @@ func round4(v float64) float64 {
 }
 
 // figures reads the published values of one server that a profile should reproduce. Interpolated
-// values ("~") have a smaller weight. So has the throughput of the whole system, because no report
-// says over which time it was measured.
+// values ("~") have a smaller weight. The throughput of the whole system has one too, because no
+// report says over which time it was measured.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
@@ -324,8 +325,8 @@ func (f *fitting) figures(t *testing.T) []figure {
 // decoding accepts a random number of tokens, so figures from fewer requests would not be stable.
 const fewest = 20
 
-// printed converts a value as printed, such as "~8.1 s", to base units. half is half the unit of
-// the last digit: 0.05 s for "~8.1 s".
+// printed converts a value as printed, such as "~8.1 s", to base units. The result half is half of
+// the unit of the last digit: 0.05 s for "~8.1 s".
 func printed(s string) (value, half float64) {
 	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(s, "~"), "+"), " ")
 	value, err := strconv.ParseFloat(number, 64)
@@ -395,8 +396,8 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	return out
 }
 
-// crossing estimates the size of a burst at which the mean TTFT reaches 3 s. It interpolates
-// linearly between two powers of two close to near, which is the published size.
+// crossing estimates the size of a burst at which the mean TTFT reaches 3 s. The parameter near is
+// the published size. The result is interpolated linearly between two powers of two close to it.
 func crossing(ttft func(n int) float64, near float64) float64 {
 	low := 1 << int(math.Log2(near))
 	if ttft(low) >= 3 {
@@ -408,9 +409,10 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 	return float64(low) * (1 + (3-a)/(b-a))
 }
 
-// loss returns the weighted root mean square of the errors between figures and got. An error is the
-// logarithm of their ratio; it is zero if rounding of the printed value explains it. The loss of an
-// error above 1.5 % grows only linearly, so a figure that cannot be reproduced does not dominate.
+// loss returns how far the values in got are from the published figures, as a weighted root mean
+// square. An error is the logarithm of their ratio; it is zero if rounding of the printed value
+// explains it. Above 1.5 % an error counts less, so a figure that cannot be reproduced does not
+// dominate.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
 	for i, g := range figures {
@@ -429,8 +431,8 @@ func loss(figures []figure, got []float64) float64 {
 	return math.Sqrt(sum / weights)
 }
 
-// relative returns the absolute values of the relative errors, in ascending order, as
-// docs/reference.md shows them.
+// relative returns the sizes of the relative errors, in ascending order, as docs/reference.md shows
+// them.
 func relative(figures []figure, got []float64) []float64 {
 	var errs []float64
 	for i, g := range figures {
@@ -440,7 +442,8 @@ func relative(figures []figure, got []float64) []float64 {
 	return errs
 }
 
-// with returns copies of the profile and of the conditions. Their free parameters are e^x.
+// with returns copies of the profile and of the conditions, in which each free parameter i is
+// e^x[i].
 func (f *fitting) with(base *Profile, c conditions, free []string, x []float64) (*Profile, conditions) {
 	p := *base
 	if p.Speculation != nil {
@@ -614,8 +617,8 @@ func TestLongProfilesHoldTheirReports(t *testing.T) {
 	}
 }
 
-// nelderMead minimises f. It begins at x with a simplex of the given size. steps is the largest
-// number of steps.
+// nelderMead minimises the function f. It begins at x with a simplex of the given size, and makes
+// at most the given number of steps.
 func nelderMead(f func([]float64) float64, x []float64, size float64, steps int) ([]float64, float64) {
 	type vertex struct {
 		x []float64

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// metrics holds what /metrics shows in addition to the engine's own counters. The names are
-// SGLang's or vLLM's, depending on the simulated engine. The times are from the engine model: a
-// token's time is the end of its step, not the time at which its bytes were written.
+// metrics holds what /metrics shows in addition to the engine's own counters. The metrics have the
+// names of SGLang or vLLM, whichever is simulated. The time of a token is the end of the engine's
+// step, not the time at which its bytes were written.
 type metrics struct {
 	like                           string
 	ttft, itl, tpot, e2e           *histogram
@@ -39,13 +39,13 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// told is what the metrics keep of a request in flight.
+// told is what the metrics store about a request in flight.
 type told struct {
-	last   time.Duration // time of the emission before this one
+	last   time.Duration // time of the emission of tokens before this one
 	finish string        // finish reason of the answer, once it is complete
 }
 
-// emission records the tokens that a step emitted for one request.
+// emission counts the tokens that one step of the engine produced for one request.
 func (m *metrics) emission(e *Emission, r *told) {
 	t := e.Times
 	if e.Total == e.Tokens {
@@ -68,8 +68,8 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named returns the current name of a metric on an engine's page. ours is the name of the metric in
-// tokgate.
+// named returns the name of a metric on an engine's page. The parameter ours is tokgate's own name
+// of the metric.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
@@ -195,11 +195,11 @@ func (p *page) histogram(name, help string, h *histogram) {
 // histogram counts seconds.
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
-	counts []int     // one element more than bounds: the last counts the values above all bounds
-	les    []string  // for each bucket, the end of its labels, such as `,le="+Inf"} `
+	counts []int     // number of values in each bucket; the last bucket is above all bounds
+	les    []string  // ends of the text label of each bucket, such as `,le="+Inf"} `
 	sum    float64
 
-	last    time.Duration // the last value, as seconds and as a bucket; equal gaps are common
+	last    time.Duration // last value, reused with its bucket because equal values are common
 	seconds float64
 	place   int
 }

@@ -43,8 +43,8 @@ func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	return evicted
 }
 
-// touch marks blocks as used, from the last to the first. So the first blocks of a prompt are its
-// most recently used ones, and leave the cache last. The later blocks are useless without them.
+// touch marks blocks as used, from the last to the first. So the first blocks of a prompt leave the
+// cache last. The later blocks are useless without them.
 func (c *prefixCache) touch(prefix []uint64) {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if e := c.at[prefix[i]]; e != nil {
@@ -91,8 +91,7 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// PrefixHashes returns the hashes of the full blocks of a prompt. They are the value for the field
-// Prefix of a Job.
+// PrefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
 func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)
@@ -105,14 +104,14 @@ func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	return hashes
 }
 
-// blocks returns the hashes of the full blocks among the first tokens of a sequence. tokens is the
-// number of these tokens.
+// blocks returns the hashes of the full blocks in the first tokens of a sequence. The parameter
+// tokens is the number of tokens to look at.
 func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the full blocks of a sequence's first tokens in the prefix cache. tokens is the
-// number of these tokens.
+// keep stores the full blocks of the first tokens of a sequence in the prefix cache. The parameter
+// tokens is the number of these tokens.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

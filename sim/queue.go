@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// queue holds the sequences that are not admitted yet, in the order of submission. The front end
-// passes them on in the same order.
+// queue holds the sequences that wait for admission, in the order of submission. The server's front
+// end keeps this order.
 type queue struct {
 	items []*sequence
 	head  int

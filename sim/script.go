@@ -21,17 +21,17 @@ type Rule struct {
 	Fault string  `json:"fault"`           // a name of Faults
 	Path  string  `json:"path,omitempty"`  // exact URL path; "" means the paths of both completion endpoints
 	From  int     `json:"from,omitempty"`  // first request
-	To    int     `json:"to,omitempty"`    // number of the first request after the range; 0: no end
-	Every int     `json:"every,omitempty"` // in this range, only requests 0, every, 2·every, …
-	Share float64 `json:"share,omitempty"` // share of these requests that have the fault, at random; in [0, 1]
+	To    int     `json:"to,omitempty"`    // first request after the range; 0: no end
+	Every int     `json:"every,omitempty"` // n: only every n-th request from From on; 0: all
+	Share float64 `json:"share,omitempty"` // share of requests with the fault, at random; 0: all
 
 	Tokens  int     `json:"tokens,omitempty"`   // tokens of the fault; 0 means the fault's default
 	DelayMS float64 `json:"delay_ms,omitempty"` // delay of the fault in ms; 0 means its default
 	Text    string  `json:"text,omitempty"`     // text of the fault; "" means the fault's default
 }
 
-// ParseRule reads a rule from a command line. It begins with the name of a fault. A colon and
-// settings may follow:
+// ParseRule reads a rule from a command line: the name of a fault, then settings after a colon, if
+// there are any.
 //
 //	http-500:share=0.3
 //	error-event:every=2,tokens=5,text=out of memory
@@ -154,7 +154,7 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
-// These are the paths of a rule without a path.
+// A rule that sets no path applies to both of these paths.
 const (
 	pathChat        = "/v1/chat/completions"
 	pathCompletions = "/v1/completions"
@@ -172,7 +172,7 @@ func (d *director) next(path string) *effect {
 		}
 		n := d.seen[i]
 		d.seen[i]++
-		draw := d.draws[i].float() // draw even without a fault, so that later draws stay the same
+		draw := d.draws[i].float() // always draw, so that later draws stay the same
 		switch {
 		case n < r.From, r.To > 0 && n >= r.To:
 		case r.Every > 1 && (n-r.From)%r.Every != 0:

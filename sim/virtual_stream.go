@@ -52,8 +52,8 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 	}
 }
 
-// tokens sends the answer's tokens up to the number to. They are one chunk, or two if the reasoning
-// ends among them.
+// tokens sends the answer's next tokens, up to the number in the parameter to. They are one chunk,
+// or two if the reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.ask.Chat {
@@ -68,7 +68,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	if c.ask.Chat {
 		tool = c.reply.calls(c.fx)
 	}
-	chunk := &v.chunk // reused, because a simulation makes very many chunks
+	chunk := &v.chunk // reuse the chunk, because a simulation makes very many
 	*chunk = Chunk{}
 	chunk.Content = tool == "" && from >= reasoning
 	chunk.Reasoning = tool == "" && from < reasoning
@@ -150,7 +150,7 @@ func (v *Virtual) whole(c *Call, at time.Duration) {
 }
 
 func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
-	v.chunk = chunk // the field is reused, so that no chunk is allocated
+	v.chunk = chunk // reuse the field, so that no chunk is allocated
 	c.to.Chunk(at, &v.chunk)
 }
 

@@ -15,12 +15,12 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", MaxRows)
 
-// visit is called with each row of a file. raw is valid only during the call. line is the line at
-// which the row begins.
+// visit is a function that is called with each row of a file. The argument raw is valid only during
+// the call; line is the line at which the row begins.
 type visit func(raw []byte, line int) error
 
-// eachLine calls row for the JSON value on each line, and skips empty lines. line is the line of an
-// error.
+// eachLine calls the function row for the JSON value on each line, and skips empty lines. If an
+// error occurs, the result line is its line number.
 func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
@@ -48,12 +48,12 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// counted is a reader of a JSON array that counts lines, to find the line of an offset.
+// counted wraps a reader of a JSON array and counts lines, to find the line of an offset.
 type counted struct {
 	r     io.Reader
-	ends  []int64 // offsets of the line ends that lines does not count yet
+	ends  []int64 // offsets of line ends that the field lines does not count yet
 	at    int64
-	lines int // number of lines before the last offset that was asked for
+	lines int // number of line ends before the last offset that was asked for
 }
 
 // Read implements io.Reader.
@@ -68,7 +68,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line returns the line of an offset. Offsets must be requested in order.
+// line returns the number of the line at the given offset. Each offset must be at least the one
+// before.
 func (c *counted) line(offset int64) int {
 	n, _ := slices.BinarySearch(c.ends, offset)
 	c.lines += n
@@ -76,7 +77,8 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// eachElement calls row for each element of a JSON array. line is the line of an error.
+// eachElement calls the function row for each element of a JSON array. If an error occurs, the
+// result line is its line number.
 func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
@@ -117,8 +119,9 @@ func arrayError(err error) error {
 	return fmt.Errorf("it is no JSON: %w", reason(err))
 }
 
-// parseCSV reads a table with a header. The given column has the prompts. The columns max_tokens
-// and answer are read if there are any. line is the line of an error.
+// parseCSV reads a table with a header. The column with the given name has the prompts. The columns
+// max_tokens and answer are read if the table has them. If an error occurs, the result line is its
+// line number.
 func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, err error) {
 	at, length, answer := 0, 0, 0
 	line, err = eachRecord(b, in, func(header []string) error {
@@ -146,8 +149,8 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	return rows, line, err
 }
 
-// eachRecord calls head with the header of a CSV table, and row with each record. line is the line
-// of an error.
+// eachRecord calls the function head with the header of a CSV table, and the function row with each
+// record. If an error occurs, the result line is its line number.
 func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
 	r := csv.NewReader(b)
 	r.ReuseRecord = true

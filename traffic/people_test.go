@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// The mean number of turns of 10,000 conversations is within 4 standard errors of the declared
-// mean. After each turn, a conversation continues with about the same probability.
+// The mean number of turns of 10,000 conversations is near the declared mean: within 4 standard
+// errors. After each turn, a conversation continues with about the same probability.
 func TestTurns(t *testing.T) {
 	const n = 10_000
 	for _, turns := range []traffic.Turns{{Mean: 6, Max: 20}, {Mean: 2, Max: 3}, {Mean: 1.5, Max: 8}, {Mean: 10.5, Max: 20}, {Mean: 4, Max: 4}, {}} {
@@ -45,8 +45,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// The 10,000 think times are log-normal with a mean of 20 s and a coefficient of variation of 1. So
-// their median is 20/√2 s. Of the times, 84 % are below the median times e^σ, where σ = √ln 2.
+// Log-normal think times with mean 20 s and coefficient of variation 1 have the median 20/√2 s, and
+// σ = √ln 2. 84 % of them are below the median times e^σ.
 func TestThink(t *testing.T) {
 	const n = 10_000
 	think := traffic.Think{Mean: 20 * time.Second, CV: 1}

@@ -72,7 +72,8 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	return e, nil
 }
 
-// lengths reads the lengths of the prompt and the answer of a row, or the text of the prompt.
+// lengths reads how long the prompt and the answer of a row are. A row may have the text of the
+// prompt instead of its length.
 func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	if v[slotText] != nil || v[slotMessages] != nil {
 		e.Text = &Row{}
@@ -114,7 +115,7 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	return nil
 }
 
-// pauses reads the pause before or after a row, according to the columns that the format names.
+// pauses reads the pause before or after a row, from the columns that the trace format names.
 func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	unit := c.Pauses
 	if unit == 0 {
@@ -144,8 +145,9 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 // mostSeconds is the latest time in a trace, in seconds since 1970: the year 2096.
 const mostSeconds = 4_000_000_000
 
-// instant reads a point in time and returns it in nanoseconds. v is a number in the given unit (0
-// means seconds), or a date and time. The error completes a sentence such as "its timestamp is …".
+// instant reads a point in time and returns it in nanoseconds. The value v is a number in the given
+// unit (0 means seconds), or a date and time. The error completes a sentence such as "its timestamp
+// is …".
 func instant(v []byte, unit time.Duration) (int64, error) {
 	text := name(v)
 	if unit == 0 {
@@ -188,9 +190,8 @@ func name(v []byte) string {
 	return string(v)
 }
 
-// hashes reads the ids of the blocks of a prompt, as 64-bit numbers. If there is an id for every
-// block, the last block may be partial. If only whole blocks have ids, the remaining tokens are
-// unique to the row.
+// hashes reads the ids of the blocks of a prompt, as 64-bit numbers. The last block of a prompt may
+// be partial. If it has no id, its tokens occur in no other row.
 func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 	if len(v) == 0 {
 		return nil, nil
@@ -269,13 +270,13 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 		return nil, err
 	}
 	if e.sent == 0 {
-		return &entry{timed: true}, nil // an empty row has no time
+		return &entry{timed: true}, nil // a row without a request has no time
 	}
 	return e, nil
 }
 
-// times sets when the request of a round was sent: when the last of its inputs arrived. It also
-// sets answered: when the model's last output came.
+// times sets when the request of a round was sent (when the last of its inputs arrived) and when it
+// was answered (when the model's last output came).
 func (r *round) times(e *entry) error {
 	for _, x := range r.Events {
 		if x.At == "" {
@@ -292,7 +293,7 @@ func (r *round) times(e *entry) error {
 			e.answered = max(e.answered, at)
 		}
 	}
-	// The tools of one round run at the same time, so the longest counts.
+	// Tools that a model calls in one answer run at the same time, so the longest counts.
 	for _, t := range r.Tools {
 		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A hit rate of 80% on 1024 tokens needs 819.2 shared tokens. This is between prefixes of 768 and
-// 896 tokens, so 51.2/128 = 40% of the prompts have the longer prefix.
+// A hit rate of 80% on 1024 tokens needs 819.2 shared tokens. This is between the prefixes of 768
+// and 896 tokens: 40% of the prompts have the longer one.
 func TestForHitRate(t *testing.T) {
 	for _, tt := range []struct {
 		input int
@@ -19,7 +19,8 @@ func TestForHitRate(t *testing.T) {
 	}{
 		{1024, 0.8, traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}},
 		{1024, 0.75, traffic.Shared{Groups: 16, Tokens: 768}},
-		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // 64 tokens must be unique, so blocks of 128 are too large
+		// 64 of the 272 tokens must be unique, so a prefix of 256 tokens is too long.
+		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}},
 		{128, 0.4, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 0.6}},
 	} {
 		got, err := traffic.ForHitRate(tt.input, tt.rate)
@@ -41,9 +42,8 @@ func TestForHitRate(t *testing.T) {
 	}
 }
 
-// For 10,000 requests in rounds of 50, each round has 20 longer prefixes, to within one.
-// Each of the 16 groups has about 625 requests: the standard deviation is
-// √(10000·1/16·15/16) = 24.
+// In each round of 50 requests, 20 have the longer prefix, to within one. Each of the 16 groups has
+// about 625 of the 10,000 requests, with a standard deviation of 24.
 func TestSharedOf(t *testing.T) {
 	s := traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}
 	groups := make([]int, s.Groups)

@@ -6,10 +6,7 @@ import (
 	"fmt"
 )
 
-// The functions below find values in JSON without decoding them, because most of a data set is
-// passed on unchanged. The JSON must be valid.
-
-// space returns the index of the first byte from i on that is not white space.
+// space returns the index of the first byte at or after i that is not white space.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++

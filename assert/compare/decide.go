@@ -12,8 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// unfounded turns a required change into an error if it applied to no workload, because then the
-// requirement has tested nothing.
+// unfounded turns a required change into an error if no workload tested it.
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
@@ -28,7 +27,7 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle corrects failed changes for the number of tests. Among many tests, one may fail by chance,
+// settle takes into account how many changes were tested. Among many tests, one may fail by chance,
 // so a failed change may become inconclusive. Changes that pass, and changes that only warn, do not
 // count as tests.
 func (x *comparison) settle() {
@@ -100,7 +99,8 @@ func (x *comparison) require() {
 	}
 }
 
-// verdictOn returns the verdict on a required change, still without the value of the change.
+// verdictOn returns a verdict on a change that the plan limits. The verdict has no measured value
+// yet.
 func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
 	kind := "tolerate"
 	if claim.Improve {
@@ -132,8 +132,8 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
-		// Show a direction only if it is still certain when all rows are tested together. The row
-		// then agrees with the answer of the comparison.
+		// Show a direction only if it is certain when all rows are tested together. The row then
+		// agrees with the answer of the comparison.
 		if !x.repeats(i) {
 			c.Direction = way[i]
 		}
@@ -149,9 +149,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways returns the directions of the changes that are certain, by index. All tests of one
-// comparison share the error that the plan allows. So the chance of any false difference is at most
-// this error.
+// ways returns the direction of each change that is certainly not zero, by index. All tests of one
+// comparison share the error that the plan allows. So the chance that any of these changes is false
+// is at most this error.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
@@ -182,9 +182,9 @@ func (x *comparison) ways() map[int]Direction {
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	// wide lists the changes of e2e and throughput whose bounds reach beyond the margin. within
-	// lists those whose bounds stay inside. The margin is the plan's tolerance; usualMargin if
-	// there is none.
+	// wide lists the changes of e2e and throughput that may be larger than the margin, by their
+	// confidence bounds. within lists those that are certainly smaller. The margin is the plan's
+	// tolerance, or usualMargin if there is none.
 	wide, within []string
 }
 
@@ -262,8 +262,8 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats reports whether an earlier row shows the same statistic, because two blocks of the plan
-// bound it.
+// repeats reports whether row i shows the same change as an earlier row. This happens if two blocks
+// of the plan limit the change.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {
@@ -271,8 +271,8 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers lists the possible answers in the order in which a sentence reports them. words begins
-// the part of the sentence with that answer.
+// answers lists the possible answers, in the order in which a sentence reports them. The field
+// words begins the part of the sentence for an answer.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},
@@ -285,7 +285,7 @@ func (x *comparison) sentence() string {
 	for _, a := range answers {
 		var workloads []string
 		levels := map[string][]string{}
-		others := map[string]bool{} // workloads with another answer at some level
+		others := map[string]bool{} // workloads that have another answer at some level
 		for _, d := range x.out.Decisions {
 			if d.Answer != a.answer {
 				others[d.Workload] = true

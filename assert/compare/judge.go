@@ -124,10 +124,10 @@ func (x *comparison) measure() {
 	}
 }
 
-// oddities lists unusual conditions in the levels of one server that may explain their values.
+// oddities lists conditions that may explain unusual values of one server.
 type oddities struct {
-	inPhase []string // workloads and levels whose slots send their requests in step
-	cold    int      // number of legs whose first request came to a cold server
+	inPhase []string // workloads and levels whose slots send at the same times
+	cold    int      // number of rounds with a far too long first TTFT
 }
 
 func (o *oddities) look(w *plan.Workload, l *metric.Level) {
@@ -194,9 +194,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds a required change. It is only shown, not required, if the claim is a default and the
-// change is within its limit but undecided. Otherwise a requirement that the plan does not set
-// could make a comparison of few answers inconclusive.
+// claim adds a row for a change, and the requirement on it. If the requirement is a default and the
+// change is undecided but within the limit, the row is only shown. Otherwise a requirement that the
+// plan does not set could make a comparison of few answers inconclusive.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()
@@ -206,9 +206,9 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind withholds a pass of a change whose metric ignores failed requests (a mean, or gaps), unless
-// the candidate passes on success. Without this, a candidate could pass because its slow requests
-// failed.
+// blind changes a passed verdict if its metric ignores failed requests and the candidate does not
+// pass on success. Such metrics are means and gaps. Otherwise a candidate could pass because its
+// slow requests failed.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -233,7 +233,7 @@ func (x *comparison) blind(m matched, begin int) {
 			if outcome == verdict.Inconclusive {
 				row.Needs = "needs the change of success to be decided first"
 			}
-			row.pFail = 0 // the row of the success metric already counts this failure
+			row.pFail = 0 // the row of the metric success already counts this failure
 		}
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Lost lists the prompts that only the candidate answered badly, with the text of its answers. Two
-// rounds have four prompts each, and "x" is a bad answer. Lost are the second prompt of the first
-// round and the last prompt of the second round.
+// Lost lists the prompts that only the candidate answered badly, with the text of its answers. In
+// the test two rounds have four prompts each, and "x" stands for a bad answer.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
 	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")
@@ -37,7 +36,8 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		// two runs have the same prompts only in items of tasks
+		// Two separate runs have the same prompts only in built-in tasks, so nothing can be
+		// compared here.
 		{"of two runs", []*plan.Change{&json}, true, nil},
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
@@ -55,12 +55,12 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The list of odd answers begins with the oddest answer. If the candidate's answers became less
-// likely on average, the answers that changed most follow. Answers without recorded text are left
-// out.
+// The report lists the odd answers first, the oddest at the top. If the candidate's answers became
+// less likely on average, the answers that changed most follow. Answers without recorded text are
+// left out.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
-		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats/token above control
+		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats more than the control
 		switch i {
 		case 3:
 			p.Candidate = read(3)

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leftOut reports whether the user excluded the level on either side.
+// leftOut reports whether the user excluded the level, for the control or for the candidate.
 func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
 		l := x.Level(server, w.Address(), level)
@@ -18,7 +18,7 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	})
 }
 
-// match finds a level on both sides. If one side lacks the level, problem is the reason.
+// match finds a level of both servers. If one server lacks the level, problem is the reason.
 func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
 	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
 		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
@@ -59,8 +59,8 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	return m, ""
 }
 
-// turns returns a level of the control that took turns with the candidate in the same run. one is
-// the control's level 1.
+// turns returns a level of the control, which took turns with the candidate in the same run. The
+// result one is the control's level 1.
 func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	control = x.Level(x.address, w.Address(), level)
 	if control == nil || !x.Valid(x.address, w.Address(), level) {
@@ -69,8 +69,8 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 	return control, x.Level(x.address, w.Address(), "1"), ""
 }
 
-// stored returns a level of the stored control, which comes from another run. one is the control's
-// level 1.
+// stored returns a level of a control that comes from another, recorded run. The result one is the
+// control's level 1.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	for _, l := range x.control.Levels {
 		switch {
@@ -97,7 +97,7 @@ func alike(control, candidate *metric.Level) string {
 	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
-		asked.Engine = candidate.Asked.Engine // the argument changed allows or forbids different engines
+		asked.Engine = candidate.Asked.Engine // whether engines may differ is checked elsewhere
 		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
 			return "the workload of the control differs from the workload of the candidate: " + strings.Join(differs, "; ")
 		}
@@ -105,8 +105,8 @@ func alike(control, candidate *metric.Level) string {
 	return ""
 }
 
-// cut keeps the rounds that are judged at this look, on both sides. It returns a reason if the
-// sides have too few rounds.
+// cut keeps the rounds of both servers that the current look (a planned judgement) judges. It
+// returns a reason if a server has too few rounds.
 func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {
@@ -126,8 +126,8 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	return ""
 }
 
-// pairs explains why the rounds of the two sides cannot be compared with each other. It returns ""
-// if they can be compared.
+// pairs explains why the rounds of control and candidate cannot be compared with each other. It
+// returns "" if they can be compared.
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
@@ -146,9 +146,9 @@ func (m matched) pairs() string {
 	return ""
 }
 
-// swapped explains why the rounds of a side-by-side comparison cannot be used. It returns "" if
-// they can be used. In every two successive rounds each server must have run on both sets of GPUs.
-// Otherwise the faster set of GPUs would decide.
+// swapped checks the rounds of a comparison in which both servers run side by side. In every two
+// successive rounds each server must have run on both sets of GPUs. Otherwise the faster set of
+// GPUs would decide. It returns what is wrong; "" if nothing is.
 func (x *comparison) swapped(m matched) string {
 	on := func(run *metric.ServerRun, r *metric.Round) string {
 		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {

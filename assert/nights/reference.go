@@ -8,22 +8,21 @@ import (
 )
 
 const (
-	// outlying is the distance from the median, in robust standard deviations, beyond which a night
-	// is left out of the reference. It is larger while there are few nights. Without this rule one
-	// bad night would move the reference and widen its bounds.
+	// outlying says which nights are left out of the reference: those further from the median than
+	// this many robust standard deviations. With few nights the limit is larger. Without this rule
+	// one bad night would move the reference and widen its bounds.
 	outlying = 4.5
-	// believed reduces the degrees of freedom of a standard deviation to 80 %. The reason is that
-	// outliers were removed before the standard deviation was computed.
+	// believed is the share of the degrees of freedom of a standard deviation that are counted. It
+	// is less than 1 because outliers were removed before.
 	believed = 0.8
-	// uncorrelated is a number of imagined nights without correlation. They are added to the real
-	// nights to estimate the correlation, so that the estimate is closer to 0 if there are few
-	// nights.
+	// uncorrelated is how many imagined nights are added when the correlation is estimated. They
+	// have no correlation, so the estimate is closer to 0 if there are few real nights.
 	uncorrelated = 5
 	// mostCorrelated is the largest correlation from night to night that predictions use.
 	mostCorrelated = 0.9
 )
 
-// moments describes the nights of a reference. Outliers are removed.
+// moments describes the nights of a reference, without the outliers.
 type moments struct {
 	N           int     // nights that count
 	Mean        float64 // mean of the nights; NaN if there are none
@@ -31,8 +30,8 @@ type moments struct {
 	Correlation float64 // lag-1 autocorrelation, corrected for few nights; NaN for fewer than 3
 }
 
-// robust removes outliers and returns the moments of the remaining numbers. An outlier is further
-// from the median than the constant outlying times a robust standard deviation. That standard
+// robust returns the moments of the numbers that are no outliers. An outlier is too far from the
+// median: more than the constant outlying times a robust standard deviation. That standard
 // deviation is estimated from the median of the absolute deviations (Hampel, Journal of the
 // American Statistical Association 69, 1974). If more than half of the numbers are equal, this
 // median is 0. So robust uses the 80th percentile of the deviations if that gives more. The
@@ -68,7 +67,7 @@ func robust(xs []float64, floor float64) moments {
 	for _, x := range xs {
 		d := x - mean
 		if math.Abs(x-center) > limit {
-			d = math.NaN() // leave this night out of the pairs of neighbours
+			d = math.NaN() // an outlier has no part in the correlation of neighbours
 		}
 		if product := d * before; !math.IsNaN(product) {
 			sum += product
@@ -76,7 +75,7 @@ func robust(xs []float64, floor float64) moments {
 		before = d
 	}
 	r, n := sum/(variance*float64(m.N-1)), float64(m.N)
-	m.Correlation = r + (1+4*r)/n // correction of the bias: Marriott and Pope, Biometrika 41, 1954
+	m.Correlation = r + (1+4*r)/n // corrected for bias: Marriott and Pope, Biometrika 41, 1954
 	return m
 }
 
@@ -86,8 +85,8 @@ func middle(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// inflation returns the factor by which correlation increases the variance of the mean of n nights.
-// Each night has the correlation r with the night before (AR(1)). The factor is 1 + 2·Σ(1−k/n)·r^k.
+// inflation returns 1 + 2·Σ(1−k/n)·r^k, the factor by which correlation increases the variance of
+// the mean of n nights. Each night has the correlation r with the night before (AR(1)).
 func inflation(r float64, n int) float64 {
 	sum, power := 1.0, 1.0
 	for k := 1; k < n; k++ {
@@ -97,22 +96,22 @@ func inflation(r float64, n int) float64 {
 	return sum
 }
 
-// prediction is the prediction of the mean of one or several later nights.
+// prediction is what to expect of the mean of one or several later nights.
 type prediction struct {
 	Center  float64
 	Sigma   float64 // standard deviation from night to night
-	Error   float64 // standard error of the mean of the later nights, including the error of the reference
-	Freedom float64 // degrees of freedom of Sigma; below 1 there is no prediction
+	Error   float64 // standard error of the later nights' mean, including the reference's error
+	Freedom float64 // degrees of freedom of Sigma; if below 1, no prediction is possible
 }
 
 // predict returns the prediction for the mean of a number of further nights (Hahn and Meeker,
 // Statistical Intervals, 1991, section 4.7). The parameter r is the correlation from one night to
 // the next.
 //
-// Correlated nights count as fewer independent nights (Bayley and Hammersley, Supplement to the
-// Journal of the Royal Statistical Society 8, 1946). They count as n/inflation nights for their
-// mean, and as n·(1−r²)/(1+r²) nights for their standard deviation. The measured standard deviation
-// of correlated nights is too small, so it is enlarged.
+// Because nights are correlated, n nights count as fewer independent ones (Bayley and Hammersley,
+// Supplement to the Journal of the Royal Statistical Society 8, 1946). They count as n/inflation
+// nights for their mean, and as n·(1−r²)/(1+r²) nights for their standard deviation. The measured
+// standard deviation of correlated nights is too small, so it is enlarged.
 func (m moments) predict(further int, r float64) prediction {
 	n, inflated := float64(m.N), inflation(r, m.N)
 	p := prediction{Center: m.Mean, Sigma: m.Sigma}
@@ -125,11 +124,11 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above returns the chance that an unchanged series has a mean at least this high. It returns 1 if
-// there is no prediction. To save time it also returns 1 near the center, where the chance is above
-// perPlan.
+// above returns how likely an unchanged series has a mean at least this high. It returns 1 if there
+// is no prediction. To save time it also returns 1 near the center, where the probability is too
+// high for an alarm.
 func (p prediction) above(mean float64) float64 {
-	const unremarkable = 2.3 // the chance of a larger normal value is 0.0107, above perPlan
+	const unremarkable = 2.3 // larger normal values have a probability of 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
 		return 1
@@ -137,6 +136,6 @@ func (p prediction) above(mean float64) float64 {
 	return stat.StudentCDF(-t, p.Freedom)
 }
 
-// below is the chance of a mean at most this low if nothing changed. The method above is its
-// counterpart for a high mean.
+// below returns how likely an unchanged series has a mean at most this low. The method above does
+// the same for a high mean.
 func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }

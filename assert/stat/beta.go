@@ -32,12 +32,12 @@ func beta(x, y, a, b float64) (lower, upper float64) {
 
 // logFront returns ln(x^a y^b / B(a, b)), where y = 1−x.
 //
-// For large a and b the formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits. Its terms
-// grow as n·ln n, but the result stays small. So logFront uses Stirling's series, in which algebra
-// cancels the large terms.
+// For large a and b the formula lgamma(a+b) − lgamma(a) − lgamma(b) would lose digits, because
+// large terms nearly cancel. So logFront uses Stirling's series, in which these terms are cancelled
+// by algebra.
 //
-// With μ = a/(a+b) the exponent is a·ln(x/μ) + b·ln(y/(1−μ)). It is computed by log1p of the
-// distance from the mean (as in Didonato and Morris, ACM TOMS 18, 1992).
+// With μ = a/(a+b) the exponent is a·ln(x/μ) + b·ln(y/(1−μ)). Near the mean it is computed by log1p
+// (as in Didonato and Morris, ACM TOMS 18, 1992).
 func logFront(x, y, a, b float64) float64 {
 	if min(a, b) < 10 {
 		return a*math.Log(x) + b*math.Log(y) + lnGammaRatio(a, b)
@@ -51,7 +51,8 @@ func logFront(x, y, a, b float64) float64 {
 	return a*math.Log1p(d/mu) + b*math.Log1p(-d/nu) + stirlingFront(a, b)
 }
 
-// stirlingFront returns ln(μ^a ν^b / B(a, b)) for a, b ≥ 10, where μ = a/(a+b) and ν = b/(a+b).
+// stirlingFront returns the logarithm of μ^a ν^b / B(a, b), where μ = a/(a+b) and ν = b/(a+b). It
+// needs a, b ≥ 10.
 func stirlingFront(a, b float64) float64 {
 	return 0.5*math.Log(a/(2*math.Pi)*(b/(a+b))) + stirling(a+b) - stirling(a) - stirling(b)
 }
@@ -113,6 +114,6 @@ func fraction(x, a, b float64) float64 {
 			break
 		}
 	}
-	// f is 1 + 1/fraction, because the loop's first step added 1 divided by the fraction.
+	// The loop's first step added 1 divided by the fraction, so f is 1 + 1/fraction.
 	return 1 / (f - 1)
 }

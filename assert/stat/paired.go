@@ -2,15 +2,16 @@ package stat
 
 import "math"
 
-// PairedShare bounds the change of a share of paired items. Of n items, lost were right before and
-// are wrong now, and won were wrong before and are right now. The change is (lost − won) / n, so a
-// larger change is worse. low and high are one-sided bounds of the change, each at alpha, by the
-// score interval of Tango (Statistics in Medicine 17:891, 1998).
+// PairedShare bounds the change of a share between two answers to each of n items. The parameter
+// lost is the number of items that were right before and are wrong now; won is the opposite. The
+// change is (lost − won) / n, so a larger change is worse. The results low and high are one-sided
+// bounds of the change, each at alpha, by the score interval of Tango (Statistics in Medicine
+// 17:891, 1998).
 //
-// If all changes went in one direction, the score interval is too narrow. At n = 268 and a true
-// change of 1 %, it is wrong in 6.8 % of cases instead of 5 %. The exact bound of Clopper and
-// Pearson then applies too. The numbers are fractions if items count for less than one. ok is false
-// for invalid numbers.
+// If all changes went in one direction, the score interval is too narrow: at n = 268 and a true
+// change of 1 %, it errs in 6.8 % of cases instead of 5 %. The exact bound of Clopper and Pearson
+// then applies too. The numbers may be fractions, if items count for less than one. ok is false for
+// invalid numbers.
 func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha <= 0.5) {
 		return 0, 0, false
@@ -39,9 +40,9 @@ func pairedScore(b, c, m, d float64) float64 {
 	return (b - c - m*d) / math.Sqrt(variance)
 }
 
-// PairedPower is the probability that n items certify a change below margin at alpha. The share
-// disagree of the items changes, half of them in each direction. The result is exact, as a sum over
-// all outcomes.
+// PairedPower is the probability that n items certify a change below margin at alpha. The parameter
+// disagree is the share of the items that change, half of them in each direction. The result is
+// exact, as a sum over all outcomes.
 func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	if n < 1 || !(disagree >= 0 && disagree < 1) {
 		return 0
@@ -55,8 +56,7 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		// most is the largest number of lost items that passes if k items disagree. It grows with
-		// k.
+		// Find how many of k items that disagree may be lost, so that the rest still passes.
 		most = min(max(most, 0), k)
 		for most < k && passes(most+1, k-most-1) {
 			most++
@@ -101,7 +101,7 @@ func binomials(n int, p float64) []float64 {
 // power. The parameter disagree is the share of items on which the two sides differ. If the number
 // is above the limit most, ok is false.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
-	// By a normal approximation, about z²·disagree/margin² items are needed.
+	// Start below the normal approximation, z²·disagree/margin² items.
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)
 	start := int(0.8 * z * z * disagree / (margin * margin))
 	for n = max(start, 1); n <= most; n++ {

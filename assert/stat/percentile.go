@@ -5,9 +5,9 @@ import (
 	"sort"
 )
 
-// MostBelow is the largest number of bad observations among n for which Share returns Below. The n
-// observations count as effective independent observations, with 0 < effective ≤ n. The result is
-// −1 if even 0 bad observations are too many.
+// MostBelow is the largest number of bad observations among n for which the function Share returns
+// Below. The n observations count as effective independent observations, with 0 < effective ≤ n.
+// The result is −1 if even 0 bad observations are too many.
 func MostBelow(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -15,8 +15,8 @@ func MostBelow(n int, effective, allowed, alpha float64) int {
 	}) - 1
 }
 
-// LeastAbove is the smallest number of bad observations among n for which Share returns Above.
-// The result is n+1 if even n bad observations are not enough.
+// LeastAbove is the smallest number of bad observations among n for which the function Share
+// returns Above. The result is n+1 if even n bad observations are not enough.
 func LeastAbove(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
@@ -24,16 +24,16 @@ func LeastAbove(n int, effective, allowed, alpha float64) int {
 	})
 }
 
-// PercentileRanks returns the ranks of the order statistics that bound the q-quantile of a
-// distribution. Ranks count from 1 in ascending order. n is the number of observations, and
-// effective is the number of independent observations that they count as. Each bound holds with
-// confidence 1−alpha for any distribution (Wilks, Ann. Math. Stat. 12, 1941; Hahn, Meeker and
-// Escobar, Statistical Intervals, 2nd ed., chapter 5). If n is too small for a bound, low is 0
-// (−Inf) or high is n+1 (+Inf).
+// PercentileRanks returns the ranks of the observations that bound the q-quantile of a
+// distribution. Ranks count from 1 in ascending order. The parameter n is the number of
+// observations, and effective is the number of independent observations that they count as. Each
+// bound holds with confidence 1−alpha for any distribution (Wilks, Ann. Math. Stat. 12, 1941; Hahn,
+// Meeker and Escobar, Statistical Intervals, 2nd ed., chapter 5). If n is too small for a bound,
+// low is 0 (−Inf) or high is n+1 (+Inf).
 //
-// The bounds agree with Share at allowed = 1−q. For any limit T, count the observations ≥ T as
-// bad. Then x_(high) < T exactly if Share returns Below, and x_(low) ≥ T exactly if Share
-// returns Above.
+// The bounds agree with the function Share at allowed = 1−q. Count each observation ≥ a limit T as
+// bad. Then the observation of rank high is < T exactly if Share returns Below. The observation of
+// rank low is ≥ T exactly if Share returns Above.
 func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	if n < 1 || !(effective > 0) {
 		return 0, n + 1
@@ -43,9 +43,9 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	return low, high
 }
 
-// PercentileBounds returns the observations at the ranks of PercentileRanks. The observations are
-// the values in sorted, and then worst observations above all values. A bound that does not exist
-// is −Inf or +Inf.
+// PercentileBounds returns the observations at the ranks that PercentileRanks returns. The list
+// sorted has the values of the observations. Further observations lie above all of these values;
+// worst is their number. A bound that does not exist is −Inf or +Inf.
 func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) (low, high float64) {
 	n := len(sorted) + worst
 	l, h := PercentileRanks(n, effective, q, alpha)
@@ -80,14 +80,15 @@ func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	return max(int(v), 1), true
 }
 
-// SplitAlpha divides the allowed error alpha equally among several planned looks (Bonferroni). Then
-// the chance of an error at any look is at most alpha. looks below 1 counts as 1.
+// SplitAlpha divides the allowed error alpha equally among several planned looks, or judgements
+// (Bonferroni). Then the chance of an error at any look is at most alpha. A number of looks below 1
+// counts as 1.
 func SplitAlpha(alpha float64, looks int) float64 { return alpha / float64(max(looks, 1)) }
 
-// Needed is the smallest effective number of observations at which Share would decide, if the
-// share of bad observations stayed the same. It is an estimate, because the share will change.
-// ok is false if a hundred million observations would not decide, because share is nearly equal
-// to allowed.
+// Needed is the smallest effective number of observations at which the function Share would decide,
+// if the share of bad observations stayed the same. It is an estimate, because the share will
+// change. ok is false if even a hundred million observations would not decide, because share is
+// nearly equal to allowed.
 func Needed(share, allowed, alpha float64) (n int, ok bool) {
 	if math.IsNaN(share) || share < 0 || share > 1 || !(alpha > 0 && alpha < 1) {
 		return 0, false

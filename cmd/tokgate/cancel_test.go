@@ -43,10 +43,10 @@ type child struct {
 
 	mu   sync.Mutex
 	said bytes.Buffer
-	more chan struct{} // closed by the next write
+	more chan struct{} // closed when the process writes something else
 }
 
-// begin starts a process, which is killed at the end of the test if it still runs.
+// begin starts a process. If the process still runs at the end of the test, it is killed.
 func begin(t *testing.T, cmd *exec.Cmd) *child {
 	t.Helper()
 	c := &child{t: t, cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
@@ -72,8 +72,8 @@ func (c *child) Write(p []byte) (int, error) {
 	return c.said.Write(p)
 }
 
-// output returns what the process has printed so far. The channel more is closed when the process
-// prints again.
+// output returns what the process has printed so far. The channel more is closed as soon as the
+// process prints something else.
 func (c *child) output() (said string, more <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,8 +191,8 @@ workload "w" {
 
 // If the terminal is closed, the run ends with reports, as after SIGTERM. Under nohup it continues.
 func TestClosedTerminal(t *testing.T) {
-	// A child process ignores SIGHUP if its parent does, for example under nohup. While the test
-	// handles SIGHUP, its children do not ignore it.
+	// If the parent of a process ignores SIGHUP, as under nohup, the process ignores it too. So the
+	// test handles SIGHUP while it starts its children.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })

@@ -38,8 +38,8 @@ func TestLongShippedComparisons(t *testing.T) {
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
-	// Without a plan, the flag --changed lists the differences between the servers that are
-	// allowed. Any other difference is an error.
+	// Without a plan, the flag --changed lists in what the servers may differ. Any other difference
+	// is an error.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, but `changed` does not list it")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")

@@ -10,8 +10,9 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// onAllCores calls do once for each number from 0 to n-1, with one goroutine for each core. If
-// calls panic, it panics with the value of the first panic. It is a metric.Each.
+// onAllCores calls the function do for each number from 0 to n-1, with one goroutine per core. If
+// several calls panic, it panics with the value of the first panic. It can be used as a
+// metric.Each.
 func onAllCores(n int, do func(i int)) {
 	var (
 		next    atomic.Int64

@@ -33,8 +33,8 @@ workload "w" {
 }
 `
 
-// A server may claim more tokens than it generates or sends. A sample of its answers shows that,
-// even if their lengths are as requested.
+// A server may claim more tokens than it generates or sends, even if its answers have the requested
+// lengths. tokgate finds such lies in a sample of the answers.
 func TestLongLies(t *testing.T) {
 	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
@@ -64,8 +64,9 @@ func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
 
-// faults tries the faults of the list, or every n-th if the parameter every is n. Few are tried
-// under the race detector, because the tests of sim, exec/client and exec/server try each of them.
+// faults runs the plan with each fault of the list, or with every n-th if the parameter every is n.
+// A few are enough in the short tests, because the tests of sim, exec/client and exec/server try
+// each of them.
 func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
@@ -114,7 +115,8 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // in every 24th answer only: the server does not count the tokens that hostile text adds
+		// Only every 24th answer has hostile text, because the server does not count its tokens.
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil},
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for i, tt := range tests {
@@ -154,7 +156,8 @@ func wellFormed(t *testing.T, path string) {
 	}
 }
 
-// harmless fails if foreign text could give commands to a terminal or a CI system.
+// harmless fails if the text s has control characters or workflow commands. With these, foreign
+// text could give commands to a terminal or a CI system.
 func harmless(t *testing.T, name, s string) {
 	t.Helper()
 	for i, r := range s {

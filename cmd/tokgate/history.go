@@ -120,8 +120,8 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	return nil
 }
 
-// nightOutputs are the files to which the result of a history is written. An empty name writes no
-// file.
+// nightOutputs are the names of the files to which the result of a history is written. A file with
+// an empty name is not written.
 type nightOutputs struct {
 	junit, markdown, html string
 }
@@ -132,8 +132,8 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			// JUnit has a test case for each failed series. Without a failed series, an exit code
-			// other than 0 gets a test case of its own.
+			// JUnit has a test case for each failed series (a metric over the nights). If none
+			// failed but the exit code is not 0, the exit code gets a test case.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
 		}},
@@ -184,7 +184,7 @@ not measured or too long ago, or the history cannot be read.`)
 	return cmd
 }
 
-// historyJudge returns what the commands show and check have in common.
+// historyJudge returns the command show or check, and the function with which both judge a history.
 func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
@@ -232,8 +232,8 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended reports the verdict on a history to GitHub. h is the plan's history block; nil for the
-// commands show and check.
+// trended reports the verdict on a history to GitHub. The parameter h is the history block of the
+// plan; nil for the commands show and check.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
@@ -278,8 +278,8 @@ Without a pin a change for the worse stays red.`,
 	return cmd
 }
 
-// pinHint suggests the run of the history whose name is most similar to the given name, which is
-// unknown.
+// pinHint suggests a run of the history if the given name is unknown: the run with the most similar
+// name.
 func pinHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// crowded is a server that runs 4 requests at a time and decodes speculatively.
+// crowded is the profile of a server that runs 4 requests at a time and decodes speculatively.
 const crowded = `{
   "name": "crowded", "description": "four seats", "model": "tokgate-sim", "max_model_len": 2048, "policy": "mixed", "overhead_ms": 1,
   "prefill": {"us_per_token": 20},

@@ -70,8 +70,8 @@ func testRunPasses(t *testing.T) {
 		t.Errorf("the levels have %d lines, want a header and one level", n)
 	}
 
-	// The server is gone. judge still works on a recording, with a changed plan. report needs only
-	// the recording.
+	// After the server has ended, judge still works on a recording, even with a changed plan.
+	// report needs only the recording.
 	server.Close()
 	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
@@ -127,7 +127,7 @@ func TestNothingStarts(t *testing.T) {
 	tests := []struct {
 		name  string
 		plan  string
-		args  []string // arguments after run --out DIR; PLAN stands for the plan's path
+		args  []string // arguments that follow run --out DIR; PLAN stands for the plan's path
 		words []string
 	}{
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), []string{"PLAN"}, []string{`Did you mean "ttft"?`, "line 20"}},
@@ -299,7 +299,7 @@ workload "thinks" {
 `)
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
 	r.check(t, assert.ExitPass,
-		"20 warm-up requests", // 2 × (1 + 4) for the levels, 8 before the first burst, 2 for another workload
+		"20 warm-up requests", // 2 × (1 + 4) for the levels, 8 before a burst, 2 for "other"
 		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to learn how it counts tokens.",
 		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to learn how it counts tokens for each of 2 kinds of request.",
 		"3 requests for a token, so that the cache has the shared prefixes.",
@@ -442,8 +442,8 @@ func TestWorst(t *testing.T) {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
 	}
-	// Only the first of two plans ran before an interrupt. Its success must not become the result
-	// of both.
+	// An interrupt came after the first of two plans, which passed. The result of both must be
+	// "interrupted", not "passed".
 	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}
@@ -469,7 +469,7 @@ func read(t *testing.T, path string) string {
 	return string(src)
 }
 
-// The estimated time of a plan comes from the plan's last run.
+// tokgate plan estimates the time of a plan from the plan's last run.
 func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {

@@ -36,7 +36,7 @@ var (
 // peer is a load generator.
 type peer struct {
 	name, program string
-	version       string // name in PyPI, to find the installed version; "" for this repository's generator
+	version       string // name of the package in PyPI; "" for this repository's generator
 	command       func(l peerLoad) []string
 	// times reads the TTFTs of the completed requests from the generator's results, in seconds.
 	times func(folder string) ([]float64, error)
@@ -143,8 +143,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// row measures a generator in a short closed loop, in a long closed loop, and in a burst. The
-// difference between the two loops is the cost of the additional chunks.
+// row measures a generator in a short and a long closed loop, and in a burst. The long loop has
+// longer answers, so the difference in CPU time is the cost of the additional chunks.
 func (p *peer) row(t *testing.T, dir string) string {
 	name := p.name
 	if p.version != "" {
@@ -166,7 +166,7 @@ func (p *peer) row(t *testing.T, dir string) string {
 		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.beside(), len(long.first), burst.beside(), len(burst.first))
 }
 
-// beside writes the generator's TTFT minus the server's own TTFT, in ms, at p50 and p99.
+// beside writes how much longer the generator's TTFT is than the server's own TTFT, at p50 and p99.
 func (r *peerRun) beside() string {
 	at := func(share float64) string {
 		mine, its := quantile(r.first, share), quantile(r.servers, share)
@@ -223,8 +223,9 @@ func (p *peer) run(t *testing.T, dir string, inFlight, requests int) (*peerRun, 
 		}
 	}
 	stop()
+	// Ignore the exit code of tokgate itself, because its gate may fail.
 	if _, exited := errors.AsType[*osexec.ExitError](err); err != nil && (!exited || p.version != "") {
-		return nil, fmt.Errorf("%w, see %s", err, said.Name()) // tokgate may exit with an error if its gate fails
+		return nil, fmt.Errorf("%w, see %s", err, said.Name())
 	}
 	r.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	if r.first, err = p.times(folder); err != nil || len(r.first) == 0 {

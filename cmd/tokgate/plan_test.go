@@ -40,8 +40,7 @@ func shipped(t *testing.T) []string {
 // shippedEnviron sets the variables of those plans that need a server or a model.
 var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000", "TOKGATE_VAR_times=../../cmd/tokgate/testdata/times.csv"}
 
-// requirement is one requirement of a plan. The test compares the list of `tokgate plan` with the
-// list of a run.
+// requirement is one requirement of a plan, as `tokgate plan` lists it and as a run judges it.
 type requirement struct{ server, workload, name string }
 
 func (r requirement) String() string {
@@ -97,7 +96,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	}
 }
 
-// shorten reduces the requests of a plan to the least with which every verdict is still given.
+// shorten reduces the requests of a plan as far as every verdict is still given.
 func shorten(p *plan.Plan) {
 	for _, w := range p.Workloads {
 		w.Output.Mean = min(w.Output.Mean, 16)
@@ -190,8 +189,8 @@ workload "w" {
 	}
 }
 
-// A comparison restarts the server for each leg. In the last run, 16 starts of 10 s took most of
-// the time. The estimate for the next run includes them.
+// Compared servers are restarted for each turn. In the test's first run, 16 starts of 10 s took
+// most of the time. The estimate for the next run includes the starts.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
@@ -248,9 +247,9 @@ compare "c" {
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
-// Servers that take 10 s to start do not spoil the forecast of a run: the first forecast is within
-// 20 % of the actual time. It appears after the first leg. It appears earlier if a previous run has
-// shown how long the servers take to start.
+// The test forecasts the end of a run with servers that take 10 s to start. The first forecast is
+// within 20 % of the actual time. It appears after the first turn of a server, or earlier if a
+// previous run has shown how long the servers take to start.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 )
 
 // cost estimates the price of a run from the prices per hour, and says where the estimate comes
-// from. It returns "" if the plan has no prices. Each server is charged for its own cases and
-// starts, because servers run one after the other. All other time is divided equally.
+// from. It returns "" if the plan has no prices. Servers run one after the other. So the estimate
+// charges each server for its own levels and starts, and divides all other time equally.
 func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if p.Prices == nil || len(p.Prices.PerHour) == 0 {
 		return ""
@@ -61,7 +61,8 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return strings.Join(said, " · ")
 }
 
-// prices lists the price per hour of each server. It returns "" if all servers have the same price.
+// prices lists the price per hour of each server. If all servers have the same price, it returns
+// "".
 func prices(p *plan.Plan) string {
 	var list []string
 	same := true

@@ -81,8 +81,8 @@ func TestLongSimulate(t *testing.T) {
 	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
 }
 
-// judgedAlike judges a recording on 1, 2 and 8 processors. It checks that each time all files have
-// the same bytes.
+// judgedAlike judges a recording on 1, 2 and 8 processors, and checks that the files have the same
+// bytes each time.
 func judgedAlike(t *testing.T, dir, path string) {
 	t.Helper()
 	again, want := filepath.Join(t.TempDir(), "again"), map[string]string{}

@@ -24,8 +24,8 @@ type startTime struct {
 
 // startTimes estimates how long the servers of the plan take to start. The best estimate is the
 // server's last start. The next best is a start of the same image or command with the same model,
-// from another results folder or the plan's history. Without a start, the size of the model gives
-// the estimate. The result has no entry for a server without an estimate.
+// from another results folder or the plan's history. If there is none either, the estimate comes
+// from the size of the model. A server without any estimate is not in the result.
 func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	out := map[*plan.Server]startTime{}
 	var others map[string]startTime // read only if needed
@@ -57,8 +57,8 @@ func startedBy(s *plan.Server) string {
 
 func programKey(program, model string) string { return program + "\x00" + model }
 
-// load returns how long the server's last start took. If this is unknown, it returns the last start
-// of a server with the same image or command.
+// load returns how long the server took to start in the last run. If this is unknown, it returns
+// the time of a server with the same image or command.
 func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
 	if l == nil {
 		return 0, false
@@ -79,7 +79,7 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 	out := map[string]startTime{}
 	if p.History != nil {
 		if h, _, err := history.Read(p.History.Folder); err == nil {
-			for _, n := range h.Nights { // a later night replaces an earlier night
+			for _, n := range h.Nights { // later nights replace earlier nights
 				for _, s := range n.Starts {
 					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)), "as long as in the night of " + n.Started.Format(time.DateOnly)}
 				}
@@ -117,8 +117,8 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// These constants estimate an unknown start time: a minute for the engine, and the time to read the
-// weights from disk at one gigabyte per second.
+// These constants estimate an unknown start time: assumedEngine for the engine itself, and the time
+// to read the weights from disk at assumedDisk.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s

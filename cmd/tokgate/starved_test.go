@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// starvedPlan requires a TTFT that the server meets. A starved generator measures a longer
-// TTFT, so the run must blame the generator. %s is the server's URL.
+// starvedPlan requires a TTFT that the server meets. A generator with too little CPU time measures
+// a longer TTFT, so the run must blame the generator. %q is the server's URL.
 const starvedPlan = `
 gate {
   decide = "estimate"
@@ -37,10 +37,9 @@ workload "w" {
 }
 `
 
-// A load generator with too little CPU reads answers late, whatever the server does. Such a run
-// must be invalid. The generator here is a child process with one processor, which it shares with
-// code that never yields. The server is the test process, so it has enough CPU. A busy machine
-// cannot change the result: it only makes the generator slower.
+// A load generator with too little CPU time reads answers late, so its run must be invalid. Here
+// the generator is a child process with one processor, which it shares with code that never yields.
+// The server is the test process, so it has enough CPU time.
 func TestStarvedGenerator(t *testing.T) {
 	if url := os.Getenv("TOKGATE_TEST_STARVED"); url != "" {
 		starve(t, url)

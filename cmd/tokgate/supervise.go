@@ -20,12 +20,12 @@ import (
 	"github.com/tokgate/tokgate/assert"
 )
 
-// ended is the line that a run writes to its supervisor at its normal end, with any exit code.
+// ended is the line that a run writes to its supervisor when it ends normally, with any exit code.
 const ended = "ended\n"
 
 // supervise runs a command line that starts servers in a new process. If that process crashes or is
 // killed, supervise ends its servers and reports that nothing was measured. The exit code is then
-// not 2, which means a wrong plan. If the command line needs no supervisor, ok is false.
+// not 2, because that would mean a wrong plan. If the command line starts no servers, ok is false.
 func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
 	if !startsServers(root, args) {
 		return 0, false
@@ -34,7 +34,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // hold closes if this process ends, and the run sees it on alive
+	alive, hold, err := os.Pipe() // hold closes when this process ends; the run notices on alive
 	if err != nil {
 		return 0, false
 	}
@@ -92,7 +92,7 @@ func supervised() (done func()) {
 	if os.Getenv(supervisedName) == "" {
 		return func() {}
 	}
-	os.Unsetenv(supervisedName) // the servers of the run are not supervised
+	os.Unsetenv(supervisedName) // otherwise the servers that it starts would have it too
 	alive, say := os.NewFile(3, "supervisor"), os.NewFile(4, "supervisor")
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
@@ -117,7 +117,7 @@ func startsServers(root *cobra.Command, args []string) bool {
 	})
 }
 
-// surviveBrokenPipes lets a write to a pipe without a reader return an error. By default SIGPIPE
-// would end the process. The signal is caught and not ignored, because servers would inherit an
-// ignored signal.
+// surviveBrokenPipes makes a write to a pipe without a reader return an error. By default SIGPIPE
+// would end the process. The signal is caught, not ignored, because servers that tokgate starts
+// would inherit an ignored signal.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

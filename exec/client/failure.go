@@ -20,8 +20,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// These patterns recognise an HTML page and extract its text. Such a page comes from a proxy, or
-// from a server that is no LLM server.
+// These patterns recognise an HTML page and extract its text. An LLM server does not answer with
+// such a page, but a proxy may.
 var (
 	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
 	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)
@@ -43,8 +43,7 @@ func retryAfter(resp *http.Response) time.Duration {
 	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
 }
 
-// refusal is the error for an HTTP status that is not a success, in the server's
-// words.
+// refusal returns the error for an HTTP status that is not a success, in the words of the server.
 func refusal(code int, status, words string) *Error {
 	if words = strings.TrimSpace(words); words == "" {
 		words = status
@@ -59,8 +58,8 @@ func refusal(code int, status, words string) *Error {
 	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
 }
 
-// unreached returns the error of a request without an answer. The client had opened conns
-// connections.
+// unreached returns the error of a request without an answer. The parameter conns is how many
+// connections the client had opened.
 func unreached(err error, conns int) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err // leave out the method and the URL
@@ -104,8 +103,8 @@ func refused(resp *http.Response) error {
 	return refused
 }
 
-// said returns the message of a refusal. It looks for the error format of OpenAI first, then for
-// those of other servers. If neither is found, it returns the whole body.
+// said returns the error message in the body of a refusal. It tries the error format of OpenAI
+// first, then those of other servers. If none fits, it returns the whole body.
 func said(raw []byte) string {
 	var told openai.ErrorResponse
 	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {

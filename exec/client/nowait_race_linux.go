@@ -4,8 +4,8 @@ package client
 
 import "syscall"
 
-// In a race build, syscall.Read and syscall.Write tell the race detector that a read comes after
-// its write.
+// readNow and writeNow are for builds with the race detector. syscall.Read and syscall.Write tell
+// the detector that a read comes after its write.
 
 func readNow(fd int, b []byte) (int, error) {
 	n, err := syscall.Read(fd, b)

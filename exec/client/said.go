@@ -29,7 +29,7 @@ func (s Said) String() string {
 // mostCalls is the largest number of tool calls that are kept of an answer.
 const mostCalls = 128
 
-// kept collects a Said while it arrives. Its texts are still encoded as JSON.
+// kept collects the parts of a Said while they arrive. Its texts are still encoded as JSON.
 type kept struct {
 	on             bool
 	whole, visible []byte
@@ -42,8 +42,8 @@ type keptCall struct {
 	name, arguments []byte
 }
 
-// add keeps the text of an event. room is the number of bytes that may still be kept. add returns
-// the room that remains.
+// add keeps the text of an event. The parameter room is the number of bytes that may still be kept.
+// The result is the room that remains.
 func (k *kept) add(e *Event, room int) int {
 	take := func(to *[]byte, part []byte) {
 		n := min(len(part), room)
@@ -95,8 +95,9 @@ func (k *kept) decoded(raw []byte) string {
 	if !k.cut {
 		return unquote(raw)
 	}
-	// A cut leaves up to 11 bytes of an incomplete character, which do not decode. The longest
-	// character in JSON has 12 bytes: an escaped surrogate pair such as \ud83d\ude00.
+	// If the text was cut inside a character, leave out the first part of that character: at most
+	// 11 bytes. The longest character in JSON has 12 bytes, an escaped surrogate pair such as
+	// \ud83d\ude00.
 	for back := 0; back < 12 && back < len(raw); back++ {
 		part := raw[:len(raw)-back]
 		if text, ok := decode(part); ok {

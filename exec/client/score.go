@@ -18,7 +18,8 @@ import (
 // ErrNoScores means that the server does not report how likely a given text is.
 var ErrNoScores = errors.New("the server does not report how likely a given text is")
 
-// Scorer is a server that can score an answer of another server by its likelihood.
+// Scorer is a server that can score an answer of another server. The score is how likely the model
+// of the Scorer finds the answer.
 type Scorer interface {
 	// Score asks how likely the server's model finds the text said as an answer to the request r.
 	// It calls done, from any goroutine, with the log-probability of each token. The text salt
@@ -94,8 +95,8 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	return out, nil
 }
 
-// valuesBy asks the server for the log-probabilities of all tokens. scores describes the form of
-// the request.
+// valuesBy asks the server for the log-probabilities of all tokens. The parameter scores describes
+// the form of the request.
 func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string, all []int, salt string) ([]*float64, error) {
 	body := map[string]any{"model": model, scores.Prompt: all}
 	maps.Copy(body, scores.Fields)
@@ -117,7 +118,7 @@ func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string
 	return values[:len(all)], nil
 }
 
-// misunderstood reports whether a server refused the form of a request.
+// misunderstood reports whether a server refused a request because of its form.
 func misunderstood(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests

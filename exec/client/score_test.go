@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// scored asks a server for the log-probabilities of "b c" as the answer to the prompt of r.
+// scored asks a server how likely it finds "b c" as the answer to the request r.
 func scored(h *HTTP, r *Request) ([]float64, error) {
 	type result struct {
 		values []float64

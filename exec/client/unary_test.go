@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// page is a fixed answer of the test server. Pages are found by "METHOD path" or "METHOD path
-// body".
+// page is a fixed answer of the test server. Its key is "METHOD path", or "METHOD path body" for
+// one request body.
 type page struct {
 	status int
 	body   string

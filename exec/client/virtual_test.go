@@ -63,9 +63,8 @@ const (
 )
 
 // TestExactTimes serves a stream for which load tools report TTFTs that differ by a factor of ten.
-// The role comes at 0.1 s and the first reasoning token at 1 s. Then 20 chunks of 3 tokens come 60
-// ms apart, six of them with reasoning. Usage counts 61 tokens. [DONE] comes 20 ms after the last
-// chunk.
+// The role comes at 0.1 s, and the first reasoning token at 1 s. Chunks of several tokens follow at
+// exact times.
 func TestExactTimes(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(50 * ms)
@@ -104,7 +103,7 @@ func TestExactTimes(t *testing.T) {
 		}
 		for name, want := range map[string]float64{
 			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
-			"tpot":  1.2 / 60, // 20 ms: 1.2 s for 60 of the 61 tokens; the first chunk has one
+			"tpot":  1.2 / 60, // 20 ms: 1.2 s after the first token, for the other 60 tokens
 			"speed": 50,
 		} {
 			if got, ok := s.Value(name); !ok || got < want-1e-9 || got > want+1e-9 {

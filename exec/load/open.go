@@ -19,8 +19,8 @@ type Open struct {
 	Workload string
 	Level    string
 	Round    int // number of the first round of the window
-	// Stages are parts of the measured requests, in order of time. Each stage has rates of its own.
-	// If there are none, Rate applies to all requests.
+	// Stages divide the measured requests by time. Each stage has its own rates. Without stages,
+	// Rate applies to all requests.
 	Stages []Stage
 }
 
@@ -31,8 +31,8 @@ type Stage struct {
 }
 
 // after returns the time from the beginning of the stage until n requests are due on average. It
-// solves t·From + t²·(To − From)/2d = n for t, where d is the duration of the stage. After d the
-// rate stays at To.
+// solves t·From + t²·(To − From)/2d = n for t. Here d is the duration of the stage. After this time
+// the rate stays at To.
 func (s Stage) after(n float64) time.Duration {
 	length := float64(s.Due) * 2 / (s.From + s.To)
 	steep := (s.To - s.From) / length
@@ -46,18 +46,18 @@ func (s Stage) after(n float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Schedule returns when the requests of a window are due. Warm-up requests come until Warm is
-// called, then the measured requests, then fillers without end. How long the warm-up lasts depends
-// on the server. The gaps between measured requests do not: they have a random sequence of their
-// own.
+// Schedule returns when the requests of a window are due. First come warm-up requests until Warm is
+// called, then the measured requests, then fillers without end. The server decides how long the
+// warm-up lasts. It has no influence on the gaps between measured requests, which have a random
+// sequence of their own.
 type Schedule struct {
 	open  Open
 	gaps  *rand.Rand
 	phase metric.Phase
 	order int           // number of the next request within the phase
 	at    time.Duration // time at which the last request was due
-	// These fields hold the state of the current stage: its index, the mean number of requests due
-	// in it so far, and its beginning.
+	// The next fields hold the state of the current stage: its index, the mean number of requests
+	// due in it so far, and its beginning.
 	stage int
 	due   float64
 	began time.Duration
@@ -68,15 +68,15 @@ func (o Open) Begin(at time.Duration) *Schedule {
 	return &Schedule{open: o, gaps: o.source(metric.Warmup), phase: metric.Warmup, at: at}
 }
 
-// Warm begins the window at the time at which the last request was due, and returns
-// that time.
+// Warm begins the measured window. The window begins when the last request was due; Warm returns
+// this time.
 func (s *Schedule) Warm() time.Duration {
 	s.phase, s.order, s.gaps = metric.Measured, 0, s.open.source(metric.Measured)
 	s.began = s.at
 	return s.at
 }
 
-// Next returns the next request and when it is due.
+// Next returns the next request, and the time at which it is due.
 func (s *Schedule) Next() (Turn, time.Duration) {
 	if s.phase == metric.Measured && s.order == s.open.Due {
 		s.phase, s.order = metric.Filler, 0
@@ -92,8 +92,8 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	return t, s.at
 }
 
-// staged adds one gap to the due time, at the rate of the stage of the next request. gap is in
-// multiples of the mean gap.
+// staged moves the schedule on by one gap, a multiple of the mean gap. The stage of the next
+// request sets the rate.
 func (s *Schedule) staged(gap float64) {
 	before := 0
 	for i := range s.stage {
@@ -120,7 +120,7 @@ func (s *Schedule) rate() float64 {
 }
 
 func (o Open) source(phase metric.Phase) *rand.Rand {
-	// The phase has a name of its own, so that gaps are drawn independently of lengths.
+	// This name is used only here, so that gaps are drawn independently of lengths.
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
@@ -134,8 +134,8 @@ func (o Open) gap(rng *rand.Rand) float64 {
 	case o.Shape == 1:
 		return rng.ExpFloat64()
 	case o.Shape < 1:
-		// A gamma variable of shape k is a gamma variable of shape k + 1 times U^(1/k), where U is
-		// uniform in (0, 1].
+		// For a shape k below 1, draw with the shape k + 1, and multiply by U^(1/k). U is uniform
+		// in (0, 1].
 		boost := math.Pow(1-rng.Float64(), 1/o.Shape)
 		return standardGamma(rng, o.Shape+1) * boost / o.Shape
 	}
@@ -164,25 +164,26 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 // most mostWarm mean durations of a request. Between these limits it ends when the backlog no
 // longer grows. The caller gives Steady the backlog at each arrival.
 type Steady struct {
-	from, last   time.Duration // beginning of the current stretch, and time of the last call
-	stretches    int           // complete stretches so far; each lasts as long as a mean request
-	area, before float64       // request-seconds of this stretch; mean backlog of the one before
+	from, last   time.Duration // start of the current stretch; time of the last call
+	stretches    int           // complete stretches so far; each as long as a mean request
+	area, before float64       // this stretch's backlog, summed over time; last stretch's mean
 	inFlight     int
 }
 
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing is a ratio of the mean backlogs of two consecutive stretches. If the second mean
-	// is more than stillGrowing times the first, plus one, the backlog is growing.
+	// stillGrowing decides whether the backlog of a warm-up is growing: if the mean of a stretch is
+	// more than stillGrowing times the mean of the stretch before, plus one.
 	stillGrowing = 1.1
 )
 
 // NewSteady returns the state of a warm-up that begins at the time at.
 func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
 
-// Over reports whether the warm-up is over. The caller gives the number of requests in flight, and
-// the mean duration of the requests so far; 0 if no request has completed.
+// Over reports whether the warm-up is over. The parameter mean is the mean duration of the requests
+// so far; 0 if no request has completed. The parameter inFlight is the number of requests in
+// flight.
 func (s *Steady) Over(now, mean time.Duration, inFlight int) bool {
 	s.area += float64(s.inFlight) * (now - s.last).Seconds()
 	s.last, s.inFlight = now, inFlight

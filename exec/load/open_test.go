@@ -95,9 +95,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// Requests arrive every second and take 2 s, so from the third on the backlog is 2 requests. The
-// stretches of the warm-up end at 2, 4 and 6 s. The warm-up may not end before the third stretch
-// does.
+// A steady warm-up is judged in stretches, each as long as a mean request. With requests of 2 s,
+// the stretches end at 2, 4 and 6 s. The warm-up may end only after the third one.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)
@@ -117,7 +116,7 @@ func TestSteady(t *testing.T) {
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
 		// Until 10 s the backlog doubles every 2 s. The warm-up ends when the mean backlog of a
-		// stretch is at most 1.1 times the previous mean, plus one.
+		// stretch is at most 1.1 times that of the previous stretch, plus one.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {
@@ -128,8 +127,7 @@ func TestSteady(t *testing.T) {
 }
 
 // At a constant 2 req/s, the tenth request is due after 5 s. Then the rate rises from 1 to 3 req/s
-// over 10 s. In the first t seconds of that ramp, t + t²/10 requests are due: the fifth after 3.66
-// s, the last after 10 s. Afterwards the rate stays at 3 req/s.
+// within 10 s, in which 20 requests are due. Afterwards it stays at 3 req/s.
 func TestStages(t *testing.T) {
 	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
 	s := o.Begin(0)
@@ -146,8 +144,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// 20,000 Poisson arrivals on a ramp should take about as long as the ramp. Their number has the
-// standard deviation √20000. At 1 req/s or more, four standard deviations take at most 4·√20000 s.
+// On a ramp from 1 to 3 req/s, 20,000 random arrivals should take about 10,000 s. The standard
+// deviation of their number is √20000, so four of them are at most 4·√20000 s at 1 req/s or more.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
 	s := o.Begin(0)

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Of six requests two come before the window, three are measured, and one follows. A turn gives the
-// index of its request, and no phase has more turns than requests.
+// A replay of six requests has two before the window, three measured ones, and one after it. The
+// turn of a request leads back to its index, and no phase has more turns than requests.
 func TestReplayIndex(t *testing.T) {
 	r := load.Replay{At: make([]time.Duration, 6), Warm: 2, Due: 3}
 	for i := range r.At {

@@ -12,14 +12,15 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// questions asks a counter about text whose words are joined by sep.
+// questions asks the function count for the token counts of texts. The words of these texts are
+// joined by sep.
 type questions struct {
 	ctx   context.Context
 	count Counter
 	ids   func(ctx context.Context, text string) ([]int, error) // nil if the server returns no ids
 	sep   string
-	base  int   // cost of lead, with the tokens around a prompt; 0 if not asked yet
-	more  int   // extra tokens per word in the last text, beyond the costs of its words
+	base  int   // token count of the text lead alone; 0 if not asked yet
+	more  int   // mean error of the words' costs in the last text, in tokens
 	err   error // the counter's first error
 }
 
@@ -31,10 +32,11 @@ func (q *questions) total(text string) (int, error) {
 // own before a prompt. Only these two words ever follow that text.
 var opening = [2]string{"job", "eye"}
 
-// lead returns the opening as text. Words are measured after it.
+// lead returns the text with which all questions begin: the two words in opening. The words to be
+// measured come after it.
 func lead(sep string) string { return opening[0] + sep + opening[1] }
 
-// ground asks the server how many tokens lead costs.
+// ground asks the server for the token count of the text lead, with which all questions begin.
 func (q *questions) ground() (err error) {
 	if q.base == 0 {
 		q.base, err = q.total(lead(q.sep))
@@ -42,8 +44,8 @@ func (q *questions) ground() (err error) {
 	return err
 }
 
-// each calls f for 0 … n−1, with at most atOnce calls at a time. If several calls fail, it keeps
-// the error of the call with the lowest number.
+// each calls the function f for the numbers 0 … n−1, with at most atOnce calls at a time. If
+// several calls fail, it keeps the error of the call with the lowest number.
 func (q *questions) each(n, atOnce int, f func(i int) error) {
 	if q.err != nil {
 		return
@@ -67,8 +69,8 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 	}
 }
 
-// likely returns at most want words with their likely costs. If the server returns token ids,
-// the costs are taken from the ids. If it does not, each word is taken to cost one token.
+// likely returns at most want words with their likely token counts. If the server returns token
+// ids, the counts are taken from them. If it does not, each word is taken to cost one token.
 func (q *questions) likely(want int) []word {
 	if q.ids != nil {
 		if list := q.counted(); list != nil {
@@ -82,9 +84,9 @@ func (q *questions) likely(want int) []word {
 	return list
 }
 
-// counted learns the cost of all words with one question. The question has the same mark before
-// and after each word. The mark's token ids show where a word begins and ends. counted returns
-// nil if these ids are not found, or if the server returns no ids.
+// counted learns the token counts of all words with one question. The text has the same mark before
+// and after each word. The mark's token ids show where a word begins and ends. counted returns nil
+// if these ids are not found, or if the server returns no ids.
 func (q *questions) counted() []word {
 	mark := q.sep + opening[1]
 	list := []word{{text: mark}}
@@ -102,7 +104,7 @@ func (q *questions) counted() []word {
 		q.err = err
 	}
 	n := len(ids)
-	size := 1 // number of token ids in one mark; ids ends with two marks
+	size := 1 // number of token ids of a mark; the text ends with two marks
 	for 2*size <= n && !slices.Equal(ids[n-size:], ids[n-2*size:n-size]) {
 		size++
 	}
@@ -118,7 +120,7 @@ func (q *questions) counted() []word {
 		}
 		at++
 	}
-	// The mark stands before the first word, after each word, and once more at the end.
+	// The mark, a repeated piece of text, stands before the first word and after each word.
 	if len(ends) != len(list)+1 {
 		return nil
 	}
@@ -146,18 +148,17 @@ func chosen(list []word, want int) []word {
 	return list[:min(want, len(list))]
 }
 
-// scale is a way to weigh several words with one question. The text repeats the words: the first
-// word once, the second word base times, the third word base² times. So the extra tokens of each
-// word are one digit of the count, in the given base.
+// scale is a way to find the token counts of several words with one question. The text has the
+// first word once, the second word base times, the third word base² times. So each digit of the
+// total count, written in this base, gives the extra tokens of one word.
 type scale struct{ base, words int }
 
 // scales lists two ways to weigh words. Base 4 is for words of few tokens. Base 16 is for words of
-// up to 16 tokens, which is the most: a word and its separator have at most 16 bytes, and a token
-// has at least one byte.
+// up to 16 tokens, the most that 16 bytes can have.
 var scales = []scale{{4, 4}, {16, 2}}
 
-// weigh returns words with the cost of each word after a separator, in tokens. It asks at most
-// count questions. It leaves out words whose measured cost is impossible.
+// weigh returns words with their token counts, measured with the separator before each word. It
+// asks at most count questions. It leaves out words whose measured count is impossible.
 func (q *questions) weigh(by scale, count, atOnce int) []word {
 	if q.err = q.ground(); q.err != nil {
 		return nil
@@ -184,9 +185,10 @@ func (q *questions) weigh(by scale, count, atOnce int) []word {
 	return slices.DeleteFunc(list, func(w word) bool { return w.cost == 0 })
 }
 
-// additive drops words until the counts of the remaining words add up in any order. It asks for the
-// count of one text that has every ordered pair of words. If that count is not the sum of the
-// words, it searches for the wrong pairs. ok is false if there are too many wrong pairs.
+// additive drops words until the token counts of the remaining words add up in any order. It asks
+// for the count of one text that has every ordered pair of words. If that count is not the sum of
+// the words' counts, it searches for the wrong pairs. ok is false if there are too many wrong
+// pairs.
 func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	if len(pool) < 2 {
 		return nil, false
@@ -214,7 +216,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	odd := s.odd(segments, over)
 	s.hunt(odd, e.atOnce)
 	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
-		return nil, false // too many questions, or an error that spans more than two words
+		return nil, false // too many questions, or an error of more than two words
 	}
 	gone := cover(s.pairs)
 	for i, w := range pool {
@@ -234,8 +236,9 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over returns the token count of a text without the costs of its words. The text is lead, followed
-// by the words of segment. If the costs add up, the result is the cost of lead.
+// over returns the token count of a text minus the costs of its words. The text is the opening (see
+// the function lead), followed by the words of segment. If the costs add up, the result is the cost
+// of the opening.
 func (s *suspects) over(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))
@@ -248,7 +251,7 @@ func (s *suspects) over(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// odd returns the segments whose counts do not add up.
+// odd returns the segments whose count in over is not the usual s.base.
 func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	for i, segment := range segments {
 		if over[i] != s.base {
@@ -258,8 +261,8 @@ func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	return odd
 }
 
-// hunt cuts segments whose counts do not add up into quarters, and repeats this until only pairs
-// of words are left.
+// hunt finds pairs of words in segments whose counts do not add up. It cuts the segments into
+// quarters, and repeats this until only pairs are left.
 func (s *suspects) hunt(odd [][]int, atOnce int) {
 	for len(odd) > 0 && s.err == nil {
 		var parts [][]int
@@ -268,7 +271,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 				s.pairs = append(s.pairs, [2]int(segment))
 				continue
 			}
-			step := (len(segment) + 2) / 4 // a quarter of the segment's pairs, rounded up
+			step := (len(segment) + 2) / 4 // a quarter of the segment's pairs of words, rounded up
 			for from := 0; from < len(segment)-1; from += step {
 				parts = append(parts, segment[from:min(from+step+1, len(segment))])
 			}
@@ -285,9 +288,8 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 	}
 }
 
-// cover returns words such that every pair contains at least one of them. It is greedy: each step
-// takes the word that occurs in most of the remaining pairs. Of several such words it takes the
-// last.
+// cover returns words such that every pair contains at least one of them. In each step it takes the
+// word that occurs in most of the remaining pairs. Of several such words it takes the last.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {
@@ -305,10 +307,9 @@ func cover(pairs [][2]int) map[int]bool {
 	return gone
 }
 
-// everyPair returns a shortest sequence of the numbers 0 … n−1 in which every ordered pair
-// occurs as neighbours, including pairs of equal numbers. It is the closed de Bruijn sequence
-// B(n, 2) and has n²+1 elements. It is built from the Lyndon words of length 1 and 2 in order
-// (Fredricksen and Maiorana 1978).
+// everyPair returns a shortest sequence of the numbers 0 … n−1 in which every ordered pair occurs
+// as neighbours, even pairs of equal numbers. It has n²+1 elements. It is the closed de Bruijn
+// sequence B(n, 2), built as by Fredricksen and Maiorana (1978).
 func everyPair(n int) []int {
 	s := make([]int, 0, n*n+1)
 	for i := range n {

@@ -27,8 +27,8 @@ func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	return d
 }
 
-// No row is sent a second time before every row was sent once. A row that is sent again may be in
-// the cache completely.
+// All rows are sent once before any row is sent a second time. A row that is sent again may be in
+// the server's cache completely.
 func TestRows(t *testing.T) {
 	var lines []string
 	for i := range 50 {
@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther is the largest share of a row such as "07 is a number" that another row may share. Of 14
-// bytes, one is equal. A quarter is added, because tokens are not bytes.
+// byOther is the largest share of a row such as "07 is a number" that other rows may have in common
+// with it. One of its 14 bytes is equal. Add a quarter, because tokens are not bytes.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {
@@ -86,7 +86,7 @@ func TestRowAsSent(t *testing.T) {
 	if diff := cmp.Diff(want, r.Prompt(metric.Measured, 0)); diff != "" {
 		t.Error(diff)
 	}
-	// A request that is not measured gets a row from the end of the order.
+	// A warm-up request gets a row from the end of the order.
 	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -95,8 +95,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 }
 
-// TooLong finds the first row with too many tokens. It only counts tokens of rows with enough bytes
-// to be too long.
+// TooLong finds the first row with too many tokens. It asks for token counts only if a row has
+// enough bytes to be too long.
 func TestTooLong(t *testing.T) {
 	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
 	room := func(*traffic.Row) int { return 4 }

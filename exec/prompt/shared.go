@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// group returns the key of the text with which all prompts of the group begin.
+// group returns the key for the text that all prompts of one group begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
-// behind returns how many tokens are added to a shared prefix of text. The server may put that many
-// tokens after a prompt, and counts them as the prompt's own tokens. Without the addition the
-// shared prefix would be too short, and the cache would lose a whole block.
+// behind returns by how many tokens a shared text prefix is made longer. The server may add that
+// many tokens after a prompt, and counts them as tokens of the prompt. Without the addition, the
+// cache would lose a whole block.
 func (m *Maker) behind() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0
@@ -21,8 +21,8 @@ func (m *Maker) behind() int {
 
 const mostBehind = 32
 
-// makeShared returns text that begins with the prefix of the prompt's group. The words after the
-// prefix make the prompt unique, because the first of them encode its number.
+// makeShared returns text that begins with the prefix that the prompt's group shares. The first
+// words after it encode the number of the prompt, so no two prompts are equal.
 func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	head := k.Shared.Tokens + m.behind()
@@ -50,8 +50,8 @@ func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	return b.String(), nil
 }
 
-// proportionalShared makes a prompt with a shared prefix, if tokens are estimated from bytes.
-// Otherwise see makeShared.
+// proportionalShared makes a prompt with a shared prefix, if token counts are estimated from bytes.
+// If they are exact, makeShared makes it.
 func (m *Maker) proportionalShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
 	whole, err := m.proportional(m.hash(group), group, tokens)

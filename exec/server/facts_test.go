@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Log lines as the engines write them, cut at the end.
+// engineLogs has lines of logs as the engines write them, cut at the end.
 var engineLogs = map[string]string{
 	"vllm": `
 (APIServer pid=1) INFO 11-06 10:51:10 [model.py:547] Resolved architecture: Qwen3MoeForCausalLM

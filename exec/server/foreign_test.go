@@ -26,7 +26,8 @@ func sleeper(t *testing.T, environ ...string) int {
 	return cmd.Process.Pid
 }
 
-// A process with the mark of this run is not foreign, even if another server of the run started it.
+// A process that this run started on a GPU is not foreign. It has the run's mark in its
+// environment, even if another server of the run started it.
 func TestForeignProcesses(t *testing.T) {
 	own, other := sleeper(t, "A=1", markName+"=run-1/vllm"), sleeper(t, markName+"=run-1/another")
 	alien, someone := sleeper(t, markName+"=run-10/vllm"), os.Getpid()

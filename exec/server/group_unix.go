@@ -14,14 +14,14 @@ func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks the process group to end, and kill ends it at once. killOne ends a single process
-// that has left the group.
+// terminate asks all processes of the group to end, and kill ends them at once. killOne ends a
+// single process that has left the group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// exists reports whether the process group has a process. A process that has ended counts until its
-// parent has waited for it.
+// exists reports whether the process group still has a process. A process that has ended also
+// counts, until its parent has waited for it.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

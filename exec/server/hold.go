@@ -33,7 +33,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
 	if l.Holder.Run == "" {
-		h.server.Mark = "" // a mark is unique only with the ID of a run
+		h.server.Mark = "" // without the ID of a run the mark would not be unique
 	}
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
@@ -204,10 +204,12 @@ func (h *held) update() error {
 	return h.note.Update(h.server)
 }
 
-// leave makes release keep the note about the server, because the server could not be ended.
+// leave makes the function release keep the server's note for the next run, because the server
+// could not be ended.
 func (h *held) leave() { h.left = true }
 
-// release gives up the locks and the note.
+// release gives up the locks and removes the note about the server. If the server could not be
+// ended, the note stays for the next run.
 func (h *held) release() {
 	for _, n := range h.locks {
 		n.Done()

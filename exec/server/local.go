@@ -70,8 +70,8 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	return nil, err
 }
 
-// startKey returns a key for how long a server takes to start. Servers with the same engine, model
-// and command line have the same key.
+// startKey returns a key under which the start time of a server is stored. Servers with the same
+// engine, model and command line have the same key.
 func startKey(s *plan.Server) string {
 	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	h := sha256.New()
@@ -85,7 +85,7 @@ func startKey(s *plan.Server) string {
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// took is the duration of the last start with a key; 0 if not known.
+// took returns how long the last start under this key took; 0 if not known.
 func (l *Launcher) took(key string) (took time.Duration) {
 	if !l.State.Recall(lease.Starts, key, &took) {
 		return 0
@@ -93,8 +93,8 @@ func (l *Launcher) took(key string) (took time.Duration) {
 	return max(took, 0)
 }
 
-// shortStart is the shortest duration of a last start that the display mentions. With a shorter
-// start nobody wonders how long the next start takes.
+// shortStart is how long the last start must have taken to be mentioned in the display. If a start
+// takes less, nobody wonders when it ends.
 const shortStart = 5 * time.Second
 
 // starting returns a function that reports the state of a starting server. It adds the phase from

@@ -48,8 +48,8 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 	return rows.Short(ctx, count, w.Input, w.Rows())
 }
 
-// names makes prompts for the simulator, which does not read their text. So the text is only a
-// unique name. The field Input of the request says how long the prompt is.
+// names makes prompts for the simulator, which reads only their length. So the text of a prompt is
+// only a unique name. The field Input of the request says how long the prompt is.
 type names struct {
 	workload *plan.Workload
 	salt     uint64

@@ -70,7 +70,7 @@ func TestTailRedactsInLongLines(t *testing.T) {
 	}
 }
 
-// TestTailKeepsEverything: a short log is kept unchanged, in writes of any size.
+// TestTailKeepsEverything checks that a short log is kept unchanged, however it is cut into writes.
 func TestTailKeepsEverything(t *testing.T) {
 	check := func(pieces [][]byte) bool {
 		var file bytes.Buffer
@@ -116,7 +116,7 @@ func TestQuantile(t *testing.T) {
 		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // rank 99 of 100 is in the first bucket
 		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // rank 99 of 100 is in the second bucket
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
-		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // the 7 earlier counts are subtracted
+		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only the 10 new counts matter
 		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // the last bucket has no upper bound, so its lower bound counts
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
@@ -140,14 +140,14 @@ func TestMeter(t *testing.T) {
 }
 
 func TestLate(t *testing.T) {
-	// The third chunk was never read. The second chunk was read before it was written, because the
-	// clock was set back. So its delay counts as 0.
+	// The second chunk was read before it was written, because the clock was set back, so its delay
+	// counts as 0. The third chunk was never read.
 	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
 	if !slices.Equal(got, []time.Duration{2, 0}) {
 		t.Errorf("got %v, want 2, 0", got)
 	}
-	// By nearest rank, the p99 of four values is number ⌈0.99·4⌉ = 4, and the p50 is number ⌈0.5·4⌉
-	// = 2.
+	// Nearest rank rounds up: the p99 of four values is value ⌈0.99·4⌉ = 4, and the p50 is value
+	// ⌈0.5·4⌉ = 2.
 	d := []time.Duration{1, 2, 3, 4}
 	if nearest(d, 50) != 2 || nearest(d, 99) != 4 {
 		t.Errorf("percentiles %v, %v, want 2, 4", nearest(d, 50), nearest(d, 99))
@@ -164,8 +164,8 @@ func TestLogName(t *testing.T) {
 	}
 }
 
-// The log is a shortened log of vLLM 0.32 whose engine was killed. The line with the reason comes
-// first. After it come a hundred lines about requests that failed for this reason.
+// The test uses a shortened log of vLLM 0.32 whose engine was killed. The first line after the
+// start has the reason. A hundred lines about failed requests follow.
 func TestEndOf(t *testing.T) {
 	died := engine.Of("vllm").Died
 	start := "(APIServer pid=1) INFO 11-22 05:14:59 [launcher.py:195] Route: /version, Methods: GET\n"
@@ -177,8 +177,8 @@ func TestEndOf(t *testing.T) {
 		name, log, err, begins string
 		lines                  int // of the excerpt
 	}{
-		// The log has 103 lines from its first error to its end. The excerpt has 15 lines: the
-		// first ten, a line about what is left out, and the last four.
+		// The excerpt has 15 lines of a long log: the first ten after the first error, a line about
+		// what is left out, and the last four.
 		{"the engine", log, "the engine process ended: (APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup; then the server's process ended by itself: exit status 0", first, 15},
 		{"a traceback", start + "Traceback (most recent call last):\nValueError: x\n", "the server's process ended by itself: exit status 0", "Traceback", 2},
 		{"no error told", start + last, "the server's process ended by itself: exit status 0", start, 3},
@@ -197,7 +197,7 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// The reason for the end of a server is an error that was logged after the server was ready. Errors
+// If a server ends, the report quotes only what it logged after it was ready. Errors that it logged
 // during its start are not the reason.
 func TestLogSince(t *testing.T) {
 	log := &tail{}

@@ -85,7 +85,7 @@ func realContainer(t *testing.T, name, image string) {
 	}
 	nothingHeld(t, l)
 
-	// The container ends during the run.
+	// Now the container ends while the server is in use.
 	target, err = l.Launch(t.Context(), s, func(string) {})
 	if err != nil {
 		t.Fatal(err)

@@ -9,16 +9,15 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// When its clients have left, a server may need a moment to drop the last request. Before that it
+// A server may need a moment to drop the last request after its client has left. Until then it
 // refuses to clear its caches.
 const (
 	settling = 10 * time.Second
 	settle   = 250 * time.Millisecond
 )
 
-// reset waits until the server has dropped earlier requests, and clears its caches. It does nothing
-// if the server cannot clear them. It is only for servers that tokgate started: one that was
-// already running has other users.
+// reset waits until the server has dropped earlier requests, and clears its caches, if it can. It
+// is only for servers that tokgate started: one that was already running has other users.
 func (r *reached) reset(ctx context.Context) error {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, settling)
 	defer cancel()

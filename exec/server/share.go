@@ -28,8 +28,8 @@ func hashOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, format, args...)
 	x := h.Sum64()
-	// Mix the bits as SplitMix64 does at its end. Without this, the low bits of FNV depend only on
-	// the last byte.
+	// Mix the bits, as in the last step of SplitMix64. Without this, the low bits of the FNV hash
+	// depend too much on the last byte.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The state of a starting server has its phase, the duration of its last start, and the last line
-// of its log.
+// While a server starts, its state shows the phase, the duration of the last start, and the last
+// line of the log.
 func TestStarting(t *testing.T) {
 	l := &Launcher{Options: Options{State: lease.Folder(t.TempDir())}}
 	s := &plan.Server{Engine: "vllm", Model: "tiny", Process: &plan.Process{}}

@@ -22,7 +22,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// sending is one request of a script.
+// sending is one request that the test sends at a given time.
 type sending struct {
 	at      time.Duration
 	api     string
@@ -87,8 +87,8 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 	return samples
 }
 
-// inVirtualTime runs the script without HTTP. It sets the length of each prompt to the server's
-// count over HTTP.
+// inVirtualTime runs the script without HTTP. Its prompts have the lengths that the server counted
+// over HTTP.
 func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
 	c := clock.NewVirtual()
 	server, err := sim.NewVirtual(o, 0)
@@ -168,7 +168,8 @@ func sameSample(a, b *metric.Sample) bool {
 // A fault has the same effect on the client in virtual time as over HTTP. The test leaves out
 // faults of the connection, because virtual time has no connections.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// words lists the faults with different messages over HTTP and in virtual time, and the reason.
+	// words lists the faults whose messages differ between HTTP and virtual time. Each value is the
+	// reason.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -244,8 +245,8 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	}
 }
 
-// deadNetwork removes from samples what is random over HTTP when a server dies. It is random
-// whether a request was written, and whether a stream without a token ended without an error.
+// deadNetwork removes what is random in samples over HTTP when a server dies. A request may have
+// been written or not, and a stream without a token may end with or without an error.
 func deadNetwork(samples ...*metric.Sample) {
 	for _, s := range samples {
 		if s.Failure == nil {
@@ -262,7 +263,8 @@ func deadNetwork(samples ...*metric.Sample) {
 	}
 }
 
-// belowTheStream lists the faults that do not change a client's measurements, with the reason.
+// belowTheStream lists the faults that do not change what a client measures. Each value is the
+// reason.
 var belowTheStream = map[string]string{
 	"redirect": "is followed", "conn-close": "a connection's", "close-after": "a connection's",
 	"byte-by-byte": "one packet in no time", "gzip": "is unpacked", "crlf": "bytes", "bom": "bytes", "no-space": "bytes",
@@ -277,8 +279,8 @@ var belowTheStream = map[string]string{
 const ofNatural = "of natural answers, which these are not"
 
 // The same plan and seed give the same measurements over HTTP and in virtual time, relative to the
-// round's start. The profile has no noise, because the calibration of prompts over HTTP would use
-// up some random numbers.
+// start of each round. The profile has no noise. Otherwise the calibration of prompts over HTTP
+// would use up random numbers.
 func TestRunsAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "steady.json")
@@ -304,7 +306,7 @@ func TestRunsAgree(t *testing.T) {
 						Levels: []plan.Level{{Name: "paused", N: 3, Requests: 12, Rounds: 1}},
 					},
 					{
-						// The requests of a burst arrive in random order over sockets. This has no
+						// Over sockets, the requests of a burst arrive in random order. This has no
 						// effect here, because all of them fit into one step.
 						Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 						Levels: []plan.Level{{Name: "burst 10", N: 10, Requests: 30, Rounds: 3}},
@@ -338,8 +340,8 @@ func TestRunsAgree(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text")); d != "" {
 				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
-			// Compare sums with a tolerance. The requests before differ, which changes the last
-			// digit.
+			// Compare sums with a tolerance. The requests before this round differ, which changes
+			// the sums in the last digit.
 			if d := cmp.Diff(inside(r), inside(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
@@ -347,7 +349,8 @@ func TestRunsAgree(t *testing.T) {
 	}
 }
 
-// timing is what a verdict uses of a measured request. Times are from the start of the round.
+// timing holds the values of a measured request that verdicts use. Times are from the start of the
+// round.
 type timing struct {
 	Scheduled, Sent, First, Last, End time.Duration
 	Usage                             metric.Usage
@@ -364,7 +367,7 @@ func timings(r *metric.Round) []timing {
 	return out
 }
 
-// inside returns the server's own metrics without times and without reasons for missing values.
+// inside returns the server's own metrics, without times and reasons.
 func inside(r *metric.Round) metric.Telemetry {
 	t := r.Telemetry
 	return metric.Telemetry{Reads: t.Reads, Failed: t.Failed, Added: t.Added, Histograms: t.Histograms, Gauges: t.Gauges}
@@ -407,8 +410,8 @@ func TestVirtualLaunch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A start takes as long as one request: 12 ms of overhead, a prompt of 16 tokens, and
-			// one step. tokgate checks every half second whether the server is ready.
+			// A start takes as long as one request, and tokgate checks every half second whether
+			// the server is ready.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
 				t.Errorf("ready after %v, want about %v", took, tt.ready)
 			}

@@ -57,8 +57,8 @@ func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error
 	return slices.Compact(pids), nil
 }
 
-// addProcesses adds the processes in the output of amd-smi process --json. The output has a list of
-// objects for every GPU, one object for each process. A GPU without processes has a text instead.
+// addProcesses adds the processes in the output of amd-smi process --json. For every GPU, the
+// output has a list of objects, one for each process. A GPU without processes has a text instead.
 // If placed is true, a process counts only on the GPUs whose memory it uses.
 func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	var told []struct {
@@ -82,7 +82,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 			if math.IsNaN(memory) {
 				memory = quantity(p.Info, []string{"memory_usage", "vram_mem"})
 			}
-			if !placed || memory != 0 { // unknown memory is NaN, which is not 0
+			if !placed || memory != 0 { // 0 means no memory; NaN, for unknown, is not 0
 				pids = append(pids, int(pid))
 			}
 		}
@@ -131,9 +131,9 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	return together("amd-smi", cards)
 }
 
-// amdHeld reports whether heat or a power cap reduces the clocks: 1 if it does, 0 if not, NaN if
-// unknown. The MI300 and newer GPUs report each reason under throttle, as ACTIVE or true. Older
-// GPUs only report, under power, that the clocks are reduced. That counts as throttled.
+// amdHeld reports whether heat (throttled) or a power cap (capped) reduces the clocks. Each result
+// is 1 if it does, 0 if not, and NaN if unknown. New GPUs (MI300 and later) report each reason.
+// Older GPUs only report that the clocks are reduced; this counts as throttled.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)
@@ -155,8 +155,8 @@ func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	return throttled, active("throttle", "ppt_violation_status")
 }
 
-// quantity follows a path of names to a number, and returns the number or NaN. An object with a
-// value and a unit counts as a number. Of a list the first element counts.
+// quantity follows a path of names in JSON to a number; NaN if there is none. For an object with a
+// value and a unit, it returns the value. For a list, it uses the first element.
 func quantity(v any, path []string) float64 {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

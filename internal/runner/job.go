@@ -18,15 +18,15 @@ import (
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
 	Temp      string // RUNNER_TEMP: the folder with the files that the steps write for the runner
-	// Local is the folder of each action that runs from its action.yml, by owner/name. With sets
-	// inputs of these actions, in place of the values in the workflow.
+	// Local gives the folder with action.yml for each action that should run from there, by
+	// owner/name. With gives inputs of these actions, which replace the values in the workflow.
 	Local map[string]string
 	With  map[string]string
 	// Actions are Go functions that run in place of actions, by owner/name. A step with an action
 	// that is in neither Local nor Actions is an error.
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
-	Environ []string       // variables of every step, in addition to those of the runner
+	Environ []string       // environment variables of every step, besides those of the runner
 	Path    string         // folder that comes first in the PATH; "" means none
 }
 
@@ -39,7 +39,7 @@ type Job struct {
 	Skipped  bool // the "if" condition of the job was false
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // in the order of execution; the steps of an action follow the action
+	Steps    []Step    // in the order in which they ran; steps of an action come after it
 	Commands []Command // commands of all steps
 	Log      string
 }
@@ -67,8 +67,8 @@ func (j *Job) Step(name string) *Step {
 	return nil
 }
 
-// Summary returns the summaries of the job's steps. It leaves out summaries above the runner's size
-// limit.
+// Summary returns the summaries of the job's steps. A summary above the runner's size limit is left
+// out.
 func (j *Job) Summary() string {
 	var b strings.Builder
 	for _, s := range j.Steps {
@@ -79,8 +79,8 @@ func (j *Job) Summary() string {
 	return b.String()
 }
 
-// Run runs one job of a workflow. more holds further contexts that the expressions of the job use:
-// needs, matrix, inputs and so on.
+// Run runs one job of a workflow. The map more holds further contexts that the expressions of the
+// job use: needs, matrix, inputs and so on.
 func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map[string]any) (*Job, error) {
 	doc, err := DecodeYAML(workflow)
 	if err != nil {
@@ -142,7 +142,7 @@ type run struct {
 // scope says to what a step belongs: to a composite action, or to the job itself.
 type scope struct {
 	action string            // folder of the composite action; "" for a step of the job
-	env    map[string]string // variables of the step that runs the composite action
+	env    map[string]string // environment variables of the step that runs the composite action
 }
 
 func (r *run) setEnv(env any, c contexts) error {
@@ -259,7 +259,7 @@ func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env 
 	return nil
 }
 
-// composite runs the steps of a composite action, which an action.yml lists.
+// composite runs the steps of a composite action, which are in the file action.yml.
 func (r *run) composite(step *Step, dir string, with map[string]string, c contexts, env map[string]string) error {
 	src, err := os.ReadFile(filepath.Join(dir, "action.yml"))
 	if err != nil {

@@ -74,7 +74,7 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 		}
 		return
 	}
-	// A container that uses the host's /dev/shm needs no shm_size.
+	// With --ipc, a container may use the host's /dev/shm, so it needs no shm_size.
 	if size := engine.Of(s.Engine).Launch.SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
 		c.SharedMem = size
 		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")

@@ -22,8 +22,8 @@ type Options struct {
 	// Inputs holds the values of --var and --var-file, in the order of the command line. If a
 	// variable has several values, the last one counts.
 	Inputs []Input
-	// Environ holds the environment as "NAME=value" entries. TOKGATE_VAR_name sets the variable
-	// name if Inputs does not set it. env.NAME reads any entry.
+	// Environ holds the environment as "NAME=value" entries. An entry TOKGATE_VAR_NAME sets the
+	// variable NAME of the plan, if Inputs does not set it. The plan reads any entry by env.NAME.
 	Environ []string
 	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
 	// Otherwise a missing value is unknown, and a string that contains it is "(unknown)".
@@ -31,29 +31,31 @@ type Options struct {
 	// ReadFile reads included files, variable files and the files that file() reads. If it is nil,
 	// the package's function ReadFile is used.
 	ReadFile func(path string) ([]byte, error)
-	// Root is the folder that contains all files which the plan may read. If it is "", Root is the
-	// nearest folder above the plan with a .git. Without a .git, it is the plan's own folder.
+	// Root is the folder that contains all files which the plan may read. If Root is "", this is
+	// the repository of the plan: the nearest folder above with a .git. Without a repository, it is
+	// the plan's own folder.
 	Root string
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
-	// Self makes the candidate its own control if Base is "". The duration and the power of the
-	// comparison can then be computed without a checkout of the base branch.
+	// Self makes the candidate its own control if Base is "". So the duration and the power of a
+	// comparison can be computed without a checkout of the base branch.
 	Self bool
-	// Drafts reports whether the built-in server decodes speculatively under the given profile. nil
-	// means that it never does.
+	// Drafts reports whether the built-in server decodes speculatively under the given profile. If
+	// Drafts is nil, it never does.
 	Drafts func(profile string) bool
-	// Reading runs the functions that read data files (data sets and traces). These functions have
-	// their own bounds on time and memory. If Reading is nil, they are called directly.
+	// Reading is the function that calls the readers of data files (data sets and traces). These
+	// readers have their own bounds on time and memory. If Reading is nil, they are called
+	// directly.
 	Reading func(read func())
-	// lenient, alone and place are set only for the plan of the base branch. lenient accepts values
-	// for unknown variables, which only the new plan may have. alone ignores the comparisons of the
-	// plan. place is the path of the plan in its repository.
+	// The next three fields are set only for the plan of the base branch. With lenient, unknown
+	// variables may have values, as the new plan may declare them. With alone, comparisons are
+	// ignored. place is the path of the plan in its repository.
 	lenient, alone bool
 	place          string
 }
 
-// Input is one value of --var or one value of --var-file.
+// Input is one --var ("name=value"), or one --var-file.
 type Input struct {
 	Var  string // "name=value"
 	File string // file with lines "name = value"; used if Var is ""
@@ -75,19 +77,19 @@ type decoder struct {
 
 	blocks  map[string][]*hcl.Block // blocks by type, in the order of the source
 	environ map[string]string
-	names   map[string]map[string]*named // declared names, by "var", "local", "server" and "workload"
+	names   map[string]map[string]*named // declared names, by "var", "local", "server", "workload"
 	values  map[string]cty.Value         // values of variables
-	base    *hcl.EvalContext             // context with var, local and functions
+	base    *hcl.EvalContext             // context for expressions, with var, local and functions
 
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
 	loadless  map[*plan.Workload]hcl.Range // workloads without a load
-	// lengthless are the workloads in loadless that set no token lengths either. Only a mix over a
-	// trace may use them, because the trace sets the lengths.
+	// lengthless has those workloads of loadless that set no token lengths either. Only a mix that
+	// replays a trace may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // levels that an sla block names; no entry: none
-	unasked    map[*plan.Load]map[string]int // levels with the default number of requests
+	unasked    map[*plan.Load]map[string]int // levels for which the plan sets no number of requests
 	instances  int                           // number of instances that for_each made in the plan
 	levels     int
 	secrets    map[string]bool
@@ -98,25 +100,25 @@ type decoder struct {
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // whether tokgate has looked for baseBranch
-	baseBranch *plan.Plan                                  // base branch's plan, or nil
+	baseBranch *plan.Plan                                  // plan of the base branch, or nil
 	baseWhy    string                                      // why baseBranch is nil
 }
 
-// isLoadless reports whether a workload has no load and no search.
+// isLoadless reports whether a workload has neither a load nor a capacity search.
 func (d *decoder) isLoadless(w *plan.Workload) bool {
 	_, ok := d.loadless[w]
 	return ok
 }
 
-// mixture is a mix whose workloads have not been looked up yet.
+// mixture is a mix whose workloads are still only names.
 type mixture struct {
 	*plan.Workload
 	parts      []portion
-	rng, block hcl.Range // ranges of the attribute mix, and of the whole workload block
+	rng, block hcl.Range // ranges of the attribute mix and of the workload block
 }
 
-// portion is a workload of a mix, as the plan writes it. It has either share, in millionths, or of,
-// which is the type of its rows in the trace.
+// portion is a workload of a mix, as the plan writes it. It is given either by its share of the
+// requests, in millionths, or by the type of its rows in the trace (the argument of).
 type portion struct {
 	name  string
 	share int
@@ -133,12 +135,12 @@ type levelNamed struct {
 type named struct {
 	rng  hcl.Range // range of the declaration
 	used bool      // something refers to it
-	each bool      // the block has for_each: one instance for each key in keys
+	each bool      // the block has for_each, so it has one instance for each of the keys
 	keys []string
 }
 
-// family is what one block of a plan declares: a single element, or an instance for each key of
-// for_each.
+// family is what one block of a plan declares. With for_each it has one instance for each key;
+// otherwise it has only one.
 type family[T any] struct {
 	*named
 	members []*T // instances, in the order of the keys of for_each

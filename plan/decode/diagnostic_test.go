@@ -121,8 +121,8 @@ func found(diags hcl.Diagnostics) []string {
 // summary with the markers in the source.
 func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
 
-// The fixtures in testdata/bad/long take seconds with the race detector. So they have their own
-// test, and the fuzz tests do not use them.
+// These fixtures take seconds with the race detector. So they have a test of their own, and the
+// fuzz tests do not use them.
 func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
 
 func badPlans(t *testing.T, patterns ...string) {

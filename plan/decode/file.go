@@ -113,8 +113,8 @@ func (d *decoder) finish() hcl.Diagnostics {
 	return d.diags
 }
 
-// follows returns 1 for a diagnostic that often is only the result of another mistake; otherwise 0.
-// For example, a plan with a misspelt workload block also requires nothing.
+// follows returns 1 for a diagnostic that often only results from another mistake, else 0. For
+// example, if the name of the block workload is misspelt, the plan also seems to require nothing.
 func follows(summary string) int {
 	switch summary {
 	case sumMissing, sumNoLoad, sumNoServer, sumRequiresNothing, sumEmptySLA:
@@ -123,8 +123,8 @@ func follows(summary string) int {
 	return 0
 }
 
-// byPlace orders diagnostics: errors before warnings, and mistakes before diagnostics that may only
-// follow from them. Otherwise it keeps the order of the source.
+// byPlace orders diagnostics by severity, then by place in the source. Of equal severity, mistakes
+// come before diagnostics that may only follow from them.
 func byPlace(a, b *hcl.Diagnostic) int {
 	var x, y hcl.Range
 	if a.Subject != nil {

@@ -89,8 +89,8 @@ var pureFunctions = map[string]function.Function{
 	"zipmap":          stdlib.ZipmapFunc,
 }
 
-// lightFunctions are the pure functions, with a bound on the size of their arguments. The functions
-// can and try have no bound, because their arguments are expressions, not values.
+// lightFunctions are the pure functions, which refuse too large arguments. Only the functions can
+// and try accept arguments of any size, because these are expressions, not values.
 var lightFunctions = func() map[string]function.Function {
 	all := map[string]function.Function{}
 	for name, f := range pureFunctions {
@@ -173,7 +173,7 @@ func shortNumber(args []cty.Value) error {
 	return nil
 }
 
-// shallowText bounds how deeply a JSON or YAML text is nested. It counts brackets, and the
+// shallowText refuses a JSON or YAML text that is nested too deeply. It counts brackets, and the
 // indentation of YAML's block style.
 func shallowText(args []cty.Value) error {
 	if !known(args[0], cty.String) {
@@ -243,8 +243,8 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// everyTrue is the function alltrue, or anytrue if all is false. A null element is an error,
-// because a missing result must count as neither true nor false.
+// everyTrue returns the function alltrue of the language if all is true, else anytrue. A null
+// element is an error, because a missing result must count as neither true nor false.
 func everyTrue(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -270,8 +270,8 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc returns the function file, which reads a text file of the repository. The path of the
-// file is relative to the plan.
+// fileFunc returns the function that plans call as file. It reads a text file of the repository.
+// The path of the file is relative to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{

@@ -13,21 +13,21 @@ import (
 type preset struct {
 	name   string
 	title  string
-	about  string // the use case in words
+	about  string // description of the use case
 	input  int    // number of prompt tokens; 0 if the plan must set it
-	output int    // number of answer tokens; 0 if the plan must set it
+	output int    // number of answer tokens; 0 if the preset leaves it to the plan
 	bounds []presetBound
 	source string
-	users  [2]float64 // number of people for one request in flight; 0 if the source does not say it
+	users  [2]float64 // people served per request in flight; 0 if the source does not say
 }
 
 // presetRequests is the default number of requests at a level with a threshold on a p99. In ten
-// rounds the 600 requests count as about 480 independent ones. A p99 needs 299 to pass if it is
-// judged once, and 408 if it is judged at three looks.
+// rounds, the 600 requests count as about 480 independent ones. This is enough: a p99 needs 408 to
+// pass if it is judged at three looks.
 const presetRequests = 600
 
-// requests returns the preset's smallest number of requests for a level. It is used if the plan
-// sets no number; 0 means the default of the language.
+// requests returns the fewest requests that the preset asks for at a level. It applies if the plan
+// sets no number; 0 means that the preset asks for none.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests
@@ -47,8 +47,9 @@ const (
 	mlperf         = "the server scenario of MLPerf Inference (mlperf.conf)"
 )
 
-// Published capacity reports count four to five people for one request in flight, because people
-// pause between requests of a conversation. This does not apply to an editor that completes code.
+// These are people served per request in flight. Published capacity reports count four to five,
+// because people pause between the requests of a conversation. An editor that completes code does
+// not pause, so it has no such number.
 var (
 	readers = [2]float64{4, 5}
 	nobody  [2]float64

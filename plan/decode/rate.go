@@ -69,7 +69,7 @@ const (
 	leastRate = 0.001
 )
 
-// readRates reads the levels of a load block with rates.
+// readRates reads the levels of a load block that has rates.
 func readRates(b *body) []plan.Level {
 	var levels []plan.Level
 	elements := b.list("rate")
@@ -119,8 +119,8 @@ func parseRate(name, text string) (float64, *problem) {
 	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
-// readArrivals sets the number of measured requests at each level of a rate. The plan sets this
-// number or a duration.
+// readArrivals sets how many requests to measure at each level with a rate. The plan gives this
+// number, or a duration.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") && b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has either a duration or a number of requests. Remove one of them.")
@@ -159,7 +159,7 @@ func readArrivals(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// readOpenWarmup reads the warm-up of a rate.
+// readOpenWarmup reads the warm-up of a load with a rate.
 func readOpenWarmup(b *body) time.Duration {
 	v, ok := b.value("warmup")
 	if !ok || isAuto(v) {

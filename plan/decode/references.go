@@ -22,7 +22,8 @@ var workloadType = cty.CapsuleWithOps("workload", reflect.TypeFor[plan.Workload]
 	GoString:     func(v any) string { return v.(*plan.Workload).Address() },
 })
 
-// values returns the value of server or workload in an expression, with the names in families.
+// values returns the value of the object server or workload in expressions. It has an attribute for
+// each name in families.
 func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	out := map[string]cty.Value{}
 	for name, f := range families {
@@ -42,7 +43,8 @@ func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// readOne reads the reference to a server in the attribute name.
+// readOne reads an attribute that refers to a server. The parameter name is the name of the
+// attribute.
 func readOne(b *body, name string) *plan.Server {
 	v, ok := b.value(name)
 	if !ok {
@@ -102,8 +104,8 @@ func readServers(b *body) []*plan.Server {
 	return out
 }
 
-// refer calls use for every reference in a list. A reference to a block with for_each means all
-// instances of the block.
+// refer calls the function use for every reference in a list. A reference to a block with for_each
+// stands for all instances of the block.
 func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })
@@ -121,7 +123,8 @@ func spread(v cty.Value, use func(cty.Value)) {
 	}
 }
 
-// readWorkloads returns the workloads that a tolerate or improve block names.
+// readWorkloads returns the workloads that a tolerate or improve block names. For a mix it returns
+// the mix and its parts.
 func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
 	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {

@@ -42,7 +42,7 @@ func (b *body) asText(rng hcl.Range, name string, v cty.Value) (string, bool) {
 	return v.AsString(), true
 }
 
-// oneOf returns the attribute's value, and requires that it is one of names.
+// oneOf returns the attribute's value, which must be one of the given names.
 func (b *body) oneOf(name string, names ...string) string {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {

@@ -15,8 +15,8 @@ import (
 // taskItems is the number of items of a built-in task.
 const taskItems = 2000
 
-// readTask reads the name of a built-in task, and sets out to the prompt of the task. It returns
-// false if there is no such task.
+// readTask fills out if name is that of a built-in data set. It returns false if the name has
+// another form, such as that of a path. An unknown built-in data set is reported as an error.
 func readTask(p *body, name string, out *plan.Prompt) bool {
 	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
 	if !ok {
@@ -92,7 +92,8 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	return checkScore(s, w, rule)
 }
 
-// checkScore reports an error if the workload's answers cannot be scored by rule.
+// checkScore returns the rule by which answers are scored. If the workload does not allow such
+// scores, it reports an error.
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
@@ -114,7 +115,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-// readAnswers reads the answers block of a workload: what of the answers is recorded.
+// readAnswers reads the block answers of a workload, which says what is recorded of the answers.
 func readAnswers(b *body, w *plan.Workload) {
 	a := b.child("answers")
 	if a == nil {

@@ -9,16 +9,15 @@ import (
 )
 
 // shallow reports whether a source in native syntax is certainly within the bounds b. If so, it
-// also returns where the source may be cut into parts of about size bytes. A part has only whole
+// also returns where the source may be cut into parts of about size bytes. Each part has only whole
 // blocks and arguments. shallow looks at each byte once, which is cheaper than HCL's lexer. It
-// returns false for a difficult source, which the lexer must check. A source is difficult if it has
-// heredocs, comments inside a line, $${, numbers with an exponent, unpaired brackets or broken
-// UTF-8.
+// returns false for sources that only the lexer can check, such as those with heredocs, comments
+// inside a line, $${, exponents, unpaired brackets or broken UTF-8.
 func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 	s := scan{src: src, bounds: b, frames: []opened{{by: '{'}}}
 	from := 0
-	// HCL accepts a byte order mark at the start of what it parses. The source is parsed in parts,
-	// so refuse a mark inside the source here.
+	// Refuse a byte order mark inside the source. HCL accepts one at the start of what it parses,
+	// and the source is parsed in parts.
 	if !utf8.Valid(src) || bytes.LastIndex(src, []byte("\ufeff")) > 0 {
 		return nil, false
 	}
@@ -81,11 +80,11 @@ type scan struct {
 	frames []opened // open brackets and quotes, from the outermost
 }
 
-// opened is an open bracket, an open quote or an open expression of a template. The field by is its
+// opened is a bracket, a quote or an expression of a template that was opened. The field by is its
 // first byte, or '$' for an expression of a template.
 type opened struct {
 	by        byte
-	operators int // number of operators since the last comma or line, or more
+	operators int // at least the number of operators since the last comma or line
 }
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }
@@ -126,8 +125,8 @@ func (s *scan) shut(by ...byte) bool {
 	return true
 }
 
-// plain scans the next character of a source outside of quotes. It returns false if a limit is
-// exceeded, or if a bracket does not match.
+// plain scans the next character outside quotes. It returns false if a limit is exceeded, or if a
+// bracket does not match.
 func (s *scan) plain() bool {
 	c := s.src[s.at]
 	s.at++
@@ -169,13 +168,14 @@ func (s *scan) plain() bool {
 	return true
 }
 
-// comment skips a comment up to and including the end of the line.
+// comment skips a comment with the end of its line.
 func (s *scan) comment() {
 	s.skip(func(c byte) bool { return c != '\n' })
 	s.at = min(s.at+1, len(s.src))
 }
 
-// literal skips a number. A dot may be an operator, so each dot counts as one.
+// literal skips a number. A dot in it may be an operator, so each dot counts towards the limit on
+// operators.
 func (s *scan) literal() bool {
 	from := s.at - 1
 	for digit(s.peek()) || s.peek() == '.' {

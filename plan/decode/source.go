@@ -15,7 +15,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// parse checks the limits for a source and reads it, in either syntax of HCL.
+// parse reads a source in either syntax of HCL. It first checks that the source is within the
+// limits.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	// Diagnostics can show the lines of a file even if the file has no body.
 	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}

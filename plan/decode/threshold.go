@@ -59,8 +59,8 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 	return t, nil
 }
 
-// goodAnswer reads a requirement on an answer in a good block, such as valid_json. The answer must
-// have the property. If lower values of the metric are better, it must not have the property.
+// goodAnswer reads a line such as valid_json = true in a good block. The answer must have the
+// property; or must not have it, if lower values of the metric are better.
 func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text, Stat: metric.Stat{Kind: metric.Every}, Op: plan.GreaterEqual, Limit: 1}
 	if def.Better == metric.LowerIsBetter {
@@ -128,7 +128,7 @@ func missingStat(def metric.Def, good bool) *problem {
 	return problemf(sumMissingStat, "%s differs between requests, so the threshold needs a statistic (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
-// statAllowed returns the reason why a metric cannot have this statistic; nil if it can.
+// statAllowed returns nil if a metric can have this statistic, else the reason why not.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
@@ -223,8 +223,8 @@ func exampleLimit(unit metric.Unit) string {
 }
 
 // unit converts a number to the base unit: it multiplies by 10^power and divides by divisor.
-// 10^power only shifts the decimal point, which is exact. Multiplying floating-point numbers is not
-// exact: 99.9 · 0.01 differs from 0.999.
+// Shifting the decimal point by power is exact, unlike multiplying: in floating point 99.9 · 0.01
+// differs from 0.999.
 type unit struct{ power, divisor int }
 
 // units lists the units of each base unit, by name. Durations are missing, because
@@ -302,7 +302,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit reports that s is not a valid limit, and explains how to write one.
+// noLimit returns the problem that s is not a valid limit, and explains how to write one.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
@@ -362,7 +362,7 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 	return limit, nil
 }
 
-// elsewhere maps the names of statistics in other tools to the names in tokgate.
+// elsewhere maps names that other tools give to statistics to the names in tokgate.
 var elsewhere = map[string]string{
 	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
 }

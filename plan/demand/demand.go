@@ -15,34 +15,34 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// demand is one requirement of a plan. If two plans have demands with the same key, it is the same
-// requirement, perhaps with another limit.
+// demand is one requirement of a plan. Two plans have the same requirement if their demands have
+// the same key. The limits may differ.
 type demand struct {
 	key      string
 	warns    bool     // whether a failure of this demand only warns
 	strength float64  // larger is stricter
-	exact    string   // the part of the demand that must stay exactly the same
+	exact    string   // text that must not change
 	allows   []string // differences that the demand allows
 	text     string   // the demand as the author wrote it
 	rng      hcl.Range
 }
 
-// less reports whether the demand "is" requires less than the earlier demand "was".
+// less reports whether a requirement is weaker now ("is") than it was before ("was").
 func less(is, was demand) bool {
 	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })
 }
 
-// Weakening is a requirement of the base plan that the head plan lowers or drops.
+// Weakening is a requirement of the base plan that the head plan weakens or drops.
 type Weakening struct {
 	Key   string    // such as "chat on vllm at 8: ttft p95"
 	What  string    // the change, such as "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // place in the head plan; place in the base plan if the head dropped it
+	Range hcl.Range // place in the head plan; if dropped there, place in the base plan
 }
 
-// Weakened lists the requirements of the base plan that the head plan drops or lowers, in the order
-// of the base plan. Some requirements have no order, such as the condition of an assert. Any change
-// of such a requirement counts as weaker.
+// Weakened lists the requirements of the base plan that the head plan drops or weakens. They are in
+// the order of the base plan. For a requirement that cannot be compared, such as the condition of
+// an assert, any change counts as weaker.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}
 	for _, d := range of(head) {
@@ -105,7 +105,8 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy adds the demands of a policy. of names the owner of the policy: the gate or a workload.
+// policy adds the demands of a policy. The parameter of names the owner of the policy: the gate or
+// a workload.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
@@ -178,7 +179,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	if c.Control.Server != nil {
 		control = c.Control.Server.Address()
 	}
-	if !c.Control.Base { // the server of the base branch may change
+	if !c.Control.Base { // the control may change if it is the server of the base branch
 		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
 	}
 	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})

@@ -16,14 +16,14 @@ type Call struct {
 	Size int // bytes of a write
 }
 
-// Fault decides whether a disk call fails. If err is not nil, the call fails with err. A write that
-// fails has first written done bytes.
+// Fault decides whether a disk call fails. If err is not nil, the call fails with err. A write then
+// still writes the first done bytes.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]
 
-// Inject makes every disk call of this process ask fault first, until undo is called. Only one test
-// may use it at a time.
+// Inject makes every disk call of this process ask the function fault first, until undo is called.
+// Only one test may use it at a time.
 func Inject(fault Fault) (undo func()) {
 	if !injected.CompareAndSwap(nil, &fault) {
 		panic("faults are injected already")
@@ -31,8 +31,8 @@ func Inject(fault Fault) (undo func()) {
 	return func() { injected.Store(nil) }
 }
 
-// ask returns the injected fault of a call, or 0 and nil without a fault. done is the number of
-// bytes that a write has written before it fails.
+// ask returns the injected fault of a call, or 0 and nil without a fault. The result done is how
+// many bytes a write still writes before it fails.
 func ask(op, path string, size int) (done int, err error) {
 	fault := injected.Load()
 	if fault == nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Any system call may fail while a night is added, also in the middle of a write. Later every night
-// that was added is read exactly once, and the next night can be added. An incomplete line is
-// reported.
+// Any system call may fail while a night is added to a history, even in the middle of a write.
+// Afterwards every added night is still read exactly once, and another night can be added. An
+// incomplete line is reported.
 func TestDiskFaults(t *testing.T) {
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // fail call 1, then call 2, and so on, until there are fewer calls
+		for calls >= at { // call 1 fails in the first turn, call 2 in the second, and so on
 			dir := t.TempDir()
 			at++
 			calls = 0
@@ -48,8 +48,7 @@ func TestDiskFaults(t *testing.T) {
 			if len(want) > 0 || failed > 1 {
 				t.Fatalf("call %d: nights %v are lost, %d could not be added", at, want, failed)
 			}
-			// The second try adds a night that could not be added before. It does not add a night a
-			// second time.
+			// The second try adds only the nights that could not be added before.
 			for i := range 3 {
 				if _, _, err := Add(dir, night(fmt.Sprint("run-", i), november, 1)); err != nil {
 					t.Fatal(err)

@@ -139,8 +139,7 @@ func TestForest(t *testing.T) {
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
 	svg := string(f.SVG())
-	// The largest value is 0.07, so the axis ends at about 0.09. The wide interval does not extend
-	// it.
+	// The axis fits the largest value, 0.07. The wide interval does not extend it.
 	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}
@@ -149,8 +148,8 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
-	// A bar that is ten times as long as the rest does not stretch the axis. Its value is written
-	// at the edge.
+	// A bar that is ten times as long as the rest is cut off at the edge of the axis. Its value is
+	// written there.
 	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
 	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {

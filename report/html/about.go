@@ -294,8 +294,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a verdict to the list of verdicts on a line of the plan. A check that passed at
-// several levels has only one entry. The same holds for a check that was skipped.
+// gathered adds a check to the checks of one line of the plan. If it passed at several levels, they
+// share one entry. The same holds for a skipped check.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {

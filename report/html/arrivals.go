@@ -13,7 +13,8 @@ import (
 
 const overTimeTitle = "Requests arriving, in flight and waiting, over time"
 
-// arrivals draws the open-loop levels of the workloads without a section of their own.
+// arrivals returns the section with charts of open loops, for workloads that have no section of
+// their own.
 func arrivals(runs []run) (section, bool) {
 	s := section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
@@ -54,7 +55,7 @@ func overTimeBlock(r run, w *report.Workload) []block {
 	return []block{{Figures: figures}}
 }
 
-// quantity is a figure that a chart shows over time, such as the requests in flight.
+// quantity is one thing that a chart shows over time, such as the requests in flight.
 type quantity struct {
 	title, axis, words string
 	unit               metric.Unit
@@ -81,8 +82,8 @@ var quantities = []quantity{
 	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet. Each point is the largest number in its time step.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
 }
 
-// overTime draws the windows of a workload on a server. Each window is a line; there are at most
-// mostSeries lines.
+// overTime draws charts of several quantities over time, for a workload on a server. Each measured
+// window is a line, with at most mostSeries lines.
 func overTime(r run, workload, server, name string) []figure {
 	var list []*report.Passage
 	for i := range r.Passages {
@@ -152,7 +153,8 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	return f
 }
 
-// loadOver returns the label of a passage: the title of its level, or the number of its stages.
+// loadOver returns the label of a passage (a measured window): the title of its level, or the
+// number of its stages.
 func loadOver(r run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])

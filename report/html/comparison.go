@@ -37,8 +37,8 @@ func comparisons(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// mostCompared is the number of levels of a comparison that the page shows at first. The user must
-// unfold further levels.
+// mostCompared is how many levels of a comparison the page shows at first. The reader must unfold
+// the others.
 const mostCompared = 4
 
 func comparison(r run, c *report.Comparison) []block {
@@ -97,7 +97,7 @@ func comparison(r run, c *report.Comparison) []block {
 	return out
 }
 
-// signed returns a change as text, with its sign.
+// signed returns a change as text with a sign, such as "+3%".
 func signed(n report.Number, points bool, unit string) string {
 	if !n.OK {
 		return "–"

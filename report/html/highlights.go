@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// extreme is the best or the worst value of a metric, with the run and the case in which it was
-// measured.
+// extreme is the best or the worst value of a metric. It also tells the run and the case that the
+// value is from.
 type extreme struct {
 	v  float64
 	r  run
@@ -19,8 +19,8 @@ type extreme struct {
 	ok bool
 }
 
-// extremes returns the lowest and the highest value over all measured cases. It includes the probes
-// of capacity searches, because the page shows them too.
+// extremes returns the lowest and the highest value of all levels, with their runs. It includes the
+// probes of capacity searches, because the page shows them too.
 func extremes(runs []run, of func(*report.Case) report.Number) (low, high extreme) {
 	measured(runs, func(r run, c *report.Case) {
 		n := of(c)
@@ -68,7 +68,7 @@ func highlights(runs []run) (section, bool) {
 	return s, len(t.Rows) > 0
 }
 
-// headline returns the highlights of one run.
+// headline returns the most important figures of one run, as tiles.
 func headline(runs []run) []tile {
 	var tiles []tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
@@ -104,8 +104,8 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond describes the workload, server and run of a case. The text before it already has the
-// case's load.
+// beyond adds the workload, server and run of a case to a text that already has the load of the
+// case.
 func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
@@ -121,7 +121,7 @@ func limits(runs []run) []tile {
 	for _, r := range runs {
 		n += len(r.Capacities)
 	}
-	if n > 4 { // other sections list that many
+	if n > 4 { // too many tiles; other sections list all capacities
 		return nil
 	}
 	for _, r := range runs {

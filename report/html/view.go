@@ -28,7 +28,7 @@ type section struct {
 // block is one element of a section. Only one field is set, but Figures and Beside may be set
 // together.
 type block struct {
-	Figures []figure // side by side if there is room
+	Figures []figure // side by side if the page is wide enough
 	Beside  []*table // tables that stand side by side below the figures
 	Pairs   bool     // the figures form pairs
 	Table   *table
@@ -54,9 +54,9 @@ type fold struct {
 type figure struct {
 	ID      string // unique on the page; links the explanation to the chart
 	Title   string
-	Words   string   // what the chart shows and how to read it
+	Words   string   // explains what the chart shows and how to read it
 	Finding string   // what the data of this run show
-	Terms   []string // metrics that the page must define for this figure
+	Terms   []string // metrics of this figure that the page must explain
 	Legend  []legend
 	Chart   template.HTML
 	Wide    bool
@@ -68,7 +68,7 @@ type legend struct {
 	Name   string
 }
 
-// table is a table with a caption. The first cell of each row is the head of the row.
+// table is a table with a caption. In each row, the first cell is the heading of the row.
 type table struct {
 	Caption string
 	Head    []string
@@ -77,9 +77,9 @@ type table struct {
 	Words   bool // cells hold sentences, not numbers
 }
 
-// Class returns the CSS class of the table, by which it adapts to narrow screens. On a phone, a
-// table of sentences stacks the cells of each row. A table with many columns does so on wider
-// screens too.
+// Class returns the CSS class of the table, which depends on how many columns it has. On narrow
+// screens the class decides whether the cells of a row are stacked. In tables of sentences this
+// happens only on phones.
 func (t *table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:
@@ -117,7 +117,7 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// text returns a table cell with any text. line makes the text safe.
+// text returns a table cell with any text. The function line makes the text safe.
 func text(s string) cell { return cell{Text: line(s)} }
 
 // limitView shows the result of one capacity search in large type.
@@ -135,7 +135,7 @@ type tile struct {
 // verdictView is the top of the page. It has the outcome and the reasons for it.
 type verdictView struct {
 	ID, Name  string
-	Class     string // "pass", "fail", "unsure" or "error"
+	Class     string // CSS class: "pass", "fail", "unsure" or "error"
 	Word      string
 	Plan      string
 	Headline  string

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Lengths of 1, 2, 3 and 4 tokens have the mean 2.5 (shown as 3), the p50 2 and the p95 4. Control
-// characters and HTML in the texts are escaped.
+// Of the lengths 1, 2, 3 and 4, the text shows mean, p50 and p95. Control characters and HTML in
+// the texts are escaped.
 func TestInventory(t *testing.T) {
 	v := &Inventory{
 		Title: "a\x1b[31m.jsonl <b>", Facts: []Fact{{"time", "1m, 2 requests a second"}, {"repeated", "40%"}},

@@ -28,8 +28,8 @@ type page struct {
 	Accept         string
 	Problems       []string
 	Groups         []group
-	// ChartX, ChartY, ChartBy and ChartWidth describe the plot's area, in pixels. It is the same in
-	// every chart.
+	// ChartX, ChartY, ChartBy and ChartWidth give the place of the plot in a chart, in pixels. It
+	// is the same in all charts.
 	ChartX, ChartY, ChartBy, ChartWidth int
 }
 
@@ -148,7 +148,7 @@ const (
 	marginTop, marginBottom = 12, 26
 )
 
-// draw scales the series and its expected band to the size of the chart.
+// draw turns the values of the nights and their expected range into positions in the chart.
 func draw(t judged.Trend) *chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range t.Points {

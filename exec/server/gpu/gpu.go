@@ -1,5 +1,5 @@
-// Package gpu finds the GPUs of a machine, the GPUs that a job may use, and the GPUs that a plan
-// chooses. It runs no program. Its callers run nvidia-smi and amd-smi.
+// Package gpu finds the GPUs of a machine. It says which of them a job may use, and which a plan
+// chooses. It runs no program: its callers run nvidia-smi and amd-smi.
 package gpu
 
 import (
@@ -20,8 +20,8 @@ type GPU struct {
 	Vendor string // nvidia | amd
 	Memory int    // MiB; 0: not told
 	Used   int    // memory in use when the GPUs were listed, in MiB
-	// SM and MemoryClock are the highest clocks in MHz. Power is the power limit in W. 0 means not
-	// reported.
+	// SM and MemoryClock are the highest clocks in MHz. Power is the power limit in W. Each is 0 if
+	// not reported.
 	SM, MemoryClock int
 	Power           float64
 	// Persistence, MIG and ECC are modes in the tool's words, such as "Enabled"; "" if
@@ -45,8 +45,8 @@ type Inventory struct {
 	Why    string // why there is no GPU; "" if there is one
 }
 
-// visibleNames lists, for each vendor, the environment variables that limit the GPUs of a job. The
-// first variable that is set applies.
+// visibleNames lists the environment variables that limit which GPUs a job sees, for each vendor.
+// The first one that is set applies.
 var visibleNames = map[string][]string{
 	"nvidia": {"CUDA_VISIBLE_DEVICES"},
 	"amd":    {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
@@ -55,7 +55,7 @@ var visibleNames = map[string][]string{
 func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
 	for _, name := range visibleNames[vendor] {
 		// Ignore an empty variable. It would hide all GPUs, but in CI it is usually empty by
-		// mistake. If all GPUs really are hidden, the engine reports it.
+		// mistake. If it is meant, the engine reports that it has no GPU.
 		if list := getenv(name); list != "" {
 			return name, list, true
 		}
@@ -88,7 +88,8 @@ func restrict(all []GPU, vendor, list string) []GPU {
 	return out
 }
 
-// find returns the GPU with the given index or UUID. The beginning of a UUID is enough.
+// find returns the GPU with the given index or UUID. At least eight characters of a UUID are
+// enough.
 func find(all []GPU, id string) (GPU, bool) {
 	i := slices.IndexFunc(all, func(g GPU) bool {
 		return g.ID == id || len(id) >= 8 && g.UUID != "" && strings.HasPrefix(g.UUID, id)
@@ -126,7 +127,7 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 	case g.Count == 0:
 		return 0, nil, nil
 	}
-	// Prefer GPUs on which no other process holds memory: sort all others to the end.
+	// Prefer GPUs on which no other process holds memory: sort the others to the end.
 	among = slices.Clone(inv.GPUs)
 	slices.SortStableFunc(among, func(a, b GPU) int { return cmp.Compare(a.Used/Idle, b.Used/Idle) })
 	return g.Count, among, nil
@@ -170,7 +171,8 @@ func Confine(gpus []GPU) map[string]string {
 		// Set both variables to the same list. Engines refuse two different lists.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
-	// Use the order of the PCI slots, as nvidia-smi does. By default CUDA orders GPUs by speed.
+	// Number the GPUs by their PCI slots, as nvidia-smi does. By default CUDA numbers them by
+	// speed.
 	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 }
 
@@ -183,8 +185,8 @@ func IDs(gpus []GPU) []string {
 	return ids
 }
 
-// Limits writes the highest clocks and the power limit of the first GPU. It also says if the limits
-// of a later GPU differ. The list must have at least one GPU.
+// Limits returns the highest clocks and the power limit of the first GPU as text. It also says
+// whether later GPUs differ from it. The list must have at least one GPU.
 func Limits(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]
@@ -205,8 +207,8 @@ func Limits(gpus []GPU) string {
 	return strings.Join(parts, ", ")
 }
 
-// Modes writes the modes of the first GPU: persistence, MIG and ECC. It adds "not all alike" if the
-// modes of a later GPU differ. The list must have at least one GPU.
+// Modes returns the modes of the first GPU as text: persistence, MIG and ECC. It adds "not all
+// alike" if a later GPU has other modes. The list must have at least one GPU.
 func Modes(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// A call to the disk may fail at once, or in the middle of a write. The next run must still read
-// the last whole note about the server. If it cannot read a note, it says so and keeps the note.
+// Writing a note about the server may fail at once, or in the middle of a write. The next run must
+// still read the last whole note. If it cannot read a note, it says so and keeps the note.
 func TestDiskFaults(t *testing.T) {
 	before := Server{Holder: Holder{Run: "run-1", Plan: "a plan with a longer name than that which follows.hcl"}, Mark: "run-1/s", Port: 8000}
 	after := before
@@ -40,7 +40,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // a run that cannot note its server stops it by itself
+					begun = false // without a note, the run itself stops its server
 				}
 				n.Leave()
 			}
