@@ -63,11 +63,11 @@ func (x grown) slowed(t *plan.Threshold) bool {
 // unclear returns notes on why the verdict on the backlog's growth is inconclusive.
 func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []string {
 	if x.over {
-		return []string{"the rate is above the largest rate that the server can sustain, but by chance too few requests arrived to show it"}
+		return []string{"the rate is above the largest rate that the server can sustain, but by chance too few requests arrived to show that the backlog grows"}
 	}
 	notes := []string{fmt.Sprintf("these requests certify only that the backlog grows by less than %s", metric.Format(metric.Ratio, max(x.high, 0)))}
 	if x.slowed(t) {
-		notes = append(notes, "the rate is below the largest rate that the server can sustain, but the backlog grew by more than chance explains: the server answered fewer requests per second than the saturated server with as many in flight")
+		notes = append(notes, "the rate is below the largest rate that the server can sustain, but the backlog grew by more than chance explains. The server answered fewer requests per second than it did when it was saturated, with the same number of requests in flight")
 	} else if x.fills {
 		notes = append(notes, fmt.Sprintf("the %d requests in flight at the end need not be a queue, because the saturated server answered %.0f at once", g.End, l.SaturationAt))
 	}

@@ -288,7 +288,7 @@ func TestCompareDisturbed(t *testing.T) {
 	}{
 		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on server a"},
 		// Without round 8 the candidate is 10 % slower.
-		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on server a. This, and not the server, may have decided the verdict"},
+		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on server a. The generator, and not the servers, may have decided the verdict"},
 		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
 		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
 		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "may have decided the verdict"},
@@ -296,7 +296,7 @@ func TestCompareDisturbed(t *testing.T) {
 		// Without round 8 the candidate is 10 % slower.
 		{"a pass that they may explain", duel{control: constant(1), candidate: func(round, _ int) float64 { return 1.1 - 0.7*float64(round/7) }, policy: estimate}, idling(1), Error, "generator: the slots were busy for 90%"},
 		{"a failure that they may explain", duel{control: func(round, _ int) float64 { return 1 - 0.5*float64(round/7) }, candidate: constant(1), policy: estimate}, idling(0), Error, "generator: the slots were busy for 90%"},
-		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "this, and not the servers, may be why the verdict is undecided"},
+		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "the generator, and not the servers, may be why the verdict is undecided"},
 		{"a pair that was measured again", duel{}, again, Pass, "1 round of chat at 4 had to be measured again on both servers"},
 		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
 			again(r)

@@ -56,7 +56,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		why := ""
 		switch {
 		case words != "" && t.Outcome == Inconclusive:
-			t.Notes = append(t.Notes, words+": this, and not the server, may be why the verdict is undecided")
+			t.Notes = append(t.Notes, words+": the generator, and not the server, may be why the verdict is undecided")
 		case words != "" && s.late(t):
 			why = words
 		case delay > leastDelay && s.flips(t, delay):
@@ -64,7 +64,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		}
 		if why != "" {
 			t.Outcome, t.Cause = Error, verdict.CauseGenerator
-			t.Message = fmt.Sprintf("generator: %s. This, and not the server, may have decided the verdict on %s, which was: %s", why, label(t.threshold), t.Message)
+			t.Message = fmt.Sprintf("generator: %s. The generator, and not the server, may have decided the verdict on %s. The verdict was: %s", why, label(t.threshold), t.Message)
 		}
 	}
 }

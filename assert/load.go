@@ -98,7 +98,7 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 		}
 	}
 	if reconnects > 0 {
-		notes = append(notes, fmt.Sprintf("requests that were sent again because a reused connection died before the first byte: %d", reconnects))
+		notes = append(notes, fmt.Sprintf("sent again, because a reused connection died before the first byte: %s", verdict.Count(reconnects, "requests")))
 	}
 	if asked > 0 {
 		notes = append(notes, fmt.Sprintf("the server refused %s with Retry-After, and the slots of these requests waited for up to %s", verdict.Count(asked, "requests"), plan.PlainDuration(longest)))
@@ -230,13 +230,16 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "%d of %d answers came without usage, so their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
 	}
 	if input > 0 {
-		invalid(verdict.CauseInvalid, "input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
+		invalid(verdict.CauseInvalid, "input length: %d of %d prompts did not have the requested length; one had %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
 	}
-	if output > 0 {
-		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that tokgate can make it ignore the end of sequence, or allow natural answers (natural = true)", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
+	switch {
+	case output > 0 && s.level.Natural:
+		invalid(verdict.CauseInvalid, "output length: by the server's usage, %d of %d answers have no tokens", output, completed)
+	case output > 0:
+		invalid(verdict.CauseInvalid, "output length: %d of %d answers did not have the requested length; one had %d tokens instead of %d. Either name the server's engine, so that tokgate can make the server ignore the end of sequence, or set natural = true in output_tokens", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache (of one prompt, %d of %d tokens), %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared))
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared, "it"))
 	}
 	if silent > 0 {
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
@@ -271,13 +274,13 @@ func repeated(samples []*metric.Sample) int {
 	return n
 }
 
-// unexplained says why cached tokens are suspicious: the prompts were never sent before, or only a
-// small part of them.
-func unexplained(share float64) string {
+// unexplained says why cached tokens are suspicious: no part of the prompts, or only the share that
+// is given, was sent before.
+func unexplained(share float64, prompts string) string {
 	if share == 0 {
-		return "although no prompt was sent twice"
+		return "although no part of " + prompts + " had been sent before"
 	}
-	return "although only " + metric.Format(metric.Ratio, share) + " of the prompt had been sent before"
+	return "although only " + metric.Format(metric.Ratio, share) + " of " + prompts + " had been sent before"
 }
 
 // countedHits checks the server's own count of cached prompt tokens, for a server whose usage does
@@ -302,7 +305,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	share := shared / math.Max(sent, 1)
 	template := math.Min(templateTokens, each/2) / math.Max(each, 1)
 	if hits.V > queries.V*(template+share+cacheTolerance) {
-		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
+		invalid(verdict.CauseInvalid, "cache: by the server's own count, %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share, "the prompts"))
 	}
 	return fmt.Sprintf("the number of cached tokens comes from the server's counters (%.0f of %.0f prompt tokens), because the server's usage does not report it", hits.V, queries.V)
 }

@@ -51,13 +51,14 @@ func TestLoad(t *testing.T) {
 		{"input one off, exact", first(func(x *metric.Sample) { x.Usage.Input++ }), Error, "input length: 1 of 60 prompts"},
 		{"input 1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 1010 }, Pass, ""},
 		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
-		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
+		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers did not have the requested length; one had 3 tokens instead of 11. Either name"},
+		{"no output, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 0 }, Error, "output length: by the server's usage, 1 of 60 answers have no tokens"},
 		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
 		// 84 cached tokens are allowed: 64 of the chat template, and 2% of the 1000 tokens of the
 		// prompt.
 		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
 		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
-		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache (of one prompt, 1000 of 1000 tokens)"},
+		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts had more cached tokens than expected; one had 1000 of its 1000 tokens in a cache, although"},
 		{"a short prompt all cached", each(func(x *metric.Sample) { x.InputAsked, x.Usage.Input, x.Usage.Cached = 20, 20, 20 }), Error, "cache"},
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
@@ -282,7 +283,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 	}{
 		{"a success that need not have failed", "success", "observed >= 100%", 1, Error, "the generator stood still for 4.9 s in round 1"},
 		{"one that would have failed anyway", "success", "observed >= 100%", 0, Fail, ""},
-		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: this, and not the server, may be why"},
+		{"a share left open", "success", "rate >= 95%", 1, Inconclusive, "the generator stood still for 4.9 s in round 1: the generator, and not the server, may be why"},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold(c.metric, c.text))
 		for _, x := range run.Levels[0].Rounds[0].Samples[:3] {

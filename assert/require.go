@@ -32,9 +32,9 @@ func (r required) why() string {
 		return ""
 	}
 	if r.Metric.Name == growing {
-		return "tokgate adds this because a server must keep up with the rate. To allow a growing backlog, set a threshold on backlog_growth"
+		return "tokgate adds this threshold because a server must keep up with the rate. To allow a growing backlog, set a threshold on backlog_growth"
 	}
-	return fmt.Sprintf("tokgate adds this because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.by))
+	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.by))
 }
 
 // unjudged returns the verdict on a threshold before anything is measured.

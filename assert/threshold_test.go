@@ -542,8 +542,8 @@ func TestClusters(t *testing.T) {
 		// Failures in clusters of 8 confirm the assumed clusters. So the 1200 requests count as
 		// 150, and as 140 because the rounds differ.
 		{"waves", "", waves, 120, Inconclusive, "count as only 140"},
-		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "the 10 rounds count as one request each"},
-		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "the 10 rounds count"},
+		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
+		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds counts"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
 		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
 		// All failures are in one round. Such a difference between rounds leaves fewer effective

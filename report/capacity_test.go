@@ -43,6 +43,26 @@ func TestCapacityLimit(t *testing.T) {
 }
 
 // A rate that stands alone is written with its unit.
+func TestJoining(t *testing.T) {
+	probes := func(set int) *Capacity {
+		return &Capacity{Kind: "exact", Over: "concurrency", Pass: 39, Fail: 40, Probes: []Probe{{N: 39, Set: set, Outcome: "pass"}}}
+	}
+	for name, c := range map[string]struct {
+		level    string
+		capacity *Capacity
+		want     string
+	}{
+		"below":            {"8", probes(1), "because load 39 passed in the search. The outcome at load 8 depends"},
+		"with the level":   {"39", probes(0), "because load 39 passed in the search. The outcome at load 39 depends"},
+		"on fresh samples": {"39", probes(1), "because load 39 passed on fresh requests. The outcome at load 39 depends"},
+		"of a burst":       {"burst 39", probes(2), "because load 39 passed on fresh requests. The outcome at load 39 depends"},
+	} {
+		if got := Joining(&Verdict{Level: c.level}, c.capacity); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 func TestCarries(t *testing.T) {
 	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
 	for _, tt := range []struct {

@@ -134,10 +134,12 @@ func (d *Document) Above(v *Verdict) *Capacity {
 // Joining returns a note for a level that failed below the reported capacity. The note explains why
 // both can be true.
 func Joining(v *Verdict, c *Capacity) string {
+	load := strings.TrimPrefix(v.Level, "burst ")
+	why := fmt.Sprintf("load %d passed in the search", c.Pass)
 	for _, p := range c.Probes {
-		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {
-			return fmt.Sprintf("the capacity stays %s, because the load %d passed when it was measured again on fresh requests. At this load the outcome depends on which requests are sent", c.Limit(), p.N)
+		if p.Outcome == "pass" && p.Set > 0 && load == strconv.Itoa(p.N) {
+			why = fmt.Sprintf("load %d passed on fresh requests", p.N)
 		}
 	}
-	return fmt.Sprintf("the capacity stays %s, because a larger load passed in the search. At this load the outcome depends on which requests are sent", c.Limit())
+	return fmt.Sprintf("the capacity stays %s, because %s. The outcome at load %s depends on which requests are sent", c.Limit(), why, load)
 }

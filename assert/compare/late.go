@@ -63,7 +63,7 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 	switch c.Outcome {
 	case verdict.Inconclusive:
-		c.Notes = append(c.Notes, late+": this, and not the servers, may be why the verdict is undecided")
+		c.Notes = append(c.Notes, late+": the generator, and not the servers, may be why the verdict is undecided")
 		return
 	case verdict.Pass, verdict.Fail:
 	default:
@@ -72,7 +72,7 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	streams := c.Metric.Name == "tpot" || c.Metric.Name == "speed" || c.Metric.Name == "e2e_speed" || c.Metric.Scope == metric.PerGap
 	if judged(m.without(c.Outcome == verdict.Pass || streams, c.Outcome == verdict.Fail || streams)) != c.Outcome {
 		c.Outcome, c.cause = verdict.Error, verdict.CauseGenerator
-		c.Message = fmt.Sprintf("generator: %s. This, and not the server, may have decided the verdict, which was: %s", late, c.Message)
+		c.Message = fmt.Sprintf("generator: %s. The generator, and not the servers, may have decided the verdict. The verdict was: %s", late, c.Message)
 		c.Why, c.pFail, c.delta = "the generator was late, or did not keep up the load", 1, delta{}
 	}
 }

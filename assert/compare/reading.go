@@ -276,15 +276,15 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs more prompts: the candidate has %d odd answers and the control %d, and chance alone may explain the difference", len(odd), own)
+		c.Needs = fmt.Sprintf("needs more prompts: odd_answers counts %d of %d answers on the candidate and %d of %d on the control. Chance alone may explain the difference", len(odd), n, own, of)
 	}
-	c.Message = fmt.Sprintf("odd_answers: %d of the candidate's %d answers are odd%s, and %d of the control's %d; tolerated: %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
+	c.Message = fmt.Sprintf("odd_answers: %d of the candidate's %d answers are odd%s, and %d of the control's %d answers are odd; tolerated: %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
 	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
 		c.Notes = append(c.Notes, fmt.Sprintf("this verdict covers only these %d answers: a share of odd answers below %s may go unnoticed", n, metric.Format(metric.Ratio, high)))
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
-		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the one to prompt %d of %s at %s, because %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
+		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
 	}
 }
 

@@ -235,7 +235,7 @@ func (o Options) notTonight(last metric.Night) string {
 	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
 		return fmt.Sprintf("the last night (run %s) was %s ago, but at most %s is allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:
-		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
+		return fmt.Sprintf("run %s is not the last run in the history: run %s started later", o.Run, last.Run)
 	case o.Unread > 0:
 		return fmt.Sprintf("%s of the history cannot be read, and the last night may be among them: repair or remove them", verdict.Count(o.Unread, "lines"))
 	case len(last.Figures) == 0:

@@ -379,7 +379,7 @@ func TestAbsentSections(t *testing.T) {
 func TestRates(t *testing.T) {
 	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section class="numbered" id="rates"`)
 	part, _, _ = strings.Cut(part, "</section>")
-	for want, n := range map[string]int{"<svg": 2, "Time to first token at a rate": 1, "Whole answer at a rate": 1, ">limit: p95 &lt; 8 s<": 1, ">largest rate 9.4 req/s<": 2} {
+	for want, n := range map[string]int{"<svg": 2, "Time to first token at a fixed rate": 1, "Whole answer at a fixed rate": 1, ">limit: p95 &lt; 8 s<": 1, ">largest rate 9.4 req/s<": 2} {
 		if got := strings.Count(part, want); got < n || want == "<svg" && got != n {
 			t.Errorf("%q is there %d times, want %d", want, got, n)
 		}

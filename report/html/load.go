@@ -64,12 +64,12 @@ var systemCurves = []curve{
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast the server processes prompts, without the time in the queue. Higher is better."},
 	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "The part of TTFT that a request spends in the queue, as the server reports it. With chunked prefill, queue wait and prefill may add up to more than TTFT. Lower is better."},
 	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests in flight, divided by N times the throughput at one. It shows how much of one user's speed remains when users share the server."},
-	{kind: "closed", name: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"}, words: "95 of 100 requests waited no longer than this."},
+	{kind: "closed", name: "ttft", title: "Time to first token, p95", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"}, words: "95 of 100 requests waited no longer than this."},
 	{kind: "closed", name: "request_rate", title: "Requests completed", words: "Requests that the server finishes in a second."},
 	{kind: "closed", name: "goodput", title: "Goodput", words: "Requests per second that met every bound of the workload's `good` block."},
-	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "How fast a whole answer comes, for a program that waits for it. Higher is better."},
+	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "How fast a whole answer comes. This matters to a program that waits for the whole answer. Higher is better."},
 	{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT", words: "Lower is better."},
-	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "From scheduling to the first token, as the server measures it. Lower is better."},
+	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "The time from when the server schedules a request to its first token, as the server measures it. Lower is better."},
 	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Input tokens per second, of all requests together."},
 	{kind: "closed", name: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
 	{kind: "closed", name: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."},
@@ -149,9 +149,9 @@ func rates(runs []run) (section, bool) {
 		ID: "rates", Title: "Rates",
 		Lead: "How long users wait when requests arrive at a fixed rate. The wait of a request starts when the request is due. At the largest rate that the server can sustain, the server is never idle. At a higher rate the queue only grows.",
 	}.figures(runs,
-		curve{kind: "rate", name: "ttft", title: "Time to first token at a rate, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "rate", name: "ttft", title: "Time to first token at a fixed rate, p95", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
-		curve{kind: "rate", name: "e2e", title: "Whole answer at a rate, slowest 5%", axis: "p95 E2E", of: stat("e2e", "p95"), stats: []string{"p95"},
+		curve{kind: "rate", name: "e2e", title: "Whole answer at a fixed rate, p95", axis: "p95 E2E", of: stat("e2e", "p95"), stats: []string{"p95"},
 			words: "95 of 100 answers were complete within this time."})
 }
 
@@ -162,7 +162,7 @@ func bursts(runs []run) (section, bool) {
 	}.figures(runs,
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shaded band leaves out the fastest 5% and the slowest 5%. The last request of a burst waits for all earlier ones. Lower is better."},
-		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, p95", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
 		curve{kind: "burst", name: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
 		curve{kind: "burst", name: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})
@@ -206,7 +206,7 @@ func speculative(runs []run) (section, bool) {
 // positions shows the share of drafts that was accepted at each position; nil if no
 // server reports it.
 func positions(runs []run) *table {
-	t := &table{Caption: "Share of drafts whose token was accepted, by the token's position in the draft", Head: []string{"Load"}}
+	t := &table{Caption: "Share of drafts in which token 1, 2, … was accepted", Head: []string{"Load"}}
 	most := 0
 	keep := common(runs)
 	measured(runs, func(r run, c *report.Case) {

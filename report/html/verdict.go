@@ -92,17 +92,13 @@ func problems(runs []run) (section, bool) {
 	} else {
 		s.Blocks = append(s.Blocks, block{Checks: first})
 	}
-	shut := func(list []checkView, words string) {
+	shut := func(list []checkView, one, rest string) {
 		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, block{Fold: &fold{fmt.Sprintf("%d %s", len(list), words), []block{{Checks: list}}}})
+			s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(list), one) + rest, []block{{Checks: list}}}})
 		}
 	}
-	shut(more, "more that did not pass")
-	if len(warnings) == 1 {
-		shut(warnings, "warning")
-	} else {
-		shut(warnings, "warnings")
-	}
+	shut(more, "more check", " that did not pass")
+	shut(warnings, "warning", "")
 	if t := passed(r); len(t.Rows) > 0 {
 		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows)+t.Left, "check") + " passed", []block{{Table: t}}}})
 	}
