@@ -411,8 +411,8 @@ func TestCompareStoredFailures(t *testing.T) {
 		// In all other pairs the candidate takes 0.99 to 1.01 times as long as the control. The
 		// limit is 1.1.
 		{"the control failed in one", in(1, every(10)), nil, Pass, "the percentile falls on a failed request", ""},
-		// The candidate is within its limit in 5 of 8 pairs. That many happen by chance with
-		// probability 37 %.
+		// The candidate is within its limit in 5 of 8 pairs. By chance at least 5 pairs are within
+		// it with probability 36 %.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "the percentile falls on a failed request", "needs rounds in which fewer requests fail"},
 		// A failed request decides the percentile on both sides, so it is unknown which side is
 		// worse.

@@ -87,7 +87,7 @@ func threshold(name, text string) *plan.Threshold {
 		{"p95 < 30ms", "p95", plan.Less, 0.03}, {"mean < 30ms", "mean", plan.Less, 0.03},
 		{"p5 > 10 tok/s", "p5", plan.Greater, 10}, {"mean > 10 tok/s", "mean", plan.Greater, 10}, {"min > 10 tok/s", "min", plan.Greater, 10},
 		{"mean > 30 tok/s", "mean", plan.Greater, 30}, {"mean > 40 tok/s", "mean", plan.Greater, 40}, {"mean > 60 tok/s", "mean", plan.Greater, 60}, {"mean > 200 tok/s", "mean", plan.Greater, 200},
-		{"rate >= 70%", "rate", plan.GreaterEqual, 0.7}, {"rate >= 90%", "rate", plan.GreaterEqual, 0.9}, {"rate >= 75%", "rate", plan.GreaterEqual, 0.75}, {"rate >= 95%", "rate", plan.GreaterEqual, 0.95}, {"rate >= 99%", "rate", plan.GreaterEqual, 0.99},
+		{"rate >= 90%", "rate", plan.GreaterEqual, 0.9}, {"rate >= 94%", "rate", plan.GreaterEqual, 0.94}, {"rate >= 75%", "rate", plan.GreaterEqual, 0.75}, {"rate >= 95%", "rate", plan.GreaterEqual, 0.95}, {"rate >= 99%", "rate", plan.GreaterEqual, 0.99},
 		{"observed >= 95%", "observed", plan.GreaterEqual, 0.95}, {"observed >= 98%", "observed", plan.GreaterEqual, 0.98}, {"observed > 98%", "observed", plan.Greater, 0.98}, {"observed >= 100%", "observed", plan.GreaterEqual, 1},
 		{"rate >= 98%", "rate", plan.GreaterEqual, 0.98}, {"rate >= 100%", "rate", plan.GreaterEqual, 1}, {"share >= 95%", "share", plan.GreaterEqual, 0.95},
 		{"> 10 tok/s", "", plan.Greater, 10}, {"> 1000000 tok/s", "", plan.Greater, 1e6}, {"> 1 req/s", "", plan.Greater, 1}, {"> 50%", "", plan.Greater, 0.5}, {"< 50%", "", plan.Less, 0.5},

@@ -15,9 +15,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// In a window of 100 s, a p95 needs 59 independent moments, or 31.6 request durations (lifetimes).
-// If requests take 1 s, the window has enough. If they take 4 s, it has only 25 lifetimes and 46.8
-// moments.
+// A p95 needs 59 independent moments. A lifetime (the duration of a request) counts as 1.87 moments,
+// so the window must last 31.6 lifetimes. The window here lasts 100 s. Requests of 1 s have 100
+// lifetimes in it, which is enough. Requests of 4 s have only 25 lifetimes, or 46.8 moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
 		takes, apart time.Duration // duration of a request; TTFT difference of neighbouring rounds
@@ -270,8 +270,9 @@ func TestShareNeedsLifetimes(t *testing.T) {
 	}
 }
 
-// Above the largest rate, no share and no percentile is decided, and the verdict says so. At 96 %
-// of the largest rate, 1,000 requests count as only one independent request.
+// Above the largest rate, shares and percentiles stay undecided, and the verdict asks for a lower
+// rate. At 96 % of the largest rate it does not: there 1,000 requests count as one independent
+// request.
 func TestAboveTheLargestRate(t *testing.T) {
 	const above = "needs a rate below 9 req/s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {

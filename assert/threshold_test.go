@@ -203,9 +203,9 @@ func TestShares(t *testing.T) {
 		{"success", "rate >= 98%", shape{rounds: 149, perRound: 2, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 148, perRound: 5, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 1000, n: 1}, Inconclusive},
-		// One failure among the 10 requests of a round counts as 0.1 failed rounds. So four such
-		// rounds count as 0.4 of 200, which still certifies 98%. A whole failed round does not,
-		// because then p = 0.089.
+		// If 1 of the 10 requests of a round fails, the round counts as 0.1 failed rounds. In the
+		// first case four rounds have one failure each: 0.4 failed rounds of 200 certify 98%
+		// (p = 0.038 < 0.05). In the second case one whole round fails (p = 0.089 > 0.05).
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r < 4 && i == 0 }}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 200, perRound: 10, failed: func(r, i int) bool { return r == 0 }}, Inconclusive},
 		// 20 of 200 requests fail, but the threshold allows only 4. That is certainly too many,

@@ -30,8 +30,8 @@ const (
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
-	// Answers are compared only if they have at least this many tokens, and this many different
-	// words. Tiny models repeat the same few words in every answer.
+	// Answers are compared with each other only if they have at least comparedTokens tokens, and
+	// comparedWords different words. Shorter and simpler answers may be equal by chance.
 	comparedTokens = 32
 	comparedWords  = 8
 )

@@ -96,7 +96,8 @@ func (c *crowd) phase(at time.Duration) metric.Phase {
 	return metric.Filler
 }
 
-// part returns the part of the window at the time at, counted from 0.
+// part returns the index of the window's part that contains the time at. A time outside the window
+// gives the first or the last part.
 func (c *crowd) part(at time.Duration) int {
 	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
 }

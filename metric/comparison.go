@@ -30,8 +30,7 @@ type ComparisonLook struct {
 	Outcome string `json:"outcome,omitempty"` // "" if the look left the decision open
 }
 
-// Leg is the place of one round in a comparison. A leg is one server's turn: a round of a level on
-// this server.
+// Leg is one server's turn in a comparison: a round of a level on this server.
 type Leg struct {
 	// Slot is the position in time of the leg among the legs of all servers, from 0. In the order A
 	// B B A the legs have the slots 0 1 2 3. Legs side by side have the same slot.

@@ -88,12 +88,12 @@ func (w *Workload) MostRequests(first int) int {
 	return max(most, first)
 }
 
-// Level returns level n of the capacity search, with the requests of the first look. A look judges
-// the requests so far.
+// Level returns level n of the capacity search. It has as many requests as the first look needs. A
+// look judges the requests so far.
 //
-// In a closed loop each seed that the plan names gets one round. If the plan names no seeds, a
-// round has two waves of requests, or one wave if there are too few requests. In a burst load each
-// round is one burst, and a level has at least ten bursts.
+// A wave is n requests, one for each slot. In a closed loop a level has one round for each seed that
+// the plan names. Without seeds a round has two waves, or one wave if there are too few requests. In
+// a burst load each round is one burst, and a level has at least ten.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:

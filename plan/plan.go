@@ -322,7 +322,7 @@ func (w *Workload) Address() string { return Address(w.Name, w.Key) }
 
 // Output sets the length of the answers.
 type Output struct {
-	Mean    int     // mean number of tokens; the largest if Natural is set
+	Mean    int     // mean number of tokens; if Natural is set, the maximum number
 	Jitter  float64 // lengths are uniform from Mean·(1−Jitter) to Mean·(1+Jitter); in [0, 1)
 	Natural bool    // the model ends the answer itself; the length is not checked
 }

@@ -123,13 +123,13 @@ func (l *requestLine) optionalFailure(key string, to **metric.Failure) {
 }
 
 // optional writes or skips text, which comes before an optional value. The result says whether the
-// value follows. When writing, the parameter there says so.
-func (l *requestLine) optional(text string, there bool) bool {
+// value follows. A caller that writes gives that result itself, as the parameter present.
+func (l *requestLine) optional(text string, present bool) bool {
 	if !l.reading {
-		if there {
+		if present {
 			l.raw = append(l.raw, text...)
 		}
-		return there
+		return present
 	}
 	if len(l.raw) < len(text) || string(l.raw[:len(text)]) != text {
 		return false

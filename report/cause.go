@@ -2,7 +2,7 @@ package report
 
 import "github.com/tokgate/tokgate/assert/verdict"
 
-// These names of the causes of an error are in the document and in JUnit's error type.
+// The cause of an error, in the report's Document and as the type of an error in JUnit.
 const (
 	CauseServer    = string(verdict.CauseServer)
 	CauseGenerator = string(verdict.CauseGenerator)

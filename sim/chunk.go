@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 )
@@ -54,7 +55,7 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `","created":`...)
 	b = strconv.AppendInt(b, c.created, 10)
 	b = append(b, `,"model":`...)
-	return appendQuoted(b, or(c.fx.model, c.server.model))
+	return appendQuoted(b, cmp.Or(c.fx.model, c.server.model))
 }
 
 // cached stores the token counts for the usage: prompt tokens, and how many of them came from the

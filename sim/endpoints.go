@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) serveModels(w http.ResponseWriter, r *http.Request) {
 		Parent      any    `json:"parent"`
 		MaxModelLen int    `json:"max_model_len"`
 	}
-	id := or(effectOf(r).model, s.model)
+	id := cmp.Or(effectOf(r).model, s.model)
 	writeJSON(w, struct {
 		Object string  `json:"object"`
 		Data   []model `json:"data"`

@@ -82,8 +82,9 @@ func TestArithmetic(t *testing.T) {
 			jobs: []Job{{Input: 100, Output: 3}},
 			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
 		}, {
-			// One sequence uses half of the experts, and two use 1 − 0.5² = 3/4. So the second
-			// sequence makes a step 26 ms longer: 100/4 ms for more experts and 1 ms for itself.
+			// All experts take 100 ms a step. One sequence uses half of them, and two use 1 − 0.5² =
+			// 3/4. So a second sequence makes a step 26 ms longer: 25 ms for more experts, and 1 ms
+			// for itself.
 			name: "experts saturate",
 			change: func(p *Profile) {
 				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5

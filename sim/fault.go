@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 )
@@ -115,14 +116,14 @@ var faults = []Fault{
 	{"http-429", "answers 429 with Retry-After: 1 and the message `text`", statusFault(http.StatusTooManyRequests)},
 	{"http-401", "answers 401 with the message `text`", statusFault(http.StatusUnauthorized)},
 	{"hostile-error", "answers 500 with invalid UTF-8, NUL, ANSI escapes and CI commands in the message", func(fx *effect, r *Rule) {
-		fx.status, fx.message = http.StatusInternalServerError, or(r.Text, hostile)
+		fx.status, fx.message = http.StatusInternalServerError, cmp.Or(r.Text, hostile)
 	}},
 	{"loading", "answers 503 to /health and completions for `delay` (1s) after the start", func(*effect, *Rule) {}},
 	{"redirect", "answers 307 to the same path with ?redirected=1, which works", func(fx *effect, _ *Rule) { fx.redirect = true }},
 	{"hang", "accepts the request and never answers", func(fx *effect, _ *Rule) { fx.hang = true }},
 	{"die", "ends the server at this request, with all its connections; from=N answers N requests first", func(fx *effect, _ *Rule) { fx.die = true }},
 	{"reject-unknown", "answers 422 to request fields that are not OpenAI's", func(fx *effect, _ *Rule) { fx.strict = true }},
-	{"truncate-prompt", "silently cuts prompts to `tokens` (64) tokens; only prompt_tokens shows it", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
+	{"truncate-prompt", "silently cuts prompts to `tokens` (64) tokens; only prompt_tokens shows it", func(fx *effect, r *Rule) { fx.truncate = cmp.Or(r.Tokens, 64) }},
 
 	{"conn-close", "closes the connection after every answer, and announces it", func(fx *effect, _ *Rule) { fx.close = true }},
 	{"close-after", "promises keep-alive, but closes the connection after a complete answer; works only in sim's own HTTP server", func(fx *effect, _ *Rule) { fx.closeAfter = true }},
@@ -141,41 +142,41 @@ var faults = []Fault{
 	{"no-space", "writes data: without the space after it", func(fx *effect, _ *Rule) { fx.noSpace = true }},
 	{"comments", "sends a comment before every event", func(fx *effect, _ *Rule) { fx.comments = true }},
 
-	{"multi-token", "puts at least `tokens` (4) tokens into every chunk, including the first", func(fx *effect, r *Rule) { fx.perChunk = or(r.Tokens, 4) }},
-	{"reasoning", "sends the first `tokens` (8) tokens as delta.reasoning", func(fx *effect, r *Rule) { fx.key, fx.keyTokens = "reasoning", or(r.Tokens, 8) }},
+	{"multi-token", "puts at least `tokens` (4) tokens into every chunk, including the first", func(fx *effect, r *Rule) { fx.perChunk = cmp.Or(r.Tokens, 4) }},
+	{"reasoning", "sends the first `tokens` (8) tokens as delta.reasoning", func(fx *effect, r *Rule) { fx.key, fx.keyTokens = "reasoning", cmp.Or(r.Tokens, 8) }},
 	{"reasoning-content", "sends the first `tokens` (8) tokens as delta.reasoning_content", func(fx *effect, r *Rule) {
-		fx.key, fx.keyTokens = "reasoning_content", or(r.Tokens, 8)
+		fx.key, fx.keyTokens = "reasoning_content", cmp.Or(r.Tokens, 8)
 	}},
 	{"tool-call", "answers with a tool call and no content", func(fx *effect, _ *Rule) { fx.toolCall = true }},
 	{"big-event", "pads the first token's event to 2 MB with an unknown field", func(fx *effect, _ *Rule) { fx.padding = 2 << 20 }},
-	{"hostile-text", "answers with terminal escapes and CI commands in the first token", func(fx *effect, r *Rule) { fx.text = or(r.Text, hostile) }},
+	{"hostile-text", "answers with terminal escapes and CI commands in the first token", func(fx *effect, r *Rule) { fx.text = cmp.Or(r.Text, hostile) }},
 	{"hostile-model", "names a model of invalid UTF-8, NUL, ANSI escapes and CI commands in every chunk", func(fx *effect, r *Rule) {
-		fx.model = or(r.Text, hostile)
+		fx.model = cmp.Or(r.Text, hostile)
 	}},
 	{"empty-delta", "sends a delta with empty content before the finish chunk", func(fx *effect, _ *Rule) { fx.emptyDelta = true }},
 
 	{"error-event", `sends data: {"error":{…}} after tokens (3) tokens; text is the message`, func(fx *effect, r *Rule) {
-		fx.errorEvent, fx.after, fx.message = true, or(r.Tokens, 3), or(r.Text, "the engine died")
+		fx.errorEvent, fx.after, fx.message = true, cmp.Or(r.Tokens, 3), cmp.Or(r.Text, "the engine died")
 	}},
 	{"error-event-legacy", `sends data: {"object":"error",…} after tokens (3) tokens; text is the message`, func(fx *effect, r *Rule) {
-		fx.errorLegacy, fx.after, fx.message = true, or(r.Tokens, 3), or(r.Text, "the engine died")
+		fx.errorLegacy, fx.after, fx.message = true, cmp.Or(r.Tokens, 3), cmp.Or(r.Text, "the engine died")
 	}},
-	{"cut", "breaks the connection after `tokens` (3) tokens", func(fx *effect, r *Rule) { fx.cut, fx.after = true, or(r.Tokens, 3) }},
+	{"cut", "breaks the connection after `tokens` (3) tokens", func(fx *effect, r *Rule) { fx.cut, fx.after = true, cmp.Or(r.Tokens, 3) }},
 	{"no-finish", "ends the stream properly after `tokens` (3) tokens, but without finish_reason, usage and [DONE]", func(fx *effect, r *Rule) {
-		fx.noFinish, fx.after = true, or(r.Tokens, 3)
+		fx.noFinish, fx.after = true, cmp.Or(r.Tokens, 3)
 	}},
-	{"never-ends", "sends nothing more after `tokens` (3) tokens, but keeps the connection open", func(fx *effect, r *Rule) { fx.hold, fx.after = true, or(r.Tokens, 3) }},
+	{"never-ends", "sends nothing more after `tokens` (3) tokens, but keeps the connection open", func(fx *effect, r *Rule) { fx.hold, fx.after = true, cmp.Or(r.Tokens, 3) }},
 	{"trickle", "after `tokens` (3) tokens, sends one byte of a comment every `delay` (1m), for ever", func(fx *effect, r *Rule) {
-		fx.trickle, fx.after = r.delay(time.Minute), or(r.Tokens, 3)
+		fx.trickle, fx.after = r.delay(time.Minute), cmp.Or(r.Tokens, 3)
 	}},
-	{"early-stop", "ends the answer after `tokens` (3) tokens, although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = or(r.Tokens, 3) }},
+	{"early-stop", "ends the answer after `tokens` (3) tokens, although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = cmp.Or(r.Tokens, 3) }},
 	{"no-done", "leaves [DONE] out", func(fx *effect, _ *Rule) { fx.noDone = true }},
 
 	{"no-usage", "reports no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
 	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
 	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
 	{"usage-in-finish", "sends the usage in the finish chunk, whether or not it was asked for", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
-	{"overcount", "counts `tokens` (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
+	{"overcount", "counts `tokens` (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = cmp.Or(r.Tokens, 2) }},
 	{"canned", "gives every prompt the same answer", func(fx *effect, _ *Rule) { fx.canned = true }},
 	{"other-answer", "gives the answer to another prompt", func(fx *effect, _ *Rule) { fx.other = true }},
 	{"circle", "repeats the first four tokens of a natural answer up to its limit", func(fx *effect, _ *Rule) { fx.circle = true }},
@@ -184,22 +185,13 @@ var faults = []Fault{
 	{"blank", "answers with one space instead of a natural answer", func(fx *effect, _ *Rule) { fx.blank = true }},
 	{"endless", "continues a natural answer until the context is full, and ignores the limit", func(fx *effect, _ *Rule) { fx.endless = true }},
 	{"half-context", "reads only the first half of a prompt, and its question, so it misses facts that a built-in task puts later", func(fx *effect, _ *Rule) { fx.halfContext = true }},
-	{"swap-tokens", "replaces one in tokens (100) tokens of a natural answer by a random one", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
+	{"swap-tokens", "replaces one in tokens (100) tokens of a natural answer by a random one", func(fx *effect, r *Rule) { fx.swapOne = cmp.Or(r.Tokens, 100) }},
 	{"replay", "caches whole answers, and sends one at once when a prompt comes again", func(fx *effect, _ *Rule) { fx.replay = true }},
 	{"cached", "reports that the whole prompt came from the cache", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
 }
 
 func statusFault(status int) func(*effect, *Rule) {
 	return func(fx *effect, r *Rule) {
-		fx.status, fx.message = status, or(r.Text, "scripted fault: "+http.StatusText(status))
+		fx.status, fx.message = status, cmp.Or(r.Text, "scripted fault: "+http.StatusText(status))
 	}
-}
-
-// or returns the value v. If v is zero, it returns the value other.
-func or[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }

@@ -181,7 +181,7 @@ type fitting struct {
 	few                     int                  // number of seeds in the first search; 0 means all
 	free                    []string             // parameters, and "pause"
 	first                   map[string]float64   // start of the search; nil: the shipped profile
-	choose                  map[string][]float64 // values of a setting to try, one in each start
+	choose                  map[string][]float64 // values to try, by setting; every search after the first starts with one at random
 	median                  bool                 // the search adds the median error to the loss
 }
 

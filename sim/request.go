@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -359,7 +360,7 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 // length returns a random number of tokens for a natural answer. hash depends on the prompt and the
 // server's seed, so a prompt always gets an answer of the same length.
 func (n NaturalOutput) length(hash rng) int {
-	mean := float64(or(n.Mean, 200))
+	mean := float64(cmp.Or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
 	// The method of Box and Muller makes a normally distributed number from two uniform ones in [0,
 	// 1). The logarithm is finite, because 1 − the first number is never 0.

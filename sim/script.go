@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -115,7 +116,7 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-func (r *Rule) delay(fallback time.Duration) time.Duration { return or(ms(r.DelayMS), fallback) }
+func (r *Rule) delay(fallback time.Duration) time.Duration { return cmp.Or(ms(r.DelayMS), fallback) }
 
 func findFault(name string) *Fault {
 	for i := range faults {

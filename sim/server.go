@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		options: o,
 		profile: o.Profile,
-		model:   or(o.Model, o.Profile.Model),
+		model:   cmp.Or(o.Model, o.Profile.Model),
 		clock:   o.Clock,
 		origin:  o.Clock.Now(),
 		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -128,7 +129,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	v := &Virtual{
 		profile: o.Profile,
 		seed:    o.Seed,
-		model:   or(o.Model, o.Profile.Model),
+		model:   cmp.Or(o.Model, o.Profile.Model),
 		like:    o.Engine,
 		engine:  NewEngine(o.Profile, o.Seed),
 		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -17,7 +18,7 @@ var errorTypes = map[int]string{
 }
 
 func errorType(status int) string {
-	return or(errorTypes[status], "InternalServerError")
+	return cmp.Or(errorTypes[status], "InternalServerError")
 }
 
 // writeError answers with an error object of OpenAI's API. It writes the message unchanged, because

@@ -176,8 +176,8 @@ func withOneStart(units int, requests, limit, alpha float64) float64 {
 	return sum / weights
 }
 
-// rarely is the chance of a pass below which tokgate warns.
-const rarely = 0.8
+// leastChance is the smallest chance of a pass for which tokgate gives no warning.
+const leastChance = 0.8
 
 // ChanceDiagnostics warns of changes that can never pass. It also warns of comparisons that would
 // often be inconclusive although nothing changed. There is one diagnostic for each cause.
@@ -255,7 +255,7 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 			least = &x.Changes[i]
 		}
 	}
-	if least == nil || x.Passes >= rarely || x.Compare.Policy.Decide == plan.Estimate {
+	if least == nil || x.Passes >= leastChance || x.Compare.Policy.Decide == plan.Estimate {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),
@@ -280,12 +280,12 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
 		return ""
 	}
-	n, ok := stat.PairedNeeded(usualDisagreement, -c.Change.Limit, block.Policy.Alpha(), rarely, mostAnswers)
+	n, ok := stat.PairedNeeded(usualDisagreement, -c.Change.Limit, block.Policy.Alpha(), leastChance, mostAnswers)
 	if !ok {
 		return ""
 	}
 	return fmt.Sprintf(" If two runs of one server disagree on %s of the items, a comparison needs %d different items to certify the limit %s with a chance of %s.",
-		metric.Format(metric.Ratio, usualDisagreement), n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(rarely))
+		metric.Format(metric.Ratio, usualDisagreement), n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(leastChance))
 }
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }

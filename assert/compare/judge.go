@@ -180,7 +180,7 @@ func (x *comparison) changes(m matched) {
 		}
 		m.measure(&row, x.alpha)
 		if row.Outcome == verdict.Error {
-			row.Outcome = verdict.Skipped // the plan sets no limit for this change, so no error is reported
+			row.Outcome = verdict.Skipped // this change is only shown, so its error does not count
 		}
 		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue

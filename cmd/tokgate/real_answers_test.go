@@ -88,8 +88,9 @@ func TestRealAnswers(t *testing.T) {
 	}
 }
 
-// what returns the name of gate n of the row. Its results folder has the same name.
-func (s *spoiltRow) what(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
+// gateName returns the name of gate n of the row, with n counted from 0. The results folder of the
+// gate is named after it.
+func (s *spoiltRow) gateName(n int) string { return s.name + ", gate " + strconv.Itoa(n+1) }
 
 // missing lists the numbers of the row's gates that must still be run: they have no result yet, or
 // an error.
@@ -108,7 +109,7 @@ func (r *trial) missing(s *spoiltRow) (due []int) {
 
 // gate returns the results of gate n of a row.
 func (r *trial) gate(s *spoiltRow, n int) (*report.Document, error) {
-	raw, err := os.ReadFile(filepath.Join(r.folder(s.what(n)), "results.json"))
+	raw, err := os.ReadFile(filepath.Join(r.folder(s.gateName(n)), "results.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +135,9 @@ func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()
 	for _, n := range due {
-		cmd, out := r.command(s.what(n), "answers.hcl", "TOKGATE_VAR_url="+control, "TOKGATE_VAR_candidate="+candidate,
+		cmd, out := r.command(s.gateName(n), "answers.hcl", "TOKGATE_VAR_url="+control, "TOKGATE_VAR_candidate="+candidate,
 			"TOKGATE_VAR_prompts="+strconv.Itoa(s.prompts()), "TOKGATE_VAR_items="+strconv.Itoa(s.items()))
-		r.run(s.what(n), cmd, out, nil)
+		r.run(s.gateName(n), cmd, out, nil)
 	}
 }
 

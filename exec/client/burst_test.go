@@ -312,7 +312,7 @@ func BenchmarkManyStreams(b *testing.B) {
 			}
 		}
 	}
-	var each [2]float64 // memory of a stream in KiB, of the bare reader and of tokgate's
+	var each [2]float64 // largest memory per stream, in KiB: with bare readers, then with tokgate
 	for b.Loop() {
 		for i, open := range []func(){func() { burstOfBare(b, url, streams, chunks) }, ours} {
 			debug.FreeOSMemory()

@@ -95,8 +95,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// A steady warm-up is judged in stretches, each as long as a mean request. With requests of 2 s,
-// the stretches end at 2, 4 and 6 s. The warm-up may end only after the third one.
+// A warm-up is judged in stretches, each as long as a mean request. Requests take 2 s, so the
+// stretches end at 2, 4 and 6 s. The warm-up may end only after three stretches.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)

@@ -242,8 +242,8 @@ func (m *Maker) take(q *questions, list []word, e effort) bool {
 	return m.usable()
 }
 
-// begin learns how many tokens the first words of every prompt cost, together with the tokens
-// around a prompt.
+// begin sets the words with which every prompt begins. Their cost includes the tokens that the
+// server's template puts around a prompt. Then it checks the calibration.
 func (m *Maker) begin(q *questions) error {
 	m.lead = word{lead(m.sep), q.base}
 	if joint := m.sep + opening[1]; !slices.ContainsFunc(m.pool, func(w word) bool { return w.text == joint }) {

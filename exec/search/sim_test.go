@@ -255,9 +255,10 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// With a share of 5%, none of 59 requests is over the limit with probability 0.0485. This is
-	// 0.95^59. At most one of 100 is over it with probability 0.95^100 + 100·0.05·0.95^99 = 0.0371.
-	// With a share of 50%, at most 5 of 10 are over it with probability (1024 + 252)/2048 = 0.6230.
+	// Each request is over the limit with probability e. If e is 5 %, the probability that none of
+	// 59 is over is 0.95^59 = 0.0485. The probability that at most one of 100 is over is 0.95^100 +
+	// 100·0.05·0.95^99 = 0.0371. If e is 50 %, the probability that at most 5 of 10 are over is
+	// 638/1024 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {

@@ -117,12 +117,11 @@ type mixture struct {
 	rng, block hcl.Range // ranges of the attribute mix and of the workload block
 }
 
-// portion is a workload of a mix, as the plan writes it. It is given either by its share of the
-// requests, in millionths, or by the type of its rows in the trace (the argument of).
+// portion is a workload of a mix, as the plan writes it. Either its share or its type is set.
 type portion struct {
 	name  string
-	share int
-	of    string
+	share int    // of the requests of the mix, in millionths
+	rows  string // type of its rows in the trace
 }
 
 // levelNamed is a level's name in the argument at of an sla block.

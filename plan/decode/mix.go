@@ -48,7 +48,7 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 // readPart reads one workload of a mix: its share, or the type of its rows in a trace.
 func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
 	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
-		return portion{name: name, of: v.AsString()}, true
+		return portion{name: name, rows: v.AsString()}, true
 	}
 	share, ok := b.asFraction(m.rng, "mix."+name, v)
 	part = portion{name: name, share: int(math.Round(share * traffic.Whole))}
@@ -99,7 +99,7 @@ func (d *decoder) decodeMixes() {
 				continue
 			}
 			own := m.Part(base, part.share)
-			own.Type = part.of
+			own.Type = part.rows
 			if m.Replays() != nil {
 				m.recorded(own)
 			} else if rng, ok := d.lengthless[base]; ok && !m.byType() && !slices.ContainsFunc(m.Loads, m.unread) {
@@ -210,7 +210,7 @@ func (d *decoder) checkLoads(m *mixture) {
 		case l.Open != nil && l.Open.Trace != nil:
 			d.checkReplayed(m, l)
 		case m.byType():
-			d.errorf(m.rng, sumConflict, `%q is a type of rows in a trace, but this load replays no trace. Give each part a share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
+			d.errorf(m.rng, sumConflict, `%q is a type of rows in a trace, but this load replays no trace. Give each part a share, such as { %s = "70%%" }.`, m.parts[0].rows, m.parts[0].name)
 		case l.Kind == metric.Users:
 			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, so the number of requests must be known, and for users it is not. Give workload.%s a rate or a concurrency.`, m.Address())
 		case timed:

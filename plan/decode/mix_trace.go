@@ -62,7 +62,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 	types := map[string]bool{}
 	for _, part := range m.parts {
-		types[cmp.Or(part.of, part.name)] = true
+		types[cmp.Or(part.rows, part.name)] = true
 	}
 	for i := range t.Rows {
 		row := &t.Rows[i]
@@ -83,7 +83,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 }
 
 // byType reports whether the workloads of a mix get their trace rows by type instead of by share.
-func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
+func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].rows != "" }
 
 // checkParts reports an error if the parts of a mix do not fit together. For example, their shares
 // must add up to 100 %, and shares and types of trace rows must not be mixed.
@@ -92,14 +92,14 @@ func (m *mixture) checkParts(d *decoder) {
 	for _, part := range m.parts {
 		sum += part.share
 		switch {
-		case m.byType() != (part.of != ""):
+		case m.byType() != (part.rows != ""):
 			d.errorf(m.rng, sumConflict, `mix.%s and mix.%s differ: one is a share, such as "70%%", and the other is a type of rows in a trace. Write shares for all parts, or types for all.`, part.name, m.parts[0].name)
 			return
-		case part.of != "" && of[part.of]:
-			d.errorf(m.rng, sumConflict, "Two parts of the mix have the type %q. Give each part its own type.", part.of)
+		case part.rows != "" && of[part.rows]:
+			d.errorf(m.rng, sumConflict, "Two parts of the mix have the type %q. Give each part its own type.", part.rows)
 			return
 		}
-		of[part.of] = true
+		of[part.rows] = true
 	}
 	if sum != traffic.Whole && !m.byType() {
 		d.errorf(m.rng, sumOutOfRange, "The shares of a mix must add up to 100%%, but these add up to %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))

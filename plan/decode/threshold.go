@@ -115,9 +115,9 @@ func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
 	case def.OfAnswers:
-		return problemf(sumMissingStat, `%s needs a statistic. "rate" tests what the server would reach on more answers. "observed" counts only the answers of this run. Write %s.`, def.Name, example(def, good))
+		return problemf(sumMissingStat, `%s needs a statistic. "rate" judges the server's long-run share, and allows for chance. "observed" judges only the share in this run. Write %s.`, def.Name, example(def, good))
 	case def.Name == "success":
-		return problemf(sumMissingStat, `success needs a statistic. "rate >= 98%%" tests what the server would reach on more requests. "observed >= 98%%" and "every" count only the requests of this run.`)
+		return problemf(sumMissingStat, `success needs a statistic. "rate >= 98%%" judges the server's long-run share, and allows for chance. "observed >= 98%%" and "every" judge only the requests of this run.`)
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
