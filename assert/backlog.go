@@ -69,7 +69,7 @@ func (x grown) unclear(l *metric.Level, t *plan.Threshold, g metric.Growth) []st
 	if x.slowed(t) {
 		notes = append(notes, "the rate is below the largest rate that the server can sustain, but the backlog grew by more than chance explains. The server answered fewer requests per second than it did when it was saturated, with the same number of requests in flight")
 	} else if x.fills {
-		notes = append(notes, fmt.Sprintf("the %d requests in flight at the end need not be a queue, because the saturated server answered %.0f at once", g.End, l.SaturationAt))
+		notes = append(notes, fmt.Sprintf("the %d requests in flight at the end need not be a queue, because the saturated server answered %.0f requests at a time", g.End, l.SaturationAt))
 	}
 	return notes
 }

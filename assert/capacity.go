@@ -349,7 +349,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
 	}
-	c.Notes = append(c.Notes, "this capacity was judged again from the samples; the run itself had found another one ("+before+")")
+	c.Notes = append(c.Notes, "this capacity was judged again from the samples; the run itself had found another capacity: "+before)
 }
 
 // kindOf returns how precisely the limit of a capacity search is known. It is exact if the highest

@@ -237,7 +237,7 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{
 		2:   {note},
-		2.5: {"when it ran: " + note, "this capacity was judged again from the samples; the run itself had found another one (exact, pass 39, fail 40)"},
+		2.5: {"when it ran: " + note, "this capacity was judged again from the samples; the run itself had found another capacity: exact, pass 39, fail 40"},
 	} {
 		p, run := searched(0, exactly39...)
 		run.Capacities[0].Notes = []string{note}

@@ -226,7 +226,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Outcome = Inconclusive
 	switch {
 	case !ok || len(units) < 2:
-		v.Needs = "needs at least two rounds, or two blocks of requests (a block is as many requests as are in flight)"
+		v.Needs = "needs at least two rounds, or two blocks of requests; a block has as many requests as are in flight"
 		return
 	case sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Pass

@@ -247,7 +247,7 @@ var Defs = []Def{
 	{Name: "gpu_clock", Title: "GPU clock", Unit: Hertz, Better: HigherIsBetter, Scope: PerReading, Source: GPU,
 		Doc: "Clock of the streaming multiprocessors (SM) of the server's slowest GPU. It drops when a GPU throttles.", NoValue: "no GPU telemetry"},
 	{Name: "gpu_throttled", Title: "GPU throttled", Unit: Ratio, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
-		Doc: "Share of the readings in which the heat or the hardware of a GPU held its clocks down: thermal slowdown, hardware slowdown or a power brake. A software power cap does not count.", NoValue: "no GPU telemetry"},
+		Doc: "Share of the readings in which the heat or the hardware of a GPU held its clocks down. Thermal slowdown, hardware slowdown and a power brake count. A software power cap does not count.", NoValue: "no GPU telemetry"},
 	{Name: "gpu_power_capped", Title: "GPU power capped", Unit: Ratio, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
 		Doc: "Share of the readings in which a software power cap held the clocks of a GPU down.", NoValue: "no GPU telemetry"},
 	{Name: "foreign_processes", Title: "Foreign processes", Unit: Count, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
@@ -255,9 +255,9 @@ var Defs = []Def{
 	{Name: "energy_per_token", Title: "Energy per token", Unit: JoulesPerToken, Better: LowerIsBetter, Scope: PerLevel, Source: GPU,
 		Doc: "Energy of the GPUs in the window / output tokens. The energy is from the GPUs' own energy counters. Without such counters the value is mean power / throughput.", NoValue: "no GPU telemetry"},
 	{Name: "cost_per_hour", Title: "Cost per hour", Unit: MoneyPerHour, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
-		Doc: "Cost of an hour of the server by the plan's prices: the server's price, plus mean power × the price of electricity if the plan has one.", NoValue: "the plan has no prices"},
+		Doc: "Cost of the server for an hour, by the plan's prices. If electricity has a price, mean power × this price is added to the server's price.", NoValue: "the plan has no prices"},
 	{Name: "cost_per_million_tokens", Title: "Cost per 1M tokens", Unit: MoneyPerMillionTokens, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
-		Doc: "Cost of a million output tokens: cost_per_hour / the millions of output tokens that an hour at the level's throughput yields. The cost of reading the input is included.", NoValue: "the plan has no prices"},
+		Doc: "Cost of a million output tokens: cost_per_hour / millions of output tokens in an hour at the level's throughput. The cost of reading the input is included.", NoValue: "the plan has no prices"},
 }
 
 // OfPairs lists the metrics of answers that a comparison computes from the control's scores. A

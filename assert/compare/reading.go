@@ -146,7 +146,7 @@ func (x *comparison) read() {
 		x.readOne(&row, r, c)
 		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
 			row.showOnly()
-			row.instead = "there are too few answers to judge this metric, so it is only shown; odd_answers counts answers with a fault that the control's answers lack"
+			row.instead = "there are too few answers to judge this metric, so the metric is only shown; odd_answers counts answers with a fault that the control's answers lack"
 		}
 		c.index = len(x.out.Changes)
 		x.claims, x.out.Changes = append(x.claims, c), append(x.out.Changes, row)

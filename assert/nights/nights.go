@@ -233,7 +233,7 @@ func (o Options) notTonight(last metric.Night) string {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
 		return fmt.Sprintf("run %s starts in the future, at %s, so a clock was wrong: remove the line of this run from the history", last.Run, last.Started.UTC().Format(time.DateTime))
 	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
-		return fmt.Sprintf("the last night (run %s) was %s ago, but at most %s is allowed: were later nights not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
+		return fmt.Sprintf("the last run in the history, %s, started %s ago, but at most %s is allowed: were later runs not made, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:
 		return fmt.Sprintf("run %s is not the last run in the history: run %s started later", o.Run, last.Run)
 	case o.Unread > 0:

@@ -84,7 +84,7 @@ func TestJudgeNights(t *testing.T) {
 		{"in the future", nightsOf(ttftTrend, steady(11)...), Options{Now: eve}, verdict.Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
 		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.Add(22*time.Hour + time.Minute)}, verdict.Pass, false, "2.02 s, expected"},
 		{"as old as may be", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 73 * time.Hour}, verdict.Pass, false, "2.02 s, expected"},
-		{"older", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, verdict.Error, false, "(run r10) was 2 days ago, but at most 2 days is allowed"},
+		{"older", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, verdict.Error, false, "history, r10, started 2 days ago, but at most 2 days is allowed"},
 		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r9"}, verdict.Error, false, "run r9 is not the last run in the history: run r10 started later"},
 		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r10"}, verdict.Pass, false, "2.02 s, expected"},
 		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), Options{Unread: 1}, verdict.Error, false, "1 line of the history cannot be read"},

@@ -14,7 +14,7 @@ import (
 // differences lists what differs between the settings of the runs on the page.
 func differences(runs []run) (section, bool) {
 	s := section{ID: "runs", Title: "What differs between the runs",
-		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. These facts differ."}
+		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. The facts below differ."}
 	if len(runs) < 2 {
 		return s, false
 	}
