@@ -95,7 +95,7 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called reports whether the answer has tool calls, and all of them are valid. A valid call is of
+// called reports whether the answer has tool calls, and all of them are valid. A valid call names
 // an offered tool, and its arguments match the tool's schema.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {

@@ -20,7 +20,7 @@ type grown struct {
 	known           bool
 	below           bool // requests certainly arrive more slowly than at the largest rate
 	over            bool // the rate is certainly above the server's largest rate
-	slower          bool // with so many requests in flight, the saturated server answered more
+	slower          bool // the server answered more slowly than it can with as many in flight
 	fills           bool // no more requests are in flight than the server answers at the same time
 }
 
@@ -37,7 +37,7 @@ func (s *subject) bounded(g metric.Growth) (x grown) {
 	// arrived. So the rate of answers must also be at most the largest rate.
 	x.over = s.level.Rate > above && answered(s.level) <= above
 	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if x.fills { // no queue is needed for so few requests in flight
+	if x.fills { // the server answers all requests in flight at the same time, so none need wait
 		x.low = min(x.low, 0)
 	}
 	if x.below {

@@ -203,7 +203,7 @@ func (l *limit) differs(n int, v LookVerdict) {
 func probed(v LookVerdict, recorded string, l *metric.Level) string {
 	switch {
 	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // the search may know about the generator what the record does not show
+		return "saturated" // the search may know more about the generator than the record does
 	case v.Invalid != "":
 		return "inconclusive" // it bounds nothing
 	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
@@ -262,8 +262,8 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 }
 
 // plannedLooks returns the number of planned looks, which share the allowed error of a probe. If
-// the probe does not say, it uses the level's look with as many requests, or else the largest
-// number of any look.
+// the probe's record lacks the number, the record of the level's look with as many requests has it.
+// Without such a look, the result is the largest number in the records of the level's looks.
 func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	if p.Planned > 0 {
 		return p.Planned

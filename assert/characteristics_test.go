@@ -199,7 +199,7 @@ func TestLongCharacteristics(t *testing.T) {
 }
 
 // rounds writes a table of false passes when bad requests come together. With more rounds there are
-// fewer.
+// fewer false passes.
 func rounds(t *testing.T, out *strings.Builder) {
 	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
 	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
@@ -355,7 +355,7 @@ func looks(t *testing.T, out *strings.Builder) {
 }
 
 // looked judges a level at each of its looks (planned early judgements) until one decides. The
-// result share is the share of the level's requests until then.
+// result share is the share of the level's requests that the last look used.
 func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
 	p, _ := gate(l, th)
 	w := p.Workloads[0]
@@ -370,8 +370,7 @@ func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64
 	return outcome, share
 }
 
-// ended holds the shares of gates that ended early, at a look. It also holds the share of requests
-// that they used.
+// ended holds the results of gates that ended early, at a look.
 type ended struct {
 	pass, passHalf float64 // shares of gates that passed, at any time and after half the requests
 	fail, failHalf float64

@@ -94,8 +94,8 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	return c
 }
 
-// noisy returns TTFTs of about factor seconds. They vary by 20 % from request to request, and by
-// the share rounds from round to round.
+// noisy returns random TTFTs. Their median is the parameter factor, in seconds. They vary by 20 %
+// from request to request; the parameter rounds is their variation from round to round, as a share.
 func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
 	r := rand.New(rand.NewPCG(seed, 1))
 	shift, last := 0.0, -1
@@ -346,8 +346,8 @@ func TestCompareNothingChanged(t *testing.T) {
 	}
 }
 
-// The looks share the allowed error, so two looks give a wider interval than one. Its factor is
-// t(7, 97.5%) instead of t(7, 95%).
+// The looks share the allowed error, so two looks give a wider interval than one: its half width
+// has the factor t(7, 97.5%) instead of t(7, 95%).
 func TestCompareLooks(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
 	width := func() float64 {
@@ -391,8 +391,9 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
-// If a failed request decides a percentile in a round of the stored control, its rounds have no
-// mean. Then each round is compared with one of the candidate, and a sign test decides.
+// If a failed request decides a percentile in a round of the stored control, the percentile has no
+// mean over the rounds. Then each round is compared with one of the candidate, and a sign test
+// decides.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
 	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
@@ -446,8 +447,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control passed at no load that was tried (<1); the candidate is certified to hold 3, fails at 4"},
 		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to hold 0, fails at 1"},
 		// The control fails at 4, so it holds at most 3 requests in flight. If it holds 3, the
-		// candidate must hold 10 % more, which is 4, and it fails at 4. But the control may hold
-		// fewer.
+		// candidate must hold 10 % more: 3.3, rounded up to 4. The candidate fails at 4, but the
+		// control may hold fewer than 3.
 		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to hold 0"},
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to hold 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to hold 4"},
@@ -558,7 +559,7 @@ func TestCompareDecides(t *testing.T) {
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
 		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
-		// The candidate is worse, but less than the plan tolerates.
+		// The candidate is worse, but by less than the plan tolerates.
 		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
@@ -670,8 +671,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside simulates a comparison with both servers at the same time, on two sets of GPUs. On the
-// second set, every time is multiplied by the factor cards.
+// beside simulates a comparison with both servers at the same time, on two sets of GPUs. All times
+// on the second set are multiplied by the parameter cards.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
@@ -734,7 +735,8 @@ func TestCardsCancel(t *testing.T) {
 	}
 }
 
-// A comparison does not pass unless its record shows that the servers swapped GPUs.
+// A comparison on two sets of GPUs is an error unless its record shows that the servers swapped
+// them after each round.
 func TestCardsThatDoNotCancel(t *testing.T) {
 	for _, row := range []struct {
 		name   string

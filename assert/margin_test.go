@@ -24,8 +24,9 @@ func TestMargin(t *testing.T) {
 	// The worst values of the rounds are 1 and 1.1 s in turn. The bounds use the mean and the
 	// standard deviation of their logarithms, for ten and for five rounds.
 	//
-	// The tolerance bound may miss half of the allowed 5% of requests, so it covers 97.5%. It may
-	// err with a fifth of the allowed 5%, so its confidence is 99%.
+	// A p95 allows 5% of requests over the limit. The tolerance bound allows half of this share,
+	// 2.5%, so it covers 97.5%. A verdict may err with probability 5%. The bound may err with a
+	// fifth of this probability, 1%, so its confidence is 99%.
 	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
@@ -65,7 +66,7 @@ func TestMargin(t *testing.T) {
 		// All requests of one round are over the limit.
 		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
 		// Answers of 10 tokens in 0.5 or 0.55 s have speeds of 20 and 18.2 tok/s. The lower bound
-		// is 20 / bound10 = 16.5 tok/s.
+		// is 20 / bound10 = 15.3 tok/s.
 		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
 		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
 		// For a metric of gaps (itl), the worst value of a round is its longest gap.
@@ -123,8 +124,8 @@ func pace(whole, factor float64) func(*metric.Sample) {
 	}
 }
 
-// gaps returns a function that sets the gaps of a request, in microseconds: to even in even rounds,
-// and to odd in odd rounds.
+// gaps returns a function that sets all gaps of a request to one length, in microseconds. The
+// parameter even is that length in even rounds, and the parameter odd in odd rounds.
 func gaps(even, odd uint32) func(*metric.Sample) {
 	return func(x *metric.Sample) {
 		g := even

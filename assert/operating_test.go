@@ -13,8 +13,8 @@ import (
 // server well below its limit mostly passes, and a server well above it mostly fails.
 func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
-	// Times are exponential. Their mean makes the row's share of requests take 2 s or longer: share
-	// = e^(−2/mean).
+	// Times are exponential. Their mean follows from the share of requests that take 2 s or longer:
+	// share = e^(−2/mean).
 	for _, c := range []struct {
 		name             string
 		rounds, perRound int
@@ -45,7 +45,7 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 			}
 			passed, failed = passed/gates, failed/gates
 			t.Logf("pass %.1f%%, fail %.1f%%", 100*passed, 100*failed)
-			// The test allows three standard errors of a share of 5%, which have the largest error.
+			// Allow three standard errors of a share of 5%.
 			slack := 3 * math.Sqrt(0.05*0.95/gates)
 			if passed > c.mostPass+slack || failed > c.mostFail+slack || passed < c.leastPass || failed < c.leastFail {
 				t.Errorf("pass %.3f, fail %.3f", passed, failed)

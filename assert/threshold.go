@@ -52,8 +52,8 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
-		// This many observations lie beyond the nearest rank of the percentile. If no more of them
-		// miss the limit, the point estimate meets it.
+		// The point estimate meets the limit if no more observations miss the limit than lie beyond
+		// the percentile's nearest rank.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
 		if sample.Upward(t.Op) {
@@ -102,12 +102,12 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 
 // margin is a second way to certify a percentile. It helps if rounds differ, so that the effective
 // number of requests is small, but every round stays far from the limit. It uses a tolerance bound
-// on the worst observation of a round. As before, no round may have a missing value, and the exact
-// test must pass, but here every request counts as independent.
+// on the worst observation of a round, and no round may have a missing value. The exact test must
+// pass too, but here differing values of rounds do not reduce the number of requests.
 //
 // The bound assumes that the logarithms of the rounds are normal. In simulations with very skewed
-// (exponential) rounds it erred three times as often as allowed. So the bound must hold for half of
-// the allowed share, at a fifth of the error.
+// (exponential) rounds it erred three times as often as allowed. So the bound must cover all
+// but half of the share that may miss the limit, and may err with a fifth of the plan's error only.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
@@ -198,9 +198,9 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval judges a mean by a t interval over units, the values of rounds or blocks. Rounds at a
-// given rate depend on each other, so the interval is widened first (see persistence). For a pooled
-// metric the units are reciprocals of the values.
+// interval judges a mean by a t interval. The units are the values of rounds or blocks, or the
+// reciprocals of these values for a pooled metric. Rounds of a constant rate resemble their
+// neighbours, so the interval is widened first (see persistence).
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	k := s.persistence(len(units))
 	skewed := stat.LogMeanBound(units, k, s.alpha)
@@ -264,8 +264,8 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = compared(t, v.Value)
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
-		// Add the number of misses. It would mean nothing for the best value, such as a min with an
-		// upper limit.
+		// Add how many values miss the limit. This number would say nothing about the best value,
+		// such as a min with an upper limit.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
 	v.Notes = append(v.Notes, thisRun)

@@ -134,8 +134,8 @@ func TestMean(t *testing.T) {
 		// The interval of the mean is 1.08 ± 2.132·√(0.007/5) = [1.00, 1.16] s, below 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
 		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
-		// The mean of the rounds is 1.95 s. Its interval is ±0.338 s, so it includes the limit of 2
-		// s.
+		// The interval of the mean is 1.95 ± 2.132·√(0.1275/5) = [1.61, 2.29] s, which includes the
+		// limit of 2 s.
 		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
 		// All values equal the limit. "<" then fails and "<=" passes.
 		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
@@ -240,9 +240,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Only one round has failures, but it is much longer than the other 179. The failed share is 0.05
-// of 180 rounds, but 15 of 658 requests, or 2.3%. So the run must not certify a failure rate of at
-// most 2%.
+// Only one of 180 rounds has failures: 15 of its 300 requests, while each other round has only two
+// requests. The mean failure rate of the rounds is 0.03%, but 15 of all 658 requests fail, or 2.3%.
+// So the run must not certify a failure rate of at most 2%.
 func TestShareOfUnequalRounds(t *testing.T) {
 	l := shape{lean: true, n: 1, rounds: 179, perRound: 2}.level()
 	long := shape{lean: true, n: 1, rounds: 1, perRound: 300, failed: func(_, i int) bool { return i%20 == 0 }}.level().Rounds[0]
@@ -367,7 +367,7 @@ func TestWindowAll(t *testing.T) {
 	}
 	for window, want := range map[metric.Window]string{
 		metric.All:    `rates cover the time from the start of the first measured request to the end of the last (window = "all")`,
-		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // 4 requests in each of five rounds
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // of 4 slots in 5 rounds, the first request each
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
@@ -472,8 +472,8 @@ func TestMessages(t *testing.T) {
 		needs      string
 	}{
 		// The p95 of 800 values has rank 760. A pass needs at most 29 requests over the limit, and
-		// a fail needs 51. So the bounds of the p95 have the ranks 800 − 29 = 771 and 800 − 50 =
-		// 750.
+		// a fail needs more than 50. So the bounds of the p95 have the ranks 800 − 29 = 771 and
+		// 800 − 50 = 750.
 		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
 			if i*37%100 < 8 {
 				return 9 + float64(i)/1000
@@ -539,8 +539,8 @@ func TestClusters(t *testing.T) {
 		// Isolated failures are evidence that requests fail alone. The mean cluster is then
 		// estimated at 3.8 requests instead of 8, so 1200 requests count as 315.
 		{"alone", "", alone, 120, Pass, "count as only 315"},
-		// Failures in clusters of 8 confirm the assumed clusters. So the 1200 requests count as
-		// 150, and as 140 because the rounds differ.
+		// Failures in clusters of 8 confirm the assumed clusters, so 1200 requests count as 150.
+		// The rounds differ too, so the requests count as only 140.
 		{"waves", "", waves, 120, Inconclusive, "count as only 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds counts"},

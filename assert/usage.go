@@ -84,9 +84,9 @@ const (
 	leastTokens, mostTokens = 0.6, 2.0
 	leastRecounts           = 3 // fewest answers whose tokens must be counted again
 
-	// replayed is the largest time of an answer from a cache, as a share of the first answer's
-	// time. No speculative decoding is ten times faster. The first answer must have taken at least
-	// longWrite.
+	// A repeated answer counts as coming from a cache if it takes at most the share replayed of the
+	// first answer's time, because speculative decoding alone is never ten times faster. The check
+	// needs a first answer that took at least longWrite.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 

@@ -83,8 +83,8 @@ func witnessed(l *metric.Level) []string {
 	for _, w := range []struct {
 		name      string
 		ours      pooled
-		by        string  // the histogram and
-		n         float64 // number of the client's requests, to compare with that count
+		by        string  // histogram whose number of requests is compared with n
+		n         float64 // number of the client's requests
 		low, high float64
 	}{
 		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// counted returns a level of five rounds of twelve requests. Each has a TTFT of 1 s and an E2E of
-// 1.2 s. The server's own histograms have n requests per round, with the means ttft, itl and e2e in
-// seconds. The map added holds further counters of the server.
+// counted returns a level of five rounds of twelve requests. Each request has a TTFT of 1 s and an
+// E2E of 1.2 s. The server's own histograms have n requests per round; their means are the
+// parameters ttft, itl and e2e, in seconds. The map added holds further counters of the server.
 func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
 	l := shape{rounds: 5, perRound: 12}.level()
 	for _, r := range l.Rounds {
@@ -42,7 +42,7 @@ func TestWitness(t *testing.T) {
 	}{
 		{"seconds agree", seconds(132, 0.02), nil},
 		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms, but tokgate measured 20 ms (-80%)"}},
-		{"seconds of other answers", seconds(160, 0.1), nil}, // the server counted 148 later tokens, but 120 arrived
+		{"seconds of other answers", seconds(160, 0.1), nil}, // 148 tokens after first ones, not 120
 		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
 		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // HTTP takes 0.2 s
@@ -71,7 +71,8 @@ func TestWitness(t *testing.T) {
 }
 
 // If usage does not report cached tokens, the server's own counters show how many came from a
-// cache. At most 84 tokens of each prompt of 1,000 may: the 64 of the chat template and 20 more.
+// cache. Of 1,000 tokens of a prompt, at most 84 may: 64 for the chat template, and a tolerance of
+// 2%.
 func TestCountedHits(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

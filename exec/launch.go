@@ -65,8 +65,8 @@ func unready(why string, err error) error {
 // takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Use the context of the run. The context flying may have ended with the budget, which says
-		// nothing about the server.
+		// Use r.ctx, the context of the run. The budget may have ended r.flying, which says nothing
+		// about the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {

@@ -63,8 +63,8 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 	return l.lengths.At(phase, nth)
 }
 
-// with returns a request of this workload with the prompt p. The answer has p.Output tokens; if
-// that is 0, it has output tokens.
+// with returns a request of this workload with the prompt p. The number of answer tokens is
+// p.Output, or the parameter output if p.Output is 0.
 func (l *lot) with(p client.Prompt, output int) client.Request {
 	r := l.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
@@ -105,7 +105,7 @@ func expected(rate float64, each time.Duration) int {
 }
 
 // ahead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it is
-// the prompt of the Nth request after the given one.
+// the prompt of the Nth request after the request of the given turn.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {

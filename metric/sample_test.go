@@ -11,8 +11,8 @@ import (
 func TestSampleValues(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	// whole is a request that was sent at 1000 ms. Its reasoning starts at 1400 ms, its text at
-	// 1500 ms, and its last chunk comes at 2400 ms. The answer has 41 tokens in 21 chunks, the
-	// first with one token.
+	// 1500 ms, and its last chunk comes at 2400 ms. The answer has 41 tokens in 21 chunks.
+	// The first chunk has one token.
 	whole := Sample{Scheduled: ms(990), Sent: ms(1000), First: ms(1400), FirstAnswer: ms(1500), Last: ms(2400), End: ms(2410), Chunks: 21, Usage: &Usage{Output: 41}}
 	failed := whole
 	failed.Failure = &Failure{Kind: FailStream}

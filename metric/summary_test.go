@@ -52,7 +52,7 @@ func TestDistribution(t *testing.T) {
 	if _, ok := NewDistribution(nil, 3, LowerIsBetter).Stat(Stat{Kind: Mean}); ok {
 		t.Error("requests that all failed have a mean")
 	}
-	// 0.999·1000 is 999.0000000000001 in binary; the rank is 999.
+	// In binary 0.999·1000 is 999.0000000000001, but the rank must be 999.
 	thousand := make([]float64, 1000)
 	for i := range thousand {
 		thousand[i] = float64(i + 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The length of the longest answer is rounded up. An error of binary rounding adds no token.
+// The length of the longest answer is rounded up, but an error of binary rounding adds no token.
 func TestOutputMax(t *testing.T) {
 	for _, row := range []struct {
 		out  Output

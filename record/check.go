@@ -70,7 +70,7 @@ func possibleChunks(s *metric.Sample) error {
 	var sum time.Duration
 	for _, gap := range s.Gaps {
 		if gap == 1<<32-1 {
-			return nil // the gap may be longer than this largest number
+			return nil // this largest number also stands for every longer gap
 		}
 		sum += time.Duration(gap) * time.Microsecond
 	}

@@ -23,7 +23,7 @@ type packing struct {
 	room    metric.Gaps   // buffer to which the gaps of requests are appended
 }
 
-// words stores each string once. Its number stands for it elsewhere.
+// words stores each string once. Elsewhere a number stands for the string.
 type words struct {
 	list  []string
 	index map[string]int

@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// fill sets the fields of v for which the function there returns true. The function set sets one
-// field. fill leaves out Said, which is recorded in another file.
+// fill sets fields of v with the function set. The function there decides for each field whether to
+// set it. The field Said is never set, because it is recorded in another file.
 func fill(v reflect.Value, there func() bool, set func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -170,7 +170,7 @@ func ofChunks(chunks int) *metric.Sample {
 }
 
 // BenchmarkRequestLine reports how much faster this package writes a request than encoding/json.
-// The request has 250 chunks, and the two take turns.
+// The request has 250 chunks. The two encoders take turns.
 func BenchmarkRequestLine(b *testing.B) {
 	s, encode := ofChunks(250), record.Encoder()
 	took := func(do func() ([]byte, error)) time.Duration {

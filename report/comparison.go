@@ -89,7 +89,7 @@ type Change struct {
 	Direction string `json:"direction,omitempty"`
 	Message   string `json:"message"` // one line
 	Why       string `json:"why,omitempty"`
-	Pairs     []Pair `json:"pairs"` // one for each round; with a stored control, for each side
+	Pairs     []Pair `json:"pairs"` // one for each round; if Paired is false, Change is null
 }
 
 // Pair holds the results of both servers in one round of a comparison.

@@ -16,8 +16,8 @@ import (
 // lower, because other steps may write to the same file.
 const MarkdownBytes = 900 << 10
 
-// The constants are the byte budgets of the sections, if the summary may have MarkdownBytes. The
-// most important section comes first.
+// The constants are byte budgets: for each section of a summary of MarkdownBytes, for a table cell,
+// and for a message.
 const (
 	overviewBytes    = 50 << 10
 	problemsBytes    = 250 << 10

@@ -58,8 +58,8 @@ func (d *Document) Night() metric.Night {
 		if c.Over != string(metric.ClosedLoop) {
 			limit.Stat = c.Over
 		}
-		// Use a capacity only if it lies between two bounds. "125+" and "130+" on two nights cannot
-		// be compared.
+		// Use a capacity only if the search also found a load that fails, because "125+" and "130+"
+		// on two nights cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
 		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {

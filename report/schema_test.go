@@ -92,7 +92,7 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 		for name, value := range o {
 			p, ok := s.Properties[name]
 			if !ok {
-				fail("%s is not in the schema", name) // the schema itself allows further names
+				fail("%s is not in the schema", name) // although the schema allows it
 				continue
 			}
 			errs = append(errs, p.check(root, at+"."+name, value)...)

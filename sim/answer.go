@@ -12,8 +12,8 @@ type answer struct {
 	call    string   // tool that the answer calls, with the text as arguments; "" if none
 }
 
-// append appends tokens of the answer to b, escaped as in JSON. The first token has the number
-// from, and the last has the number to−1.
+// append appends tokens of the answer to b, escaped as in JSON. The parameters are the number of
+// the first token, and the number after that of the last token.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {
@@ -146,8 +146,8 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// swap replaces some tokens of the answer by other tokens, on average one of as many as the
-// parameter one says. The parameter is at least 1.
+// swap replaces some tokens of the answer by random words. The chance of each token is 1 divided by
+// the parameter one, which is at least 1.
 func (a *answer) swap(one int) {
 	r := a.seed ^ 0x5a
 	for i := range a.written {

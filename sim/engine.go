@@ -14,7 +14,8 @@ type Job struct {
 	Output int    // tokens that the engine makes for the job, at least 1
 	// Prefix identifies the leading blocks of prompt and answer by hashes, for a prefix cache. Each
 	// hash covers all tokens up to the end of its block. The cache looks up the prompt's blocks, and
-	// stores them after the prefill. At the end it stores the answer's, without the last token.
+	// stores them after the prefill. When the job ends, it also stores the full blocks of the
+	// answer without its last token.
 	Prefix []uint64
 }
 
@@ -90,7 +91,7 @@ type Engine struct {
 	jobs     map[uint64]*sequence
 	kv       int // tokens reserved
 	resident int // KV cache tokens in use by the decoding sequences
-	dropped  int // number of cancelled sequences that prefill and decode still contain
+	dropped  int // number of cancelled sequences that the lists prefill and decode still contain
 
 	out   []Emission
 	spent []*sequence // sequences that finished in the last Advance; their Times may still be read
@@ -223,8 +224,8 @@ func (e *Engine) Cancel(id uint64) bool {
 // Advance lets the engine work until now. It returns the emissions since the last call, in order.
 // The slice is valid until the next call.
 //
-// The result next is the time of the next event, and a later call returns the same emissions. If
-// busy is false, the engine is idle until the next Submit, and next has no meaning.
+// The result next is the time of the next event. A call after that time still returns the event's
+// emissions. If busy is false, the engine is idle until the next Submit, and next has no meaning.
 func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
 	e.spare = append(e.spare, e.spent...)
 	e.spent = e.spent[:0]

@@ -95,7 +95,7 @@ type PrefillCost struct {
 // DecodeCost is the time for the decoding part of a step.
 type DecodeCost struct {
 	BaseMS             float64 `json:"base_ms"`                         // time of a step with one sequence, above 0
-	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each further sequence
+	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each other sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // time for every 1024 tokens that all sequences have together
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // time for every 1024 tokens of the longest sequence
 	// MoEMS is for a mixture of experts. It is the extra time of a step that uses all experts,

@@ -51,7 +51,7 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 // counted wraps a reader of a JSON array and counts lines, to find the line of an offset.
 type counted struct {
 	r     io.Reader
-	ends  []int64 // offsets of line ends that the field lines does not count yet
+	ends  []int64 // offsets of line ends that are not in the number lines yet
 	at    int64
 	lines int // number of line ends before the last offset that was asked for
 }

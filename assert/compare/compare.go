@@ -112,7 +112,7 @@ type comparison struct {
 	required []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // claim on scored answers, if the plan has an answers block; else nil
-	reads    []claimed   // required changes of scored answers that claims does not contain yet
+	reads    []claimed   // required changes of scored answers that are not in the list claims yet
 	claims   []claimed
 	// unmatched means that one side lacks a level that the comparison needs.
 	unmatched bool

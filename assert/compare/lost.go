@@ -11,7 +11,7 @@ import (
 // Lost is a prompt on which the candidate gave a bad answer and the control did not.
 type Lost struct {
 	Metrics            []string // names of the metrics by which the candidate's answer is bad
-	Why                string   // why the control finds the answer odd; "" for the measured load
+	Why                string   // why the candidate's answer is odd; "" for the measured load
 	Control, Candidate *metric.Sample
 }
 

@@ -18,7 +18,8 @@ import (
 type matched struct {
 	workload *plan.Workload
 	level    string
-	// The levels have only the judged rounds. Unless unpaired is set, rounds i of both are a pair.
+	// The levels have only the judged rounds. Unless unpaired is set, the rounds i of both levels
+	// are a pair.
 	control, candidate *metric.Level
 	// The levels at concurrency 1 of the control and of the candidate, for scaling_efficiency. They
 	// are nil if the run has no such level.
@@ -78,9 +79,9 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the values of control and candidate over all their rounds, as the table of the
-// level shows them. The list lacking has the reason for each side without any value. ok is false if
-// a side lacks the values of some rounds.
+// sides sets the values of control and candidate over all rounds, as the table of the level shows
+// them. The list lacking has the reason for each side without a value in any round. ok is false if
+// a side has values in some rounds only.
 func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string

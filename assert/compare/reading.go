@@ -31,12 +31,13 @@ var usualOfPairs = append([]plan.Change{
 // Oddity is an odd answer of the candidate. Why says why it is odd.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
-	Excess float64 // how much less likely than the control's answer, in nats per token; 0 if not known
+	Excess float64 // how much less likely it is than the control's answer, in nats per token; 0 if unknown
 	Why    string
 }
 
-// tooOdd returns why the answer a is odd, in comparison with the answer beside to the same prompt.
-// It returns "" if a is not odd. The result excess is how much less likely a is, in nats per token.
+// tooOdd returns why the answer a is odd; "" if it is not. The parameter beside is an answer to the
+// same prompt, for comparison. The result excess is how much less likely a is than that answer, in
+// nats per token.
 func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	if x, ok := a.PerToken(); ok {
 		if y, ok := beside.PerToken(); ok {
@@ -67,8 +68,8 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 // Oddities returns the candidate's odd answers, the oddest first. An answer is odd in comparison
 // with the control's first answer to the same prompt.
 //
-// The result own is the number of odd answers of the control itself, and of is the number of its
-// answers that were checked.
+// The second result is the number of the control's own odd answers. The third result is the number
+// of the control's answers that were checked.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
@@ -316,8 +317,8 @@ func reasons(odd []Oddity) string {
 
 // loss computes the change of answer_nll.
 //
-// For the candidate's answers it computes how much less likely they are than the control's first
-// answers. It does the same for the control's second answers, and subtracts this. Odd answers are
+// It computes how much less likely the candidate's answers are than the control's first answers.
+// If the control has enough second answers, the same figure for them is subtracted. Odd answers are
 // left out, because one of them could dominate the mean.
 func (c *Change) loss(r *metric.PairedAnswers) {
 	var own, first, theirs []float64
@@ -353,8 +354,7 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
-// sampleOf converts an answer to a sample. The metrics of the answer's form can be computed from
-// it.
+// sampleOf converts an answer to a sample, with the fields that the method form uses.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
 	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {

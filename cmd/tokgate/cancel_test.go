@@ -43,7 +43,7 @@ type child struct {
 
 	mu   sync.Mutex
 	said bytes.Buffer
-	more chan struct{} // closed when the process writes something else
+	more chan struct{} // closed at the next output of the process
 }
 
 // begin starts a process. If the process still runs at the end of the test, it is killed.

@@ -116,7 +116,7 @@ func (l *lastRun) readRate(c *report.Case) {
 	if c.Probe != nil {
 		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
 		if had, ok := l.requests[key]; ok {
-			one = min(one, had) // keep the shortest: that at the search's lowest rate
+			one = min(one, had) // keep the shortest time, which is usually that of the lowest rate
 		}
 	}
 	l.requests[key] = one

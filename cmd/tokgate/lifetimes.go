@@ -18,12 +18,12 @@ import (
 // rateWindow is the measuring window of a rate, whose requests decide the rate's thresholds.
 type rateWindow struct {
 	exec.Case
-	lasts time.Duration // longest duration with all extensions; the budget of a search; 0 if unknown
+	lasts time.Duration // longest duration with extensions, or the budget of a search; 0 if unknown
 	looks []plan.Look
 }
 
 // rateWindows lists the measuring windows of a plan's rates, and of its searches over rates. The
-// stages of a load share one window. Cases with several legs, turns of a server in a comparison,
+// stages of a load share one window. Cases with several legs (turns of a server in a comparison)
 // are left out, because each leg has a window of its own.
 func rateWindows(p *plan.Plan) []rateWindow {
 	if p.Gate.MeasureOnly {
@@ -73,10 +73,9 @@ type short struct {
 // takes returns the shortest window that is long enough, rounded up by assert.Window.
 func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
-// tooShort returns a threshold for which the window is too short; nil if there is none. Of several,
-// it takes the one that needs the longest window. Thresholds that passed in the last run do not
-// count; last may be nil. The function request returns how long a request of a workload takes; 0 if
-// unknown.
+// tooShort returns the threshold that needs the longest window, if the window is too short for it,
+// or else nil. It skips thresholds that passed in the last run; last is nil if there was none. The
+// function request returns how long a request of a workload takes; 0 if unknown.
 func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
 	var worst *short
 	for _, part := range w.Workload.Whole() {

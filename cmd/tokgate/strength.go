@@ -57,8 +57,8 @@ of 100 runs.`,
 	return cmd
 }
 
-// strength plants regressions in the server of a plan, args[0]. If args[1] is given, it plants them
-// in the recorded run of the plan in that folder. It prints which regressions the gate notices.
+// strength plants regressions in the simulated servers of the plan args[0]. If args[1] is given, it
+// plants them in the recorded run in that folder instead. It prints which of them the gate notices.
 func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, unprotected bool) error {
 	if runs < 1 {
 		return usageError("", "--runs must be at least 1: %d", runs)

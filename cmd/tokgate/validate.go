@@ -61,7 +61,7 @@ Exit code 0: valid (warnings may be printed); 2: not valid.`,
 	return cmd
 }
 
-// foreseen warns of problems before the run that would otherwise show only after it.
+// foreseen warns, before a run, of problems that would otherwise show only after the run.
 func foreseen(p *plan.Plan) hcl.Diagnostics {
 	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
 }

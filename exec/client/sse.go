@@ -33,9 +33,9 @@ const (
 type splitter struct {
 	buf  []byte
 	w    int // bytes in buf
-	keep int // start of the bytes still needed: data line of the open event, or current line
+	keep int // start of the bytes still needed: the open event's data line, or the current line
 	line int // start of the current line
-	scan int // the bytes from line to scan hold no line end
+	scan int // end of the bytes that were searched for the end of the current line
 
 	dataStart, dataEnd int    // range in buf of the open event's only data line
 	open               bool   // the open event has only one data line, dataStart to dataEnd

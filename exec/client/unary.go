@@ -223,8 +223,8 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens Tokens `json:"tokens"`
 	}
-	// A token id with its comma takes at most eight bytes, and a token of text at least one. The
-	// constant maxAnswer leaves room for the tokens of the template.
+	// A token id with its comma takes at most eight bytes, and the text of a token at least one
+	// byte. The constant maxAnswer leaves room for the tokens of the template.
 	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
@@ -296,7 +296,7 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 // the time limit, and maxAnswer is the default limit of the size, in bytes.
 const (
 	patience  = 10 * time.Second
-	maxAnswer = 4 << 20 // enough for ten thousand models, or a prompt of a million token ids
+	maxAnswer = 4 << 20 // enough for a list of several thousand models
 )
 
 // exchange sends a unary request and returns the body of its answer. The body has at most the

@@ -20,7 +20,7 @@ import (
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
-		// No WaitGroup: a handler may begin while the test waits for the end.
+		// A WaitGroup cannot count handlers: one may begin while the test waits for the end.
 		var handlers atomic.Int64
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handlers.Add(1)

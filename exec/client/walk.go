@@ -167,8 +167,8 @@ func (w *walker) usage() error {
 	})
 }
 
-// The method only reads the value of a field as a count, if the field has the wanted name. It skips
-// the value of any other field.
+// The method "only" reads the value of a field as a count if the field has the wanted name. It
+// skips the value of any other field.
 func (w *walker) only(name []byte, wanted string, n *int) error {
 	if string(name) == wanted {
 		return w.count(n)

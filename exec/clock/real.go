@@ -10,7 +10,7 @@ import (
 // cmd, no other type reads the time.
 type Real struct {
 	origin time.Time
-	wake   chan struct{} // holds a token if a function was posted
+	wake   chan struct{} // holds a value if a function was posted
 
 	mu    sync.Mutex
 	queue queue
@@ -39,7 +39,7 @@ func (c *Real) Sharpen() (stop func()) {
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // the channel already has a token that wakes Wait
+	default: // the channel already has a value, which wakes Wait
 	}
 }
 

@@ -16,8 +16,8 @@ func Until(ctx context.Context, c Clock, done func() bool) error {
 	return nil
 }
 
-// Shared is a clock for several sequences of code that take turns. If Yield is set, Wait lets
-// another sequence run. The code that set Yield runs the clock.
+// Shared is a clock for several sequences of code that take turns. If Yield is set, Wait only calls
+// it to let other sequences run, and the code that set Yield runs the clock.
 type Shared struct {
 	Clock
 	Yield func() // lets other sequences run until something happened; nil: Wait runs the clock

@@ -116,7 +116,7 @@ func TestSteady(t *testing.T) {
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
 		// Until 10 s the backlog doubles every 2 s. The warm-up ends when the mean backlog of a
-		// stretch is at most 1.1 times that of the previous stretch, plus one.
+		// stretch is at most 1.1 times that of the previous stretch, plus one request.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {
@@ -144,8 +144,9 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// On a ramp from 1 to 3 req/s, 20,000 random arrivals should take about 10,000 s. The standard
-// deviation of their number is √20000, so four of them are at most 4·√20000 s at 1 req/s or more.
+// On a ramp from 1 to 3 req/s the mean rate is 2 req/s, so 20,000 random arrivals should take about
+// 10,000 s. Four standard deviations of their number are 4·√20000 arrivals. At 1 req/s or more,
+// that number of arrivals takes at most 4·√20000 s.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
 	s := o.Begin(0)

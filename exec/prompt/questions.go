@@ -19,7 +19,7 @@ type questions struct {
 	count Counter
 	ids   func(ctx context.Context, text string) ([]int, error) // nil if the server returns no ids
 	sep   string
-	base  int   // token count of the text lead alone; 0 if not asked yet
+	base  int   // token count of the text that lead returns; 0 if not asked yet
 	more  int   // mean error of the words' costs in the last text, in tokens
 	err   error // the counter's first error
 }
@@ -36,7 +36,7 @@ var opening = [2]string{"job", "eye"}
 // measured come after it.
 func lead(sep string) string { return opening[0] + sep + opening[1] }
 
-// ground asks the server for the token count of the text lead, with which all questions begin.
+// ground asks the server for the token count of the text that all questions begin with (see lead).
 func (q *questions) ground() (err error) {
 	if q.base == 0 {
 		q.base, err = q.total(lead(q.sep))
@@ -69,8 +69,8 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 	}
 }
 
-// likely returns at most want words with their likely token counts. If the server returns token
-// ids, the counts are taken from them. If it does not, each word is taken to cost one token.
+// likely returns at most want words with their likely token counts, which come from the server's
+// token ids. If the server returns none, each word counts as one token.
 func (q *questions) likely(want int) []word {
 	if q.ids != nil {
 		if list := q.counted(); list != nil {
@@ -153,8 +153,8 @@ func chosen(list []word, want int) []word {
 // total count, written in this base, gives the extra tokens of one word.
 type scale struct{ base, words int }
 
-// scales lists two ways to weigh words. Base 4 is for words of few tokens. Base 16 is for words of
-// up to 16 tokens, the most that 16 bytes can have.
+// scales lists two ways to weigh words. Base 4 is for words of at most 4 tokens. Base 16 is for all
+// words: a word and its separator have at most 16 bytes, so at most 16 tokens.
 var scales = []scale{{4, 4}, {16, 2}}
 
 // weigh returns words with their token counts, measured with the separator before each word. It
@@ -216,7 +216,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 	odd := s.odd(segments, over)
 	s.hunt(odd, e.atOnce)
 	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
-		return nil, false // too many questions, or an error of more than two words
+		return nil, false // too many questions, or wrong counts that no pair of words explains
 	}
 	gone := cover(s.pairs)
 	for i, w := range pool {
@@ -251,7 +251,7 @@ func (s *suspects) over(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// odd returns the segments whose count in over is not the usual s.base.
+// odd returns the segments whose number in the list over differs from the usual number, s.base.
 func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
 	for i, segment := range segments {
 		if over[i] != s.base {

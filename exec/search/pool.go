@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// trend describes how the margin of a threshold changes with the load, from all probes together.
-// fit is the isotonic fit of the margins at the levels ns.
+// trend describes how the margin of a threshold changes with the load, by an isotonic fit of the
+// margins of all probes.
 type trend struct {
 	threshold string
 	ns        []int
 	fit       []float64 // fitted margins ln(estimate / limit), one for each level in ns
-	requests  []float64 // number of requests behind each value; equal values share theirs
+	requests  []float64 // number of requests behind each value of fit and its equal neighbours
 	// above and below give the width of the margin's interval: with n requests, the upper bound is
-	// √(above/n) above the estimate, and the lower bound √(below/n) below it. NaN means an unknown
-	// width, because all requests are good or the margin is exact.
+	// √(above/n) above the estimate, and the lower bound √(below/n) below it. They are NaN if no
+	// probe shows the width, because all requests are good or the margin is exact.
 	above, below float64
 }
 
@@ -145,9 +145,9 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether a probe could be decided if it had the largest number of requests, most. It
-// is decided if its margin, the distance from the limit, is then at least the half width of its
-// confidence interval. The missing requests may still increase the margin; hope says by how much
+// may reports whether a probe could be decided once its number of requests has grown from have to
+// most. Its margin, the distance from the limit, must then be at least the half width of its
+// confidence interval. Until then chance may increase the margin; hope says by how much at most
 // (stochastic curtailment: Lan, Simon and Halperin, Sequential Analysis 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {

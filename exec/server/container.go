@@ -183,8 +183,7 @@ func steers(name string) bool {
 	return strings.HasSuffix(upper, "_PROXY")
 }
 
-// gpus returns the runtime's flags, and the container's environment variables, that give it its
-// GPUs.
+// gpus returns the runtime's flags, and the environment variables, that give a container its GPUs.
 func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil

@@ -32,8 +32,8 @@ func TestDetectByOwner(t *testing.T) {
 	}
 }
 
-// The context length in the server's list of models may differ from the flag in the plan. This is
-// an error. Every engine has its own name for this flag.
+// If the context length in the server's list of models differs from the flag in the plan, it is an
+// error, unless the engine's slots share the context. Every engine has its own name for this flag.
 func TestDeclaredContext(t *testing.T) {
 	for _, e := range engine.All {
 		for _, flag := range e.Flags.Context {

@@ -64,7 +64,7 @@ func TestGPUsAreHeld(t *testing.T) {
 	if err != nil || second != "2,3" {
 		t.Fatalf("the second got %q, %v", second, err)
 	}
-	// Of the four GPUs only one is free now, and it is busy with another program.
+	// No run holds GPU 1, so it counts as free, although another program uses it.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
 	if err == nil || !strings.Contains(err.Error(), "too few free GPUs: 1 of 4 usable GPUs are free, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
 		t.Errorf("error %v", err)

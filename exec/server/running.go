@@ -19,7 +19,8 @@ const (
 	reaped = 5 * time.Second
 )
 
-// Teardown is the longest time that ending a server takes. A run keeps this part of its budget.
+// Teardown is the longest time that ending a server takes. A run keeps this time, or a tenth of its
+// budget if that is less, at the end of the budget.
 const Teardown = Grace + reaped
 
 // tick is the interval between two checks whether a server has ended.
@@ -60,7 +61,7 @@ var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc fail
 
 // endOf returns an error that explains why a started server ended. The parameter what names the
 // process or container, and how says how it ended. A log line with one of the words in died says
-// that the engine's own process ended before.
+// that the engine's own process ended first.
 func endOf(what, how, log string, died []string) error {
 	if words := firstWith(log, died); words != "" {
 		return &exec.ServerError{Err: fmt.Errorf("the engine process ended: %s; then %s ended by itself: %s", words, what, cause(how, log)), Log: excerpt(log)}

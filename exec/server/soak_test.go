@@ -25,7 +25,7 @@ var soak = flag.Int("soak", 0, "how many servers TestSoak starts and ends; 0: it
 func init() { launch = launchMain }
 
 // launchMain stands in for a tokgate process that launches a server and is then killed. The
-// arguments are the folder for its notes, and the name of its run.
+// arguments are the folder for notes about running servers, and the name of the run.
 func launchMain(args []string) {
 	l := New(Options{Clock: clock.NewReal(), State: lease.Folder(args[0]), Holder: lease.Holder{Run: args[1], PID: os.Getpid()}, Reap: true})
 	s := childServerOf(os.Args[0], "serve", "/")

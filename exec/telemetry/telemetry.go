@@ -24,7 +24,7 @@ type Reading struct {
 	Counters map[string]float64
 	// Histograms are cumulative since the start of the server, as the server reports them.
 	Histograms map[string]metric.Histogram
-	// None holds the reason for each missing value.
+	// The map None has the reason for each missing value.
 	None map[string]string
 }
 

@@ -39,8 +39,8 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
 		t.Error(diff)
 	}
-	// Only the window counts: the counts and the sum at its start are subtracted from those at its
-	// end.
+	// The histogram covers only the window: the counts and the sum at the start of the window are
+	// subtracted from those at its end.
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}

@@ -88,7 +88,7 @@ type decoder struct {
 	// lengthless has those workloads of loadless that set no token lengths either. Only a mix that
 	// replays a trace may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
-	at         map[*plan.SLA][]levelNamed    // levels that an sla block names; no entry: none
+	at         map[*plan.SLA][]levelNamed    // levels that an sla block names, if it names any
 	unasked    map[*plan.Load]map[string]int // levels for which the plan sets no number of requests
 	instances  int                           // number of instances that for_each made in the plan
 	levels     int
@@ -158,8 +158,8 @@ type diagnosticKey struct {
 	subject  string
 }
 
-// hasher collects everything that determines a plan: its sources and the values of its variables,
-// without secrets.
+// hasher collects everything that determines a plan, without secrets: its sources, the values of
+// its variables, and the files that it reads.
 type hasher struct{ parts [][]byte }
 
 func (h *hasher) add(kind, name string, data []byte) {

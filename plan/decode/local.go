@@ -73,7 +73,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 			continue
 		}
 		if len(t) == 1 {
-			continue // the attribute is local itself, which is reported below as a cycle
+			continue // the reference names no local value, which d.eval reports below
 		}
 		if other := all[plan.StepName(t, 1)]; other != nil {
 			d.evalLocal(other, all, values, path)

@@ -20,7 +20,8 @@ import (
 // Chart is a line chart.
 type Chart struct {
 	Name string // what the chart shows, for screen readers
-	// Height is in pixels at full size; 0 means 300. The width is Width.
+	// Height is in pixels at full size; 0 means 300. Every chart has the same width, the constant
+	// Width.
 	Height float64
 	X, Y   Axis
 	Zones  []Zone

@@ -10,8 +10,8 @@ type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
-	// Cut shortens a bar that is ten times as long as the rest. The short bar ends at the edge of
-	// the chart and shows its value there.
+	// Cut shortens a bar that is more than ten times as long as every other bar. The short bar ends
+	// at the edge of the chart and shows its value there.
 	Cut bool
 	// Sides writes "worse" left of zero and "better" right of zero. Each row then starts at a
 	// hollow dot at zero, which stands for the old value. It ends at the new value.

@@ -261,7 +261,7 @@ func answerWord(d *report.Decision) string {
 	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
-// carrying returns the two or three changes that decided the comparison.
+// carrying returns the most important changes that decided the comparison, at most three.
 func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 	var list []*report.Change
 	for i := range c.Changes {

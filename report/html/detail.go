@@ -65,8 +65,8 @@ const (
 
 func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
 
-// spread draws the distributions of several cases of a track in one chart. The labels of the cases
-// are in names; if it is nil, the labels are the loads.
+// spread draws the distributions of several cases in one chart. All cases are in the track t. Their
+// labels are in the list names; if the list is nil, the labels are the loads.
 func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]

@@ -41,15 +41,16 @@ func TestForecast(t *testing.T) {
 	four.end(62 * sec) // the level took 30 s on server a, so 30 s are expected on server b
 	is(62*sec, (20+30+10+2)*sec, true)
 	f.part("b", "", "").begin(64 * sec)
-	// Besides its levels, server a took 4 s for its start. So the start of server b also gets 4 s.
+	// Server a took 4 s outside its start and its levels: from 10 to 12 s, and from 62 to 64 s. So
+	// 4 s are also expected for server b.
 	is(69*sec, (20+30+5+4)*sec, true)
 	f.part("b", "", "").end(74 * sec)
 	f.part("b", "w", "1").skip()
 	is(74*sec, 30*sec, true)
 }
 
-// Durations of an earlier run are the first estimate. Of two levels that run at the same time, half
-// of each duration counts. A search without an estimate is counted separately.
+// Durations of an earlier run are the first estimate. If two levels run at the same time, half of
+// each duration counts. A search of unknown duration is not in the sum.
 func TestForecastOfAnEarlierRun(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Rest: 7 * sec, Parts: []Part{
