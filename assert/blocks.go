@@ -41,7 +41,8 @@ type evidence struct {
 }
 
 // gather divides a level into blocks. If the level has at least five rounds, they are the blocks.
-// Otherwise its rounds are divided into ten parts, or fewer so that each lasts at least a wave.
+// Otherwise each round is divided, so that there are at least ten blocks, or fewer if each must
+// last a wave.
 func gather(l *metric.Level) evidence {
 	e := evidence{level: l}
 	type pass struct {
@@ -113,8 +114,8 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many more requests would decide a verdict; -1 if no number would. The result
-// words says this in words, with the time that the requests take.
+// more returns how many more requests would decide a verdict; -1 if no number would. It also says
+// this in words, with the time that the requests take.
 func (e evidence) more(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a longer warmup, because the server was not warm; more requests would not help", -1
@@ -134,8 +135,8 @@ func (e evidence) more(total float64) (words string, requests int) {
 	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
-// lasting says how long so many requests take at the level's pace, such as ", 15 min". It returns
-// "" for less than a minute.
+// lasting says how long the given number of requests takes at the level's pace, such as ", 15 min".
+// It returns "" for less than a minute.
 func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
 		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {

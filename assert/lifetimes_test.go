@@ -29,7 +29,7 @@ func TestTogether(t *testing.T) {
 		{4 * time.Second, time.Millisecond, 0.05, 25 * 1.870, true},
 		{4 * time.Second, 0, 0.05, 0, false}, // all rounds have equal TTFTs
 		{40 * time.Second, time.Millisecond, 0.05, 2.5 * 1.870, true},
-		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // half a lifetime is too short
+		{200 * time.Second, 0, 0.05, 0.5 * 1.870, true},          // a window of half a lifetime
 		{time.Second, time.Millisecond, 0.01, 100 * 2.468, true}, // 299 moments are needed
 		{time.Second, time.Millisecond, 0.5, 0, false},
 		{40 * time.Second, time.Millisecond, 0.5, 2.5 * 1.376, true}, // 5 moments are needed
@@ -167,9 +167,9 @@ func slowRate(takes time.Duration, saturation ...float64) *metric.Level {
 	return l
 }
 
-// The server's histogram has 1,000 requests, none over the limit. At 80 % of the largest rate they
-// count as 1000·0.04/1.5 = 26.7 independent requests, but a pass needs 59. If requests take 40 s of
-// the window of 100 s, they count as even fewer.
+// The server's histogram has 1,000 requests, none over the limit. The load is 80 % of the largest
+// rate, and Poisson arrivals have the divisor 1.5. So they count as 1000·(1−0.8)²/1.5 = 26.7
+// independent requests, but a pass needs 59. Requests of 40 s in 100 s count as even fewer.
 func TestCountedAtARate(t *testing.T) {
 	for _, tt := range []struct {
 		takes      time.Duration
@@ -197,7 +197,8 @@ func TestCountedAtARate(t *testing.T) {
 }
 
 // At a rate the rounds depend on each other, so the interval of every mean is widened. A request
-// takes 40 s, and ten rounds together 100 s. Independent rounds would be 2.34 times as far apart.
+// takes 40 s, so the window of 100 s has 2.5 request durations. For ten rounds of it,
+// stat.Persistence returns 2.34.
 func TestMeansOfARate(t *testing.T) {
 	l := slowRate(40 * time.Second)
 	for i, r := range l.Rounds {
@@ -224,8 +225,8 @@ func TestMeansOfARate(t *testing.T) {
 	}
 }
 
-// The bound on the mean rises with the widening factor k. If the values themselves were widened by
-// 1.6, some would be negative and have no logarithm.
+// The bound on the mean rises with the widening factor k. It widens the logarithms, because some of
+// the values themselves would become negative.
 func TestWidenedBound(t *testing.T) {
 	units := append(slices.Repeat([]float64{1}, 9), 20)
 	last := 0.0
@@ -236,8 +237,8 @@ func TestWidenedBound(t *testing.T) {
 		}
 		last = got
 	}
-	// A factor of 2 doubles the distance between logarithms. So 2 and 8, which are 4/2 and 4·2,
-	// count as 4/4 and 4·4.
+	// A factor of 2 doubles the distance from the mean logarithm, here that of 4. So 2 and 8, which
+	// are 4/2 and 4·2, count as 4/4 and 4·4.
 	if a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05); math.Abs(a/b-1) > 1e-9 {
 		t.Errorf("%v, want %v", a, b)
 	}
@@ -245,7 +246,8 @@ func TestWidenedBound(t *testing.T) {
 
 // The window has 1,000 requests of 40 s in 100 s, and none is bad. A share of 95 % needs a window
 // of 31.55 request durations, which has 12,620 requests. A share of 50 % needs 10 durations, or
-// 4,000 requests. With clusters by wave, 95 % needs 59 waves of 320 requests.
+// 4,000 requests. With clusters by wave, 95 % needs 59 waves. A wave is the mean number in flight:
+// 320, as it rises to 400 in the first 40 s.
 func TestShareNeedsLifetimes(t *testing.T) {
 	for _, tt := range []struct {
 		clusters plan.Clusters
@@ -389,9 +391,9 @@ func TestLifetimes(t *testing.T) {
 	if got := Lifetimes(threshold("ttft", "p95 < 2s"), w, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)
 	}
-	// A lifetime is the duration of a request. In windows of fewer than 4 lifetimes a percentile
-	// never passes. For a share the least is 10, and a percentile of the server's histogram never
-	// passes.
+	// In windows of fewer than 4 lifetimes (request durations) a percentile never passes, and in
+	// windows of fewer than 10 a share never passes. A percentile of the server's histogram never
+	// passes at all.
 	for _, tt := range []struct {
 		t    *plan.Threshold
 		want [3]bool // whether the threshold never passes in windows of 3, 5 and 11 lifetimes

@@ -50,8 +50,8 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again is the first id of simulated jobs that are no requests. Their tokens are those that a
-// crowded server computes a second time.
+// again is the first id of the simulated jobs that stand for tokens computed a second time by a
+// crowded server, not for requests.
 const again = 1 << 40
 
 // saturation holds what was measured while the simulated engine was saturated.
@@ -63,7 +63,7 @@ type saturation struct {
 }
 
 // saturated simulates a saturated server and returns what its engine did. After a warm-up it keeps
-// up to most requests in flight for the given length of time.
+// at most the given number of requests in flight, for the given length of time.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
@@ -84,7 +84,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	out := saturation{parts: make([]float64, parts)}
 	const never = time.Duration(math.MaxInt64 / 2)
 	from, warm, tick, area := never, time.Minute, time.Second, 0.0
-	// first is the time of the last token of the first answers. last is the time of the last token
+	// first is the time at which the first answer was complete. last is the time of the last token
 	// in the window.
 	var first, last time.Duration
 	for now := time.Duration(1); ; {
@@ -246,7 +246,7 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 }
 
 // The next functions decide, by the rules of other tools, whether a server sustains a rate. The
-// written table compares them with tokgate.
+// table that the test writes compares them with tokgate.
 
 // trending reports whether a line through the number of requests in flight at a hundred moments
 // rises. The test has 95 % confidence, as if the hundred numbers were independent.
@@ -309,8 +309,8 @@ func rateModels() []*rateModel {
 	return append(models, unlimited, crowded)
 }
 
-// scale changes the length of answers, so that the server's largest rate comes close to the
-// argument about.
+// scale changes the length of answers, so that the largest rate of the server comes close to the
+// requested rate.
 func (m *rateModel) scale(about float64) {
 	for range 2 {
 		mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
@@ -319,8 +319,7 @@ func (m *rateModel) scale(about float64) {
 }
 
 // known returns a function that measures the largest rate of the server, which takes long. In a
-// full run the function first scales the server, so that this rate comes close to the argument
-// about.
+// full run it first scales the server, so that this rate comes close to the requested one.
 func (m *rateModel) known(about float64) func() (*rateModel, float64) {
 	return sync.OnceValues(func() (*rateModel, float64) {
 		out := *m
@@ -364,9 +363,9 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered returns how many requests are answered per second with n requests in flight. The first n
-// requests begin in the middle of their answers. Counting begins when they have ended, and lasts
-// for half of the duration length.
+// answered returns how many requests the server answers per second with n in flight. The first n
+// requests begin in the middle of their answers. When they have ended, counting begins. It lasts
+// for half of the given length.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -553,9 +552,9 @@ func shapeName(shape float64) string {
 	return fmt.Sprintf("gamma %v", shape)
 }
 
-// truly is the number of requests of a simulation that finds a true percentile. It must be large
-// for a server that answers hundreds of requests at the same time, because these are fast or slow
-// together.
+// truly returns the number of requests in a simulation that finds a true percentile. It must be
+// large if the server answers hundreds of requests at the same time: all of them may be fast or
+// slow together, so they count as few.
 func truly() int {
 	if *rateFull {
 		return 400_000 / shorter()

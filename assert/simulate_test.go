@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// process is a simulated server with a known distribution of latencies. It simulates scores, and
-// the field ttft of a shape turns scores into times. Its requests may depend on each other in all
-// ways that are known from real servers.
+// process is a simulated server with a known distribution of latencies. It draws a score for each
+// request, and the method level turns scores into times. Its requests may depend on each other in
+// all ways that are known from real servers.
 type process struct {
 	name string
-	// round is the share of the variance that all requests of a round have in common, and wave is
-	// that of a wave. The requests that are in flight together are a wave. The rest of the variance
+	// round and wave are the shares of the variance that all requests of a round, or of a wave,
+	// have in common. A wave is the requests that are in flight together. The rest of the variance
 	// differs for each request.
 	round, wave float64
 	rho         float64 // correlation, from one request to the next, of the parts not in common
@@ -28,7 +28,7 @@ type process struct {
 	slowWaves   float64 // share of waves in which all requests are slow
 	common      int     // number of requests in a wave
 	spells      float64 // share of requests in slow spells; a spell has as many requests as a wave
-	part        float64 // share of the requests in a spell that are slow; 0 means all
+	part        float64 // share of the requests in a slow spell that are slow; 0 means all
 }
 
 // processes are the simulated servers for which tokgate's promise holds.
@@ -46,23 +46,23 @@ var processes = []process{
 	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
 }
 
-// hidden lists two processes that no gate of this size can detect. A few waves or rounds are slow
-// as a whole, so a gate with few waves or rounds often sees none of them. The other requests show
-// no sign of it.
+// hidden lists two processes that a gate of 10 rounds of 20 requests cannot detect. A few waves or
+// rounds are slow as a whole, and such a gate often sees none of them. The other requests show no
+// sign of them.
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// together lists processes in which all requests of a wave or round fail together. Only these
-// failures show that requests depend on each other.
+// together lists processes in which all requests of a wave or round fail together. Nothing else
+// shows that requests depend on each other.
 var together = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// spells lists processes in which requests fail in spells. A spell is as long as a wave, and may
-// begin anywhere in a wave. All or some of the requests in a spell fail.
+// spells lists processes in which requests fail in spells. A spell is as many successive requests
+// as a wave has, and may begin anywhere in a wave. All or some of these requests fail.
 var spells = []process{
 	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
 	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
@@ -169,8 +169,8 @@ func (p process) draw(share float64) float64 {
 // spread is the standard deviation of the logarithm of a latency.
 const spread = 0.4
 
-// level simulates a level of requests. A request with the given score has a TTFT of 2 s · factor,
-// and requests with higher scores take longer.
+// level simulates a level of requests. A request with exactly the given score has a TTFT of 2 s ·
+// factor, and requests with higher scores have longer TTFTs.
 func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
 	g := p.scores(r)
 	return shape{lean: true, n: max(p.common, 4), rounds: rounds, perRound: perRound, ttft: func(round, i int) float64 {

@@ -70,7 +70,7 @@ type results struct {
 	} `json:"verdicts"`
 }
 
-// counts holds the counted numbers of a case, such as its failed requests.
+// counts holds the counts of a case by name, such as that of its failed requests.
 type counts map[string]float64
 
 // figure is one metric of a case.

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight reports whether to leave out the next round of the level, to save time. It is true if the
-// rest of the plan would not fit into the budget at the present pace. The rest is
-// metric.LeastRounds rounds of each level, and a few probes of each capacity search.
+// tight reports whether to leave out the next round of the level, because the rest of the plan
+// would not fit into the budget at the present pace. The rest is metric.LeastRounds rounds of each
+// level, a few probes of each capacity search, and the starts of servers.
 //
 // A short budget drops extensions of levels first, then precision of searches, then rounds. It
 // never drops a workload.

@@ -9,8 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// burst runs one burst of requests after its warm-up. If warmup is "auto", only the first burst has
-// one, because every burst must meet an idle server.
+// burst runs one burst of requests after its warm-up. With warmup "auto", only the first has one.
 func (rd *round) burst(health *func() metric.Health) {
 	warmup := rd.Load.Warmup
 	if warmup == plan.WarmupAuto {
@@ -30,8 +29,8 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 }
 
-// warmUp sends n warm-up requests at once, and waits until they end. The first request has the
-// number from. If all of them fail, it sends n more, up to load.ColdFailures requests in total.
+// warmUp sends n warm-up requests at once, numbered from the given number, and waits until they
+// end. If all of them fail, it sends n more, up to load.ColdFailures requests in total.
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
 		rd.prepare(metric.Warmup, from, n)
@@ -55,8 +54,7 @@ func (rd *round) pause(d time.Duration) {
 	rd.until(func() bool { return over || rd.halted() })
 }
 
-// together sends n requests at once and waits until they end. The first request has the number
-// from.
+// together sends n requests at once, numbered from the given number, and waits until they end.
 func (rd *round) together(phase metric.Phase, from, n int) {
 	at := rd.Clock.Now()
 	for i := range n {

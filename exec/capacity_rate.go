@@ -10,14 +10,14 @@ import (
 )
 
 // rates searches for the capacity as a request rate. Before the search it measures the largest rate
-// that the saturated server reaches. The error lost means that the server is lost.
+// that the saturated server reaches. It returns an error only if the server is lost.
 func (h *hunt) rates(budget time.Duration) (lost error) {
 	c := h.capacity
 	begin := h.Clock.Now()
 	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
 	if budget > 0 {
-		// The saturation's time counts against the budget. Keep at least 1 ns, because 0 means no
-		// budget.
+		// The saturation's time counts against the budget. Keep at least 1 ns, because 0 would mean
+		// that there is no limit.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
 	mean, least := fewest(h.saturation.Saturation)
@@ -30,8 +30,8 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	return lost
 }
 
-// fewest returns the mean of rates and an approximate lower bound of this mean. The rates were
-// measured in the consecutive parts of one saturation. The bound only serves to plan probes.
+// fewest returns the mean of the rates in the consecutive parts of one saturation, and an
+// approximate lower bound of this mean. The bound only serves to plan probes.
 func fewest(parts []float64) (mean, least float64) {
 	n := float64(len(parts))
 	if n < 2 {

@@ -39,7 +39,7 @@ func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	return p, c
 }
 
-// crowded simulates a server whose TTFT is 100 ms for each request in flight.
+// crowded simulates a server whose TTFT is 100 ms times the number of requests in flight.
 func crowded(b **bench) func(int, *client.Request) reply {
 	return func(int, *client.Request) reply {
 		return reply{ttft: time.Duration((*b).inFlight) * 100 * ms}
@@ -202,8 +202,8 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// The fixed levels already have 160 and 320 requests. So level 16 is judged at 160, 200 and 400
-	// requests: three looks share the error. Level 32 is judged at 320 and 640: two looks share it.
+	// "16: 160 of 160 at 3" means that level 16 was judged on 160 of its 160 requests, as one of
+	// three looks: at 160, 200 and 400 requests. Level 32 has two looks: at 320 and 640.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -280,8 +280,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// The server is slow while 21 to 27 requests are in flight. That also happens while 32
-		// slots start one after another, and these requests must not be measured.
+		// The server is slow while 21 to 27 requests are in flight. At level 32 that is so while
+		// the slots start one after another, so requests of that time must not be measured.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -586,8 +586,8 @@ func TestLongCapacityDeep(t *testing.T) {
 	if slices.ContainsFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Requests > 400 || x.Purpose == "deep" }) {
 		t.Errorf("max_requests = 400: %+v", got.Probes)
 	}
-	// The margin at level 20 is ln 0.97. The interval must be two thirds of it, which takes (ln
-	// 0.97 · 2/3)⁻² = 2425 requests.
+	// The margin at level 20 is ln 0.97. The bounds of the mean, at ±1/√n, must be within two
+	// thirds of it, which takes (ln 0.97 · 2/3)⁻² = 2425 requests.
 	want := []string{"from 8 to 20 ttft mean stays within 4 % of its limit: about 2,400 requests at 20 would decide (max_requests)"}
 	if got.Pass != 7 || got.Fail != 21 || !slices.Equal(got.Notes, want) {
 		t.Errorf("[%d, %d], notes %q, want %q", got.Pass, got.Fail, got.Notes, want)

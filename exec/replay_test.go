@@ -86,8 +86,8 @@ func TestReplay(t *testing.T) {
 }
 
 // A replay sends each turn of a session only after the answer to the turn before. The second of the
-// four turns follows that answer after 100 ms, as its tool took. The third starts at its recorded
-// time. The fourth was recorded before the answer to the third, but waits for it.
+// four turns starts 100 ms after the first answer, because its tool took so long. The third starts
+// at its recorded time. The fourth was recorded before the answer to the third, but waits for it.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond
@@ -97,7 +97,7 @@ func TestReplaySessions(t *testing.T) {
 		l := replayed(t, c, []traffic.Recorded{
 			row(1, 0, -1, -1), row(2, 70*ms, 0, 100*ms), row(3, 300*ms, 1, -1), row(4, 310*ms, 2, -1), row(5, 320*ms, -1, -1),
 		}, traffic.Stretch{}, 1, 0)
-		// An answer of 31 tokens takes 50 ms.
+		// The keys are the prompt lengths. An answer of 31 tokens takes 50 ms.
 		want := map[int]time.Duration{10: 0, 20: 50*ms + 100*ms, 30: 300 * ms, 40: 350 * ms, 50: 320 * ms}
 		got := map[int]time.Duration{}
 		for _, r := range l.Rounds {
@@ -133,8 +133,8 @@ func TestReplayCut(t *testing.T) {
 	}
 }
 
-// In a comparison of four rounds, each leg replays a quarter of the recorded stretch. So each
-// server gets every request of the stretch once, at the recorded intervals.
+// In each of the four rounds of a comparison, both servers replay the same quarter of the recorded
+// stretch. So each server gets every request of the stretch once, at the recorded intervals.
 func TestReplayCompared(t *testing.T) {
 	var rows []traffic.Recorded
 	for i := range 60 {

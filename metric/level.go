@@ -80,8 +80,7 @@ func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	return out
 }
 
-// rampStep is how much earlier than the last slot a request must start to count as sent on the
-// ramp. Slots that should start together do not start at exactly the same time.
+// rampStep is the tolerance of OnRamp, because slots never start at exactly the same time.
 const rampStep = 10 * time.Millisecond
 
 // OnRamp returns how many measured requests of a closed loop were sent before all slots had
@@ -196,8 +195,8 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// made returns how many output tokens of the request the server made after the time from and up to
-// the time to. It spreads the tokens of a chunk evenly over the time since the chunk before.
+// made returns how many output tokens of the request the server made in (from, to]. It spreads the
+// tokens of a chunk evenly over the time since the chunk before.
 //
 // Otherwise the result could be wrong by a whole step of the server, because concurrent requests
 // get their chunks at the same times.
@@ -210,9 +209,8 @@ func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
 	})
 }
 
-// output returns how many output tokens the request got after the time from and up to the time to.
-// The callback within gets the arrival times of two successive chunks, and returns the share of the
-// second chunk that counts.
+// output returns how many output tokens the request got in (from, to]. The callback within gets the
+// arrival times of two successive chunks, and returns the share of the second chunk that counts.
 func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0

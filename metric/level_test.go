@@ -69,8 +69,8 @@ func TestRates(t *testing.T) {
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
 
-	// The window "all" is from 9 s, when the first measured request was sent, to 24 s. Only
-	// completed measured requests count; there are two, with 21 and 3 tokens.
+	// The window "all" is from r.Start to r.End: 16 s. Only completed measured requests count;
+	// there are two, with 21 and 3 tokens.
 	r.Start, r.End = 8*s, 24*s
 	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
 	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
@@ -116,8 +116,8 @@ func TestInterrupted(t *testing.T) {
 		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
 		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
 	}}
-	// Of 22 planned requests, three completed and one failed. The run cancelled the other 18, which
-	// count neither way.
+	// Of 22 planned requests, three completed and one failed. The run cancelled the other 18, so
+	// they are not answerable.
 	if l.Due() != 22 || l.Answerable() != 4 {
 		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
 	}

@@ -99,8 +99,8 @@ type Gauge struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
-	// Missed is the number of planned readings in the window without a value. Why is the reason for
-	// the last missed reading.
+	// Missed is the number of planned readings in the window that gave no value. Why is the reason
+	// for the last missed reading.
 	Missed int    `json:"missed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
@@ -281,8 +281,8 @@ func orNone(why string) string {
 	return why
 }
 
-// Gauge combines the readings of a PerReading metric from all rounds of the level. If a round has
-// no readings, or missed too many, why says so.
+// Gauge combines the readings of a PerReading metric from all rounds of the level. A round that is
+// too short may lack readings. If another round has none, or too many are missing, why says so.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {

@@ -19,7 +19,7 @@ type Look struct {
 	// 1]. 0 means that the look can only fail the level. Its own error then comes on top: the
 	// plan's error divided by Planned.
 	Spent   float64
-	Planned int  // number of looks; if Spent is 0, they share the error equally
+	Planned int  // number of looks that share the error equally if Spent is 0
 	Ahead   bool // the look comes before the planned end of the level
 	Extends bool // beyond it
 }
@@ -28,7 +28,7 @@ type Look struct {
 // error is divided by it. So such a judgement rarely fails a sound server.
 const abortShare = 10
 
-// early lists when a level may be judged early: after 5 and 7 tenths of its rounds.
+// early lists when a level may be judged early: after 5/10 and after 7/10 of its rounds.
 var early = []int{5, 7}
 
 // early returns when the levels of a load may be judged early, in tenths of their rounds. A level
@@ -219,8 +219,8 @@ func (w *Workload) Independent() int {
 }
 
 // Doubled lists the numbers of requests at which an extensible level is judged. The first number is
-// the plan's. Each later number is twice the number before, up to most. If most is 0, it is four
-// times the plan's number. For bursts each number is a whole number of bursts.
+// the plan's. Each later number is twice the number before, up to the given maximum. A maximum of 0
+// means four times the plan's number. For bursts each number is a whole number of bursts.
 func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	if most == 0 {
 		most = 4 * level.Requests
@@ -247,7 +247,7 @@ func (l Level) due(from, to int) []int {
 	return out
 }
 
-// sent returns the number of requests in the first rounds of the level.
+// sent returns the number of requests in the given number of first rounds.
 func (l Level) sent(rounds int) int {
 	n := 0
 	for _, due := range l.due(0, rounds) {
@@ -257,8 +257,8 @@ func (l Level) sent(rounds int) int {
 }
 
 // More divides additional requests of the level into rounds. A round has about as many requests as
-// the rounds before, and at least as many as are in flight. If a round counts as one request, as
-// with simulated users, so do the new ones.
+// the rounds before, and at least as many as are in flight. If each round before has one request,
+// as with simulated users, so has each additional round.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {

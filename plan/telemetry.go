@@ -26,8 +26,8 @@ type Require struct {
 	// Throttled is the limit on the share of readings under thermal or hardware slowdown. In each
 	// round the share must be below it. A value above 1 allows any share.
 	Throttled *float64
-	// ClockSpread limits how much the GPUs' mean clock may differ within a round. It is a share,
-	// and the difference between the two legs must be below it.
+	// ClockSpread limits how much the mean clocks of the control's and the candidate's GPUs may
+	// differ, as a share. A difference of this size is already too large.
 	ClockSpread *float64
 	// ForeignProcesses is the largest allowed number of processes on the GPUs that the run did not
 	// start.

@@ -18,7 +18,7 @@ var Schema = samplesSchema.String()
 
 var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
 
-const chainMinor = 3 // the first minor version of samples whose lines have checks
+const chainMinor = 3 // the first minor version of samples whose lines have checksums
 
 // schema is the version of a file's format, written in its first line.
 type schema struct {

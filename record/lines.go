@@ -50,7 +50,7 @@ type lines struct {
 	minor  int // of the recording's schema
 	chain  chain
 	torn   int  // line number of an incomplete last line; 0 if the last line is complete
-	reused bool // the memory of a batch is used again, so take must copy
+	reused bool // the memory of a batch is used again, so its reader must copy
 
 	count int
 	order chan *batch // of the lines

@@ -10,8 +10,8 @@ import (
 // Redacted is the text that replaces a secret.
 const Redacted = "[redacted]"
 
-// minSecret is the length, in bytes, of the shortest secret that is removed. A shorter secret
-// occurs inside ordinary words, and the gaps would reveal it.
+// minSecret is the length, in bytes, of the shortest secret that is removed. A shorter secret also
+// occurs inside ordinary words, and the gaps left there would reveal it.
 const minSecret = 4
 
 // Redactor removes secrets from foreign text. The zero Redactor removes nothing.

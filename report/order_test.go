@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// Instances of a for_each are sorted by number if all keys are numbers. They keep their places
-// among the other entries. Instances with other keys keep their order.
+// If all keys of a for_each are numbers, its instances are sorted by number, within the places that
+// they have among the other entries. Otherwise they keep their order.
 func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},

@@ -30,7 +30,7 @@ type Passage struct {
 	Waiting  []int `json:"waiting"`
 }
 
-// These are the largest number of passages in a document, and the number of steps of each.
+// A document has at most mostPassages passages, each of passageSteps steps.
 const (
 	mostPassages = 24
 	passageSteps = 48
@@ -118,8 +118,8 @@ func (b *builder) passage(window []stretch) Passage {
 // span is a period during which a request was in flight, or waited for its first token.
 type span struct{ from, to time.Duration }
 
-// most divides the time from the parameter from to the parameter to into equal steps. For each step
-// it returns how many spans overlap at most at one instant.
+// most divides a time into equal steps. For each step it returns the largest number of spans that
+// overlap at one instant.
 func most(spans []span, from, to time.Duration) []int {
 	type change struct {
 		at time.Duration

@@ -66,8 +66,8 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 const oneIn = 8
 
 // choice returns the model's most likely and second most likely next token, each with its cost in
-// nats. Sometimes both tokens are about equally likely. There the answers of two servers of the
-// same model may differ.
+// nats. If both are about equally likely, the answers of two servers of the same model may differ
+// at this token.
 func (l *language) choice() (first, second string, cost, dearer float64) {
 	switch {
 	case l.solved != nil && l.at < len(l.solved):
@@ -118,8 +118,8 @@ func (l language) costs(tokens []string) []float64 {
 // say returns the model's most likely answer. An answer of words has n tokens.
 //
 // If parts is not 0, the answer differs from the most likely one at one token, as after another
-// batch or kernel in a real server. That is the first token, from number parts on, at which two
-// words are equally likely.
+// batch or kernel in a real server. That token is the first one, not before the index parts, at
+// which two words are about equally likely.
 func (l language) say(n int, parts int) []string {
 	if l.solved != nil {
 		n = len(l.solved)

@@ -44,16 +44,16 @@ type Ask struct {
 	Model   string // "" means any model
 	Chat    bool
 	Input   int // prompt tokens, at least 1
-	Output  int // tokens of the answer, or their largest number if Natural is set; 0: as many as fit
+	Output  int // tokens of the answer; if Natural is set, the maximum; 0: as many as fit
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
 	// Key stands for the text of the prompt. Key and the server's seed determine a natural answer:
 	// its text and its length.
 	Key uint64
-	// Parts are the consecutive sections of a prompt whose beginning may equal that of other
-	// prompts. Together they have Input tokens. If Parts is nil, the beginning is unique, and the
-	// prefix cache does not store the prompt.
+	// Parts are the consecutive sections of the prompt, if it may begin like other prompts.
+	// Together they have Input tokens. If Parts is nil, the beginning is unique, and the prefix
+	// cache does not store the prompt.
 	Parts []Part
 	// Spoken asks for the text of the answer in every chunk. Fields holds the other fields of the
 	// request's body. A natural answer obeys the fields response_format and tools.
@@ -117,8 +117,8 @@ type Call struct {
 	told   told
 }
 
-// NewVirtual returns a server that begins to load its model at the time at. It ignores the options
-// OnEmit, OnServed, APIKey and Clock.
+// NewVirtual returns a server that begins to load its model at the given time. It ignores the
+// options OnEmit, OnServed, APIKey and Clock.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()

@@ -52,8 +52,8 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 	}
 }
 
-// tokens sends the answer's next tokens, up to the number in the parameter to. They are one chunk,
-// or two if the reasoning ends among them.
+// tokens sends further tokens of the answer, up to the given total. They are one chunk, or two if
+// the reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
 	if c.ask.Chat {

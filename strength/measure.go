@@ -39,7 +39,7 @@ type Finding struct {
 	Regression
 	Tally
 	// Absent is set if the regression changes nothing. For example, a server without a prefix cache
-	// cannot lose it.
+	// has none to lose.
 	Absent bool
 }
 

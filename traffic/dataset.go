@@ -101,8 +101,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
 }
 
-// begin returns readers of r without its byte order mark. The input computes the hash of the file
-// and limits the length of a row.
+// begin skips the byte order mark of r. The returned input computes the hash of the file and limits
+// the length of a row. The buffered reader reads from the input.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
 	b := bufio.NewReaderSize(in, 1<<20)

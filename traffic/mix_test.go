@@ -76,7 +76,7 @@ func randomShares(random *rand.Rand) Shares {
 }
 
 // The order of requests keeps the shares of a mix's three parts: 14, 5 and 1 in each 20 requests.
-// Within these the order depends on the seed.
+// The order of each 20 requests depends on the seed.
 func TestOrder(t *testing.T) {
 	counts := []int{70, 25, 5}
 	order := Order(counts, rand.New(rand.NewPCG(1, 0)))

@@ -42,8 +42,8 @@ func TestForHitRate(t *testing.T) {
 	}
 }
 
-// In each round of 50 requests, 20 have the longer prefix, to within one. Each of the 16 groups has
-// about 625 of the 10,000 requests, with a standard deviation of 24.
+// In each round of 50 requests, 20 have the longer prefix, or one more or less. Each of the 16
+// groups has about 625 of the 10,000 requests, with a standard deviation of 24.
 func TestSharedOf(t *testing.T) {
 	s := traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}
 	groups := make([]int, s.Groups)

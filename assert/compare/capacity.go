@@ -34,7 +34,7 @@ func (x *comparison) capacity(w *plan.Workload) {
 // control is the control's certified capacity, and change is the allowed change, as a share of
 // control.
 func CapacityTarget(control int, change float64) int {
-	// 20·0.85 is 17.000000000000004 in binary. Without the subtraction, Ceil would return 18.
+	// 50·1.1 is 55.00000000000001 in binary. Without the subtraction, Ceil would return 56.
 	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
 }
 
@@ -86,7 +86,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide whether the candidate holds %s", a.Named(target))
 	}
-	row.pFail = 0 // no new test, because the error of the search's probes is already limited
+	row.pFail = 0 // no test of its own: the search already limits the error of its probes
 	if b.Fail > 0 && b.Fail <= a.Pass {
 		row.Direction = Worse
 	} else if a.Fail > 0 && b.Pass >= a.Fail {

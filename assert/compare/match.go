@@ -60,7 +60,7 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 }
 
 // turns returns a level of the control, which took turns with the candidate in the same run. The
-// result one is the control's level 1.
+// result one is the control's level at concurrency 1.
 func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	control = x.Level(x.address, w.Address(), level)
 	if control == nil || !x.Valid(x.address, w.Address(), level) {
@@ -70,7 +70,7 @@ func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric
 }
 
 // stored returns a level of a control that comes from another, recorded run. The result one is the
-// control's level 1.
+// control's level at concurrency 1.
 func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
 	for _, l := range x.control.Levels {
 		switch {

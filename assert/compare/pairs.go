@@ -72,7 +72,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 		return outcomes{}, false
 	}
 	if def.Name == "accuracy" {
-		return o, true // each item of a task is independent, so it counts as one
+		return o, true // items of a task are independent of each other, so each counts in full
 	}
 	part := stat.Effective(o.all, groups, nil, alpha) / o.all
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true

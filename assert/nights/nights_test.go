@@ -67,11 +67,11 @@ func TestJudgeNights(t *testing.T) {
 	}{
 		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded only: this is night 1, and judging begins with night 11"},
 		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "this is night 10"},
-		// The new night is expected at 2·e^±0.0515 s: 1.9 to 2.11 s. On the logarithmic scale, the
-		// half width is t · s · √(1 + 1/10) = 0.0515.
+		// The new night is expected at 2·e^±0.0524 s: 1.9 to 2.11 s. On the logarithmic scale, the
+		// half width is t · s · √(1 + 1/10) = 0.0524.
 		//
 		// The standard deviation s of the ten nights is √(10/9)·0.01 = 0.01054. The one-sided error
-		// is 0.3·0.007/2 for each of two series, with 0.8·10 − 1 = 7 degrees of freedom: t = 4.66.
+		// is 0.3·0.007/2 for each of two series, with 0.8·10 − 1 = 7 degrees of freedom: t = 4.74.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight the value is 10% higher than 2 s, the mean of 10 nights"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight the value is 10% lower than 2 s, the mean of 10 nights; expected 1.9 s to 2.11 s after 10 nights; this is an improvement. To hold later nights to this value, pin run r10"},

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// LockStep is the synchrony above which tokgate warns about TTFT. At 0.7 all slots start their
-// requests within about a seventh of the cycle.
+// LockStep is the synchrony above which tokgate warns about TTFT. At 0.7 the standard deviation of
+// the starts, over all slots, is about an eighth of the cycle.
 const LockStep = 0.7
 
 // MedianTTFT is the median TTFT of the completed requests, in seconds; 0 if no request completed.

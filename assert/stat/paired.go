@@ -56,7 +56,7 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		// Find how many of k items that disagree may be lost, so that the rest still passes.
+		// Find how many of the k items that disagree may be lost, so that the test still passes.
 		most = min(max(most, 0), k)
 		for most < k && passes(most+1, k-most-1) {
 			most++

@@ -47,7 +47,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 }
 
 // The test compares the bounds of PairedShare with slow computations. A bound is the point at which
-// the score test no longer rejects, or comes from an exact test if all changes go in one direction.
+// the score test no longer rejects. If all changes go in one direction, an exact test may move the
+// bound further out.
 func TestPairedShare(t *testing.T) {
 	const z = 1.6448536269514722
 	slow := func(b, c, n int) float64 {
@@ -59,7 +60,7 @@ func TestPairedShare(t *testing.T) {
 				lo = mid
 			}
 		}
-		// Clopper and Pearson's bound is a share of losses. At this share, b or fewer losses have a
+		// Clopper and Pearson's bound is the share of losses at which b or fewer losses have a
 		// probability of 5 %.
 		if c == 0 {
 			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))

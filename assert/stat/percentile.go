@@ -44,8 +44,8 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 }
 
 // PercentileBounds returns the observations at the ranks that PercentileRanks returns. The list
-// sorted has the values of the observations. Further observations lie above all of these values;
-// worst is their number. A bound that does not exist is −Inf or +Inf.
+// sorted holds the known observations in ascending order, and worst is the number of observations
+// above all of these. A bound that does not exist is −Inf or +Inf. A bound among the worst is +Inf.
 func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) (low, high float64) {
 	n := len(sorted) + worst
 	l, h := PercentileRanks(n, effective, q, alpha)
@@ -61,10 +61,9 @@ func PercentileBounds(sorted []float64, worst int, effective, q, alpha float64) 
 	return at(l), at(h)
 }
 
-// MinimumN is the smallest number of effective observations that proves a share of bad observations
-// of at most allowed, if all observations are good. It is ⌈ln alpha / ln(1 − allowed)⌉ (Wilks
-// 1941): at alpha 0.05 it is 59 for 5% and 299 for 1%. ok is false if no number suffices, as for a
-// share of 0.
+// MinimumN is the smallest effective number of observations that, if all of them are good, proves
+// that at most the share allowed is bad. It is ⌈ln alpha / ln(1 − allowed)⌉ (Wilks 1941): at alpha
+// 0.05 it is 59 for 5% and 299 for 1%. ok is false if no number suffices, as for a share of 0.
 func MinimumN(allowed, alpha float64) (n int, ok bool) {
 	switch {
 	case !(allowed > 0) || !(alpha > 0 && alpha < 1):

@@ -83,8 +83,8 @@ type Verdict struct {
 	// Confidence is the confidence of each bound and of each test, in (0.5, 1).
 	Confidence float64
 	N          int     // observations behind the value
-	Effective  float64 // number of independent requests that the N are worth; 0 if not used
-	Over       float64 // requests (or share of gaps) that do not meet the threshold
+	Effective  float64 // independent requests that the N requests are worth; 0 if not used
+	Over       float64 // number of requests (or share of gaps) that do not meet the threshold
 
 	// Capacity is the largest level whose recorded samples meet the plan's thresholds. It is nil
 	// unless the verdict is of KindCapacity and the capacity is known. Then the field Value equals
@@ -144,8 +144,8 @@ func (v *Verdict) judges() bool {
 	return false
 }
 
-// measures reports whether the verdict is about a measured load or a search. It is also true for
-// servers that are equal, because they need no measurement.
+// measures reports whether the verdict is about a measured load or a search, or about equal
+// servers, which need no measurement.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
 }

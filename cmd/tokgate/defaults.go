@@ -17,7 +17,7 @@ type settled struct {
 // once if all instances of a for_each have it.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
-	keys := map[entry][]string{} // for_each keys of a default's instances; "" without for_each
+	keys := map[entry][]string{} // for each default: the for_each keys of the instances with it
 	all := map[string][]string{} // for each block: the for_each keys of all its instances
 	var order []entry
 	for _, d := range p.Defaults {

@@ -435,7 +435,7 @@ func grouped(n int) string {
 const (
 	briefTokens = 40_000 // estimated tokens of one run: of answers, plus 1/16 of those of prompts
 	briefRuns   = 5
-	mostTokens  = 400_000 // a plan with more than briefTokens is simulated in one run only
+	mostTokens  = 400_000 // no simulation above this number; above briefTokens only one run
 )
 
 // strength prints which slower servers the gate would notice. It prints nothing if that takes more

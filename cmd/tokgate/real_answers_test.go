@@ -130,7 +130,8 @@ func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	return r.serve("/health", words...)
 }
 
-// gates runs the gates of a row whose numbers are in due. It starts the candidate once for all.
+// gates runs those gates of a row whose numbers are in the list due. It starts the candidate once
+// for all of them.
 func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()

@@ -31,7 +31,7 @@ type direct struct {
 	// Content-Length. The key is the path, and whether the connection is closed after the request.
 	heads map[headOf][2]string
 	off   atomic.Bool // set after a redirect: net/http then sends all requests
-	// opening is how an earlier answer of this server began; nil if there is none.
+	// opening is the head of an earlier answer of this server; nil if there is none.
 	opening atomic.Pointer[opening]
 
 	mu    sync.Mutex
@@ -218,8 +218,8 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 	opening.Wait()
 }
 
-// carry sends a call whose body is known. If fresh is set, it uses a connection of
-// its own.
+// carry sends a call whose body is known. If fresh is set, it opens a connection for this call
+// alone.
 func (d *direct) carry(c *call, fresh bool) {
 	wire := d.wire(c.path, fresh, c.body)
 	c.body = wire[len(wire)-len(c.body):] // once only
@@ -284,7 +284,7 @@ func (d *direct) drop(l *line) {
 	}
 }
 
-// closeIdle closes connections that have been idle for the time since or longer.
+// closeIdle closes connections that have been idle for at least the given time.
 func (d *direct) closeIdle(since time.Duration) {
 	d.mu.Lock()
 	before, n := d.h.config.Now()-since, 0

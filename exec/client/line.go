@@ -23,7 +23,7 @@ type line struct {
 
 	mu   sync.Mutex
 	call *call   // current call; nil if no call uses the connection
-	rd   *reader // nil if nothing is being read
+	rd   *reader // parser of the current answer; nil if no answer is being read
 	used bool    // an earlier call was answered on this connection
 	gone bool
 	// aside reads an answer that is not a plain stream. It replaces the goroutine that watches the
@@ -388,8 +388,8 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch starts to wait for bytes on the connection. The poller, which waits for many kernel
-// sockets, does so if it can. Otherwise a goroutine reads.
+// watch starts to wait for bytes on the connection. If possible the poller waits, which watches
+// many kernel sockets at once. Otherwise a goroutine reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()

@@ -217,8 +217,8 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// began hands on what is known when the head of an answer was read or the request failed. That is:
-// the reconnects, the time of sending and the head.
+// began passes on the reconnects, the time of sending and the head. It is called when the head of
+// an answer was read or the request failed.
 func (c *call) began() {
 	c.body = nil
 	c.noteSent()
@@ -425,8 +425,8 @@ func (c *call) broken(err error) error {
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// stopped returns an error if the client itself ended the request, by its time limit or on request.
-// It returns nil otherwise.
+// stopped returns an error if the client itself ended the request, because its time limit was over
+// or its context was cancelled. It returns nil otherwise.
 func (c *call) stopped() error {
 	switch {
 	case context.Cause(c.ctx) == errTimeout:

@@ -24,7 +24,7 @@ type Request struct {
 	Model       string // id sent
 	Prompt      Prompt
 	Input       int // tokens asked for
-	Output      int // requested tokens of the answer; the maximum of a natural answer
+	Output      int // requested tokens of the answer; for a natural answer, the maximum
 	Natural     bool
 	Temperature *float64
 	Stop        []string

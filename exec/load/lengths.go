@@ -25,8 +25,7 @@ type Lengths struct {
 // Range returns the lengths of the shortest and the longest answer, in whole tokens. Both are at
 // least 1.
 func (l Lengths) Range() (low, high int) {
-	// Subtract 1e-9, because a bound such as 10·(1−0.1) = 9 may be slightly above 9 in binary, and
-	// Ceil would return 10.
+	// Subtract 1e-9: 150·(1−0.18) is 123.00000000000001 in binary, and Ceil would return 124.
 	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))
 	high = int(math.Floor(float64(l.Mean)*(1+l.Jitter) + 1e-9))
 	low = max(low, 1)
@@ -49,7 +48,8 @@ func (l Lengths) Measured(n int) []int {
 }
 
 // At draws the length of the answer to a warm-up or filler request. It depends only on the phase
-// and on the request's order of start, because the number of these requests is not known before.
+// and on the request's order of start, because the number of these requests is not known in
+// advance.
 func (l Lengths) At(phase metric.Phase, order int) int {
 	low, high := l.Range()
 	return low + l.source(phase, order).IntN(high-low+1)

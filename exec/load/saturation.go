@@ -19,7 +19,7 @@ type Saturation struct {
 	Anew bool
 
 	raised time.Duration // time at which N, the number of slots, was last raised; 0 if never
-	filled time.Duration // time from raised until N requests had a first token; 0 if some lack it
+	filled time.Duration // time from raised until nearly all requests had a first token; 0 before
 	before float64       // output tokens per second before N, the number of slots, was raised
 	marks  []mark        // recent calls of Look, since N was raised
 }
@@ -37,15 +37,15 @@ const (
 	settling = 10 * time.Second
 	// mostSettling is the longest wait for the number of waiting requests to stop shrinking.
 	mostSettling = time.Minute
-	// mostFilling limits the time in which the server reads the prompts after N is doubled. N is
-	// the number of slots. The time is estimated as twice that for the current N requests.
+	// mostFilling limits the time in which the server reads the prompts after N, the number of
+	// slots, is doubled. The estimate is twice the time that the present N requests took.
 	mostFilling = 30 * time.Second
 	// more is the factor by which N, the number of slots, is raised. N is raised again only if the
 	// last raise made the server at least 1.05 times as fast.
 	more, faster = 2, 1.05
 )
 
-// Look decides whether to start the measurement, and may raise N if not. Call it about once a
+// Look decides whether to start the measurement. If not, it may raise N. Call it about once a
 // second. waiting is the number of requests without a first token, and tokens is the number of
 // tokens streamed so far. warm means that the first N requests have warmed up.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {

@@ -42,7 +42,7 @@ type effort struct {
 	pool    int  // words wanted
 	least   int  // smallest number of words that is accepted
 	weigh   int  // number of questions that measure the token costs of words
-	volley  int  // words in one of the first questions
+	volley  int  // number of words in each of the first questions
 	segment int  // words of one question
 	hunts   int  // largest number of questions that look for words whose counts do not add up
 	halve   bool // tries half of the words before it looks for words that do not add up
@@ -58,8 +58,8 @@ var (
 const mostAtOnce = 16
 
 // Calibrate learns how the server counts tokens. If each word is one token, or if the tokenizer
-// returns its tokens, it takes six questions to the tokenizer and two tokens of the model.
-// Otherwise it takes about 25 questions. Without a tokenizer, the model is asked.
+// returns token ids, it asks the tokenizer six questions and the model for two tokens. Otherwise it
+// asks about 25 questions. Without a tokenizer it asks the model.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
@@ -148,8 +148,8 @@ func turnedAway(err error) bool {
 // errNotAdditive means that the token counts of words do not add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
-// proportional calibrates a Maker for a server that counts tokens by bytes. For example, a gateway
-// may estimate tokens. proportional learns the number of bytes per token.
+// proportional calibrates a Maker for a server that estimates token counts from bytes, as a gateway
+// may do. It learns the number of bytes per token.
 func proportional(ctx context.Context, count Counter, salt uint64) (*Maker, error) {
 	m := &Maker{salt: salt, sep: " ", lead: word{text: lead(" ")}, perToken: 1}
 	for _, w := range words {
@@ -279,8 +279,8 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off makes two prompts of the requested lengths. For each it returns how many tokens too many the
-// function usage counts.
+// off makes two prompts of the requested lengths. For each it returns by how many tokens the count
+// of the function usage is too high.
 func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {

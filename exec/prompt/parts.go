@@ -12,8 +12,8 @@ import (
 
 // MakeParts returns the prompt for the key k, made of the given pieces. In the prompts of one
 // round, pieces with the same Key begin with the same tokens. The prompt is as long as its pieces
-// together, but at least Least tokens. Its field Shared counts only the tokens that the server
-// itself adds, which a cache may have.
+// together, but at least Least tokens. Its field Shared is the share of the tokens that the server
+// itself adds, because a cache may hold them.
 func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	k.Order = 0
 	total := 0

@@ -41,8 +41,7 @@ func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 }
 
 // The simulated server must count as many tokens in a prompt as the prompt was made for. It
-// imitates each engine in turn. Of a prompt, the prefix cache may hold only the beginning of the
-// template.
+// imitates each engine in turn. No token of a prompt may come from the prefix cache.
 func TestAgainstServer(t *testing.T) {
 	for _, tt := range []struct {
 		engine, api string
@@ -102,8 +101,8 @@ func TestAgainstServer(t *testing.T) {
 	}
 }
 
-// numbered returns the options o with counters of tokens that also count how often they are called.
-// The argument asked holds this number.
+// numbered returns the options o with counters of tokens that add the number of their calls to
+// asked.
 func numbered(o Options, asked *atomic.Int64) Options {
 	counted := func(c Counter) Counter {
 		return func(ctx context.Context, p client.Prompt) (int, error) {

@@ -48,8 +48,8 @@ func (s *Search) reserve(p Probe, k int) time.Duration {
 	return s.again(k, p.N)
 }
 
-// again returns how long the confirmation takes that follows if level n passes with k requests. A
-// confirmation measures a level once more with new requests.
+// again returns how long it takes to confirm level n after it passes with k requests. A
+// confirmation measures the level again with new requests.
 func (s *Search) again(k, n int) time.Duration {
 	if !s.opts.Confirm {
 		return 0

@@ -196,8 +196,8 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// The server lists no model, so the plan must set served_as. `transformers serve` is such a server:
-// it lists the models in its cache, not the one that it loaded.
+// If a server does not list its model, the plan must set served_as. `transformers serve` is such a
+// server: it lists the models in its cache, not the one that it loaded.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
 	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
@@ -369,7 +369,7 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// A server does not start on a port that is taken. tokgate would measure another program there.
+// A server does not start on a taken port, because tokgate would measure another program there.
 func TestPortIsTaken(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -94,8 +94,8 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 }
 
 // countsKey returns the key under which tokgate stores how a server counts tokens. Servers with the
-// same engine, version, model and request fields have the same key. Two requests check that they
-// count alike.
+// same engine, version, model and request fields have the same key. Before a stored result is used,
+// two requests check it.
 func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%q\n%s\n%s\n%v\n", r.config.Engine.Name, []string{found["version"], found["model"], found["revision"]}, t.API, t.Model, t.Extra)

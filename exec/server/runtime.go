@@ -74,7 +74,7 @@ func (r *cli) run(ctx context.Context, env []string, words ...string) (string, e
 	})
 }
 
-// output does the same as run, and is safe to call from any goroutine.
+// output does the work of run without its time limit, and is safe to call from any goroutine.
 func (r *cli) output(ctx context.Context, env []string, words ...string) (string, error) {
 	cmd := r.command(ctx, env, words...)
 	var out, errs bytes.Buffer

@@ -57,7 +57,7 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		if !session.Busy() {
 			session.Read() // an additional reading at 3.5 s, between the regular ones
 		}
-		session.Read() // the last reading is not finished, so the next one starts as soon as it is
+		session.Read() // the last reading is still in progress, so this one begins when it ends
 		sleep(t, c, 600*time.Millisecond)
 		session.End()
 		session.End()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Packages outside cmd must read requests through the methods of metric.Round. The requests of a
-// long recording are not in memory.
+// Packages outside cmd must read requests through the methods of metric.Round, because the requests
+// of a long recording are not in memory.
 func TestRequestsAreAskedFor(t *testing.T) {
 	direct := regexp.MustCompile(`range (l\.Rounds\[\w+\]|\w+\.round|r|round)\.Samples\b|len\(r\.Samples\)`)
 	for _, room := range []string{"metric", "assert", "report", "strength"} {

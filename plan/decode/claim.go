@@ -224,7 +224,7 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 }
 
 // ParseChange parses a bound on the change of a metric, such as "p95 +10%". The syntax is the same
-// as in tolerate and improve blocks. An error explains it.
+// as in tolerate and improve blocks. The error explains what is wrong.
 func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {

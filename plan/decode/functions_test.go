@@ -15,7 +15,7 @@ func TestFunctions(t *testing.T) {
 	d.base = &hcl.EvalContext{Functions: d.functions(), Variables: map[string]cty.Value{
 		"unknown": cty.UnknownVal(cty.Bool), "text": cty.UnknownVal(cty.String),
 	}}
-	// want is an expression that has the same value as expr, or "error: …".
+	// want is a simpler expression for the value of expr, or "error: " and a part of the message.
 	for _, row := range []struct{ expr, want string }{
 		{`seconds("8s")`, `8`},
 		{`seconds("250ms")`, `0.25`},

@@ -249,8 +249,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records the number of requests of a level for which the plan sets none. It is the
-// default.
+// unaskedFor records, as a default, the number of requests of a level for which the plan sets none.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}

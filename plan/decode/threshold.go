@@ -257,7 +257,7 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
-// spellings maps common other spellings of units to tokgate's spellings.
+// spellings maps spellings of units that people commonly use to those of tokgate.
 var spellings = map[metric.Unit]map[string]string{
 	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
 		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// After a search for the largest rate, the page names the threshold that limits the estimated rate.
-// The certified rate was measured with new requests.
+// After a search for the largest rate, the page says which threshold limits the estimated rate, and
+// that the certified rate was measured with new requests.
 func TestCertifiedRate(t *testing.T) {
 	c := &report.Capacity{Over: string(metric.OpenLoop), Pass: 8960, Step: 0.001, Binding: "ttft p95", AtPass: "68 ms"}
 	if got, want := binding(c), " TTFT p95 limits the estimate."; got != want {

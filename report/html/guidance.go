@@ -166,7 +166,7 @@ func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
 		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
 			continue
 		}
-		// A failed verdict on the load makes the case fail. A passed one says nothing about
+		// If the verdict on the load failed, the case fails. If it passed, that says nothing about
 		// requirements.
 		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
 		worst = min(worst, v.Status())

@@ -206,7 +206,8 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others lists contradictions in Markdown, the comment and the terminal's text.
+// others lists contradictions in the other forms of the report: Markdown, the comment on a pull
+// request, and the terminal's text.
 func others(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
