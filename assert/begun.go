@@ -50,7 +50,7 @@ func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Rou
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
-		out.Busy = 1 // busy share of a round that is not over; it is not known yet
+		out.Busy = 1 // the busy share is not known before the end of the round
 	}
 	keep := make(map[*metric.Sample]bool, len(kept))
 	out.End = r.Start

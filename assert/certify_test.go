@@ -231,8 +231,8 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		clusters             plan.Clusters
 	}{
 		// With one look, 149 rounds are enough, because 0.98^149 = 0.0493 is below 5%. With two
-		// looks, each has half of the error, so 183 rounds are needed: 0.98^183 = 0.0248. But 900
-		// requests have only 113 rounds.
+		// looks, each may err in 2.5% of runs, so 183 rounds are needed: 0.98^183 = 0.0248. But 900
+		// requests in rounds of 8 make only 113 rounds.
 		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
 		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to at most 900 requests, with 2 looks", "the plan has only 113", plan.ClustersRound},
 		// A search with two looks needs 183 rounds. Each has 20 requests, so 3,660 requests are
@@ -241,8 +241,8 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
 		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to at most 3660 requests, with 2 looks", "this level has enough rounds to pass only if the search measures it with max_requests", plan.ClustersRound},
 		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to at most 20000 requests, with 4 looks", "this level has enough", plan.ClustersRound},
-		// A wave has 8 requests. So the 800 requests of a search are only 100 waves, but 3,200 are
-		// 400.
+		// A wave has 8 requests. So 800 requests are only 100 waves, fewer than the 183 waves
+		// needed, but 3,200 requests are 400 waves.
 		{"waves", "", "", false, "183 waves of 8", "extended to at most 3200 requests, with 2 looks", "this level has enough waves to pass only if the search measures it with max_requests", ""},
 		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
 		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to at most 800 requests, with 3 looks", "the plan has only 100", ""},

@@ -22,7 +22,7 @@ type duels struct {
 	starts           float64 // standard deviation of the logarithm of a start's speed
 	drift            float64 // standard deviation of the random step from one turn to the next
 	trend            float64 // constant change from one turn to the next
-	blocks           bool    // the servers do not alternate: the control goes first
+	blocks           bool    // the servers do not alternate: all turns of the control come first
 	restart          plan.Restart
 	cards            float64 // slowdown of one server's GPUs, as a share of their speed
 	beside           bool
@@ -42,8 +42,8 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		// Server B has two turns, or legs, one after the other, with one start. Server A starts
-		// anew for each of its legs.
+		// Server B starts once for two turns (legs), one after the other. Server A starts anew for
+		// each turn.
 		if d.restart == plan.RestartOrder {
 			fresh = side == 0 || round%2 == 0
 		}
@@ -96,7 +96,7 @@ type outcomes struct{ n, pass, fail, better, worse, point int }
 func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)) }
 
 // judgeAll judges n simulated comparisons against a tolerance, with the code that judges measured
-// ones.
+// comparisons.
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
@@ -241,7 +241,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	}{
 		{"unchanged", 1, 0, 0, false, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, false, "no fail"},
 		{"30 % slower", 1.3, 0, 0, false, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, false, "no pass"},
-		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 0.96^8 = 72 % of the runs nothing fails
+		{"fails 4 points more, a whole round at a time", 1, 0, 0.04, true, ""}, // in 0.96^8 = 72 % of the runs none of the 8 rounds fails
 	} {
 		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
 		var pass, fail, seen int
@@ -292,8 +292,8 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 }
 
 // oneFact judges comparisons with a tight tolerance, on three metrics that measure nearly the same.
-// Request times vary by chance and from prompt to prompt. The second variation cancels out, because
-// both servers get the same prompts.
+// Request times vary by chance and from prompt to prompt. The differences between prompts cancel
+// out, because both servers get the same prompts.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))

@@ -41,7 +41,7 @@ func TestDrift(t *testing.T) {
 		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 7", "from the first of 10 rounds to the last"}},
 		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
 		// During the warm-up a request takes 4.2 s instead of 1.2 s: 3.5 times as long. The note
-		// may state no higher ratio.
+		// must not state a higher ratio.
 		{"a server that warms up", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
 			if r < 3 {
 				return 4 * noise()
@@ -75,7 +75,8 @@ func TestDrift(t *testing.T) {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
-	// Levels without drift get few notes: of either direction, at most 1% of the levels.
+	// Of levels without drift, at most 1% may get a note on a rise, and at most 1% one on a fall.
+	// So 300 levels get about 6 notes or fewer.
 	said := 0
 	for range 300 {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())

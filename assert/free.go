@@ -101,7 +101,7 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 	}
 	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
 		// Do not show a message that mixes a secret with a result. The output hides known secrets,
-		// but would not find one in this new text.
+		// but could not find a secret that is changed in this text.
 		return plain + ": " + withheld
 	}
 	return verdict.OneLine(m.AsString())
@@ -301,8 +301,8 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
-// countedStat returns the mean or a percentile of a histogram, by name. A percentile is
-// interpolated within its bucket.
+// countedStat returns the statistic with the given name, the mean or a percentile, of a histogram.
+// A percentile is interpolated within its bucket.
 func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	h, why := l.Histogram(def.Name)
 	stat, err := metric.ParseStat(name)

@@ -86,7 +86,7 @@ func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
 }
 
 // watched returns a variant of the function f. The variant marks the result if an argument refers
-// to a missing measurement, or to a value that contains one.
+// to a missing measurement, or to a value that contains a missing measurement.
 func watched(f function.Function) function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},

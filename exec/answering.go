@@ -79,7 +79,7 @@ func heavier(p, q place) bool {
 }
 
 // questions returns the questions of a round at one workload and level. If again is true, it
-// returns those of the round before that the control answers again.
+// returns the questions of the previous round that the control must answer a second time.
 func (a *answering) questions(round int, at place, again bool) []question {
 	var out []question
 	if again {
@@ -181,9 +181,8 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count tells the observer how many answers to expect of server x: due. If reading is true, x
-// scores answers; otherwise it gives them. Each call of the returned function reports one more as
-// done.
+// count tells the observer that server x will give as many answers as the parameter due says, or
+// score as many if reading is true. Each call of the returned function reports one more as done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
 	if !ok || due == 0 {
@@ -222,7 +221,7 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	// Look reads the reasoning too, because a short answer may consist only of reasoning.
+	// form is found in the reasoning too, because a short answer may consist only of reasoning.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
@@ -340,10 +339,11 @@ func (a *answering) rest() {
 	}
 }
 
-// several runs n tasks in order, at most atOnce at a time. It waits for all. The function begin
-// begins task i.
+// several runs each of n tasks, in order and at most atOnce at a time, and waits for all of them.
+// The function begin begins task i.
 //
-// A task ends by one call of over, with a function that the clock's loop then runs.
+// When a task ends, it calls the function over once, with a function that the clock's loop is to
+// run.
 func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
 	open := 0
 	for i := range n {
@@ -442,7 +442,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by returns the answer with the control's scores of it. It returns nil without an answer.
+// by returns the answer together with the control's scores of it; nil if there is no answer.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
@@ -454,8 +454,8 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh adds up how much two servers differ in an answer's log-probabilities. own and control are
-// the servers. It does nothing if their numbers of tokens differ.
+// weigh adds up how much the log-probabilities of an answer differ between two servers, own and
+// control. It does nothing if the servers count different numbers of tokens.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {
 		return

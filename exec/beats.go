@@ -18,7 +18,8 @@ const timerGrain = time.Millisecond
 type beats []time.Duration
 
 // late records a heartbeat that came late by the given time. Further heartbeats were due during
-// that time, so each of them counts too, with its own delay. Work that arrived then waited as long.
+// that time, so each of them counts too, with its own delay. Work
+// that arrived when one of them was due waited just as long.
 func (b *beats) late(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat

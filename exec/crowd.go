@@ -102,7 +102,7 @@ func (c *crowd) part(at time.Duration) int {
 	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
 }
 
-// next begins the next conversation of a user, and prepares the prompts of later ones.
+// next begins the next conversation of a user, and prepares the prompts of later conversations.
 func (c *crowd) next(user int, at time.Duration) {
 	if c.halted() {
 		return
@@ -163,7 +163,7 @@ func (c *crowd) took(f *flight) {
 	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
 }
 
-// counts sets the number of measured requests, those that have ended and those in flight.
+// counts sets the number of measured requests: the ended requests and the requests in flight.
 func (c *crowd) counts() {
 	due := 0
 	for _, s := range c.out.Samples {

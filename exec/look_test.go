@@ -62,9 +62,9 @@ func TestLooks(t *testing.T) {
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// There is no look (early judgement) at 100 requests, because they could all be good by
-		// chance too easily: 0.95^100 is more than the error that this look may make. At 140
-		// requests there is a look.
+		// There is no look (early judgement) at 100 requests. With 5% bad requests, all 100 would
+		// be good with probability 0.95^100, which is more than the error that this look may make.
+		// At 140 requests there is a look.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,

@@ -40,8 +40,8 @@ func TestConnectionsAhead(t *testing.T) {
 		want []int
 	}{
 		"rates":                       {rates, []int{8, 6}},            // rate · time: 2/s · 4 s, 5/s · 1.2 s
-		"a rate, few in flight":       {stage(10, 20), []int{20}},      // of 10 × 4
-		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // of 1,000 × 4
+		"a rate, few in flight":       {stage(10, 20), []int{20}},      // 40, but at most 20
+		"a rate, many in flight":      {stage(1000, 5000), []int{256}}, // 4,000, but at most 256
 		"users":                       {people(8, 8*time.Second, 1), []int{8}},
 		"users that take long":        {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 16 * time.Second; return l }(), []int{2}},
 		"users that come all at once": {func() *plan.Load { l := people(8, 8*time.Second, 1); l.People.RampUp = 0; return l }(), []int{8}},

@@ -153,8 +153,8 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock until done returns true. It also runs after a failure or an interrupt,
-// because requests in flight must end. If no event can happen any more, until returns early and the
+// until runs the clock as long as done returns false. It goes on after a failure or an interrupt,
+// because requests in flight must end. If no event can happen any more, it returns early, and the
 // run ends.
 func (r *runner) until(done func() bool) {
 	for r.check(); !done(); r.check() {

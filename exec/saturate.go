@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation measures the highest speed that a server reaches, in tokens per second. The queue of
-// the server is never empty meanwhile. It runs once for each workload on a server, before the first
-// level with a rate. Its requests are not judged.
+// saturation measures the highest speed that a server reaches, in tokens per second. While it
+// measures, the queue of the server is never empty. It runs once for each workload on a server,
+// before the first level with a rate. Its requests are not judged.
 type saturation struct {
 	*round
 	steps    load.Saturation
@@ -26,7 +26,7 @@ type saturation struct {
 	tokens   atomic.Int64         // chunks with tokens so far
 }
 
-// counted is an answer that counts its chunks of text in the counter all.
+// counted is an answer that counts its chunks with tokens in a counter for all answers.
 type counted struct {
 	*client.Answer
 	began atomic.Bool
@@ -111,9 +111,9 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends more requests. had is the number already in flight. The first call restarts those,
-// because they began together. Each then begins at a different point of its answer, as in a long
-// run: its prompt contains the answer up to that point.
+// joins sends more requests. The parameter had is the number already in flight. The first call
+// restarts the requests in flight, because they began together. Each then begins at a different
+// point of its answer, as in a long run: its prompt contains the answer up to that point.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -133,10 +133,10 @@ func (s *saturation) joins(had int) {
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			// The first request begins nearest to its end, the next one farther, and so on.
-			// Requests then end and are replaced while the server still reads the prompts of the
-			// others. In the opposite order, all of them would be equally far from their end by
-			// then.
+			// The first request begins nearest to its end, and each further request farther from
+			// it. So the first requests end, and are replaced, while the server still reads the
+			// prompts of the last. In the opposite order, the first requests would advance
+			// meanwhile, until all were equally far from their end.
 			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)

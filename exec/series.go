@@ -209,7 +209,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // keep it until its partner ends: settle judges both together
+		s.held = rd.out // keep it until the other leg ends: settle judges both together
 		return false
 	}
 	if s.voids(rd, of) {
@@ -246,7 +246,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		switch {
 		case s.leg != nil:
-			s.held = r // keep the round until the other server's round ended too
+			s.held = r // keep the round until the other server's round has ended
 		case len(s.stages) > 0:
 			s.stages[i].keep(r)
 		default:

@@ -11,7 +11,7 @@ import (
 // samples are not recorded. The Order of such a prompt is the number of its prefix group.
 const Warm metric.Phase = "warm"
 
-// warmAtOnce is the number of warm-up prompts for shared prefixes in flight.
+// warmAtOnce is the largest number of requests in flight that fill the cache with prefixes.
 const warmAtOnce = 8
 
 // warm fills the server's cache with the shared prefixes of the level's prompts. It does so once

@@ -11,8 +11,8 @@ type Answers struct {
 	// did.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
-	// Compared is the number of answers whose texts were compared: long ones, to different prompts.
-	// Alike is the number of these answers that equal another one.
+	// Compared is the number of long answers, to different prompts, whose texts were compared with
+	// each other. Alike is the number of these answers that equal another of them.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
 	// Again holds the durations of answers to one prompt, which was sent several times with nothing

@@ -6,8 +6,8 @@ import (
 )
 
 // A round that exceeds one of these limits is disturbed: the generator may have been late, or the
-// load may not be the declared load. Each of the first three limits is at least a share of the
-// round's median TTFT.
+// load may not be the declared load. The limits on delay, stall and burst rise with the median TTFT
+// of the round: each is at least a share of it.
 const (
 	// MostDelay is the longest time that a read or a send may wait in an undisturbed round.
 	MostDelay  = 20 * time.Millisecond
@@ -34,7 +34,7 @@ type Disturbance struct {
 	// send may have waited. A value within its limit is 0.
 	Stall, Delay time.Duration
 	// Load describes how the load differed from the declared load. It is "" if the load did not
-	// differ, or if that was due to the server.
+	// differ, or if the server caused the difference.
 	Load string
 }
 

@@ -16,7 +16,7 @@ func TestRecovery(t *testing.T) {
 		{[]int{0, 1, 2}, 3},
 		{[]int{0, 1, 11}, 12},  // nine good requests in a row from 2 s on are too few
 		{[]int{0, 1, 12}, 2},   // ten good requests from 2 s on; the later bad request does not matter
-		{[]int{0, 24}, 1},      // the last good requests, 23 in a row from 1 s on, are enough
+		{[]int{0, 24}, 1},      // 23 good requests in a row from 1 s on
 		{[]int{5, 15, 25}, 26}, // no ten good requests in a row, but four good ones at the end
 		{[]int{5, 15, 29}, 16}, // 13 good requests in a row from 16 s on
 		{[]int{9, 19, 29}, -1}, // no ten good requests in a row, and none at the end

@@ -51,12 +51,12 @@ type Sample struct {
 	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON; 0 if not recorded
 
 	InputAsked  int      `json:"input_asked"`          // prompt tokens asked for; 0 if the prompt decides
-	OutputAsked int      `json:"output_asked"`         // tokens asked for; for a natural answer the maximum
+	OutputAsked int      `json:"output_asked"`         // tokens asked for, or the limit of a natural answer
 	Usage       *Usage   `json:"usage,omitempty"`      // the server's counts; nil if it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0 if no response was read
 	Reconnects  int      `json:"reconnects,omitempty"` // times sent again after a dead connection
-	Failure     *Failure `json:"failure,omitempty"`    // reason; nil if it completed correctly
+	Failure     *Failure `json:"failure,omitempty"`    // nil if the request did not fail
 
 	// Answer holds what was found in the text of a natural answer; nil if the text was not
 	// examined.
@@ -100,7 +100,7 @@ const (
 	FailEmpty     FailureKind = "empty"     // the stream ended without a token
 	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
 	FailTimeout   FailureKind = "timeout"   // the request's own time-out
-	// FailMissing is the failure of a request that was never sent. An earlier turn of its
+	// FailMissing is the failure of a request that was never sent, because an earlier turn of its
 	// conversation had failed.
 	FailMissing FailureKind = "missing"
 	// FailUnfinished is the failure of a request that was in flight when its level was ended early;
@@ -134,9 +134,8 @@ func (g *Gaps) Add(d time.Duration) {
 	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
 }
 
-// UnmarshalJSON reads a list of whole numbers. It is faster than encoding/json, because most of a
-// recording is gaps. With encoding/json, judging a recording would spend three quarters of its time
-// on them.
+// UnmarshalJSON reads a list of whole numbers, faster than encoding/json. Most of a recording is
+// gaps. With encoding/json, judging a recording would spend three quarters of its time on them.
 func (g *Gaps) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		return nil

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// If an answer arrives in one piece, it does not show how fast the server made it. Such answers
-// have no values of streaming metrics. If their share of a level's answers is above mostUnstreamed,
-// the level has none either.
+// If an answer arrives in one piece, it does not show how fast the server made it. Such an answer
+// has no value of a streaming metric. If their share of a level's answers is above mostUnstreamed,
+// the level has no value either.
 const (
 	mostUnstreamed = 0.05 // of the completed answers
 	// An answer is unstreamed if everything after its first chunk took less time than one token, or

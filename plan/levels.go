@@ -11,8 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Binary rounding makes 1000·1.1 slightly more than 1100. Subtract a little, so that the result is
-// not 1101.
+// Max returns the largest number of output tokens that a request may ask for.
 func (o Output) Max() int {
 	// In binary 1000·1.1 is 1100.0000000000002. Subtract a little, so that it is not rounded up to
 	// 1101.
@@ -27,7 +26,7 @@ func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input 
 // wave in each of ten rounds, but at least 200, or 300 above level 10.
 //
 // In simulations of a healthy server, 200 requests in ten rounds leave one of 500 gates
-// inconclusive. 100 requests in five rounds leave two of five inconclusive.
+// inconclusive, and 100 requests in five rounds leave two of five gates inconclusive.
 func DefaultRequests(level int) int {
 	if level <= 10 {
 		return 200
@@ -167,9 +166,9 @@ func PlainDuration(d time.Duration) string {
 // in flight, and applies only while no request has completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
-// Hanging is how long a run lasts on a server that completes no request. All levels are then given
-// up. At each level n requests run at a time, and each takes its time-out. Searches and comparisons
-// do not count.
+// Hanging is how long a run lasts if no request is completed. At each level, all requests in flight
+// then wait for their time-out, and others follow until the run gives up the level. Searches and
+// comparisons do not count.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {

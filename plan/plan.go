@@ -24,7 +24,7 @@ type Plan struct {
 	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; the key is the file name
 	Hash      string               // SHA-256 of the sources and the values of variables, hexadecimal
 	Gate      Gate
-	Servers   []*Server   // servers in the order of the plan; instances of a for_each by key
+	Servers   []*Server   // in the order of the plan; instances of a for_each sorted by key
 	Workloads []*Workload // likewise
 	Asserts   []*Assert
 	Compares  []*Compare
@@ -92,7 +92,7 @@ type Policy struct {
 	Confidence     float64        `plan:"confidence"` // in (0.5, 1); default 0.95
 	Decide         Decide         `plan:"decide"`
 	OnInconclusive OnInconclusive `plan:"on_inconclusive"`
-	MaxRequests    int            `plan:"max_requests"` // largest number for an extended level; 0: four times the plan's
+	MaxRequests    int            `plan:"max_requests"` // limit on an extended level's requests; 0: four times as many
 	Window         metric.Window  `plan:"window"`
 	Clusters       Clusters       `plan:"clusters"` // "": ClustersWave
 }
@@ -177,7 +177,7 @@ type Container struct {
 	GPUs       *GPUs    // nil: none
 	Volumes    []string // host:container[:options]; a host path that begins with a dot is relative to the plan's folder
 	SharedMem  string   `plan:"shm_size"` // size of /dev/shm, such as "16g"; "": the runtime's default
-	Network    string   `plan:"network"`  // "": the runtime's, with the port published; "host": the host's
+	Network    string   `plan:"network"`  // "" for the runtime's with the port published, or "host"
 	User       string   `plan:"user"`
 	Options    []string `plan:"options"` // further options of docker or podman run
 	Port       int      `plan:"port"`    // port on 127.0.0.1; 0 chooses a free one
@@ -234,7 +234,7 @@ func (s *Server) GPUs() *GPUs {
 	return nil
 }
 
-// ServedAs is the model id that requests send; "" takes the one that /v1/models lists.
+// ServedAs is the model id that requests send; "" takes the id that /v1/models lists.
 func (s *Server) ServedAs() string {
 	switch {
 	case s.Endpoint != nil:
@@ -283,7 +283,7 @@ const (
 type Workload struct {
 	Name        string
 	Key         string // of for_each; ""
-	Title       string `plan:"title"` // title in reports; "" means the address
+	Title       string `plan:"title"` // title in reports; by default the address
 	Description string `plan:"description"`
 	// Users is the range of the number of people that one request in flight stands for; 0: unknown.
 	Users [2]float64
@@ -379,8 +379,8 @@ type Level struct {
 	// Duration is the time in which measured requests start, in equal parts for all rounds. It is 0
 	// if the level ends after a number of requests.
 	Duration time.Duration
-	Rounds   int           // number of rounds (at least 1): parts of a rate's window, or passes of a stage
-	Stage    *metric.Stage // stage of an open loop; nil if the level is none
+	Rounds   int           // at least 1; a rate's window has this many parts, a stage this many passes
+	Stage    *metric.Stage // stage of an open loop; nil for any other level
 	// Speedup is the speed of a replay as a multiple of the recorded speed; 0 if the level is not a
 	// replay. In a replay the field Rate is the mean rate.
 	Speedup float64
@@ -391,7 +391,7 @@ type Level struct {
 // are in the sla blocks with AtCapacity.
 type Capacity struct {
 	Over metric.LoadKind
-	From int // smallest level, at least 1; for a rate, levels are numbers of RateSteps
+	From int // smallest level, at least 1; for a rate, as a multiple of RateStep
 	UpTo int // largest level, at least From
 	// Resolution is the largest distance between the largest passing and the smallest failing level
 	// at which the search ends; at least 1. Relative may raise this distance to a share of the
@@ -423,7 +423,7 @@ const (
 // SLA is one sla block.
 type SLA struct {
 	At         []string // names of levels; empty only if the thresholds bound just the capacity
-	AtCapacity bool     // the thresholds limit the capacity too: at has "capacity" or is unset
+	AtCapacity bool     // whether the thresholds limit the capacity of the workload too
 	Severity   Severity `plan:"severity"`
 	Thresholds []*Threshold
 	Range      hcl.Range
@@ -477,7 +477,7 @@ const PortPlaceholder = "{port}"
 var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
 
 // Alpha returns the one-sided significance level, 1 − Confidence. A Confidence outside (0.5, 1)
-// counts as 0.95; no checked plan has one.
+// counts as 0.95; a checked plan has no such Confidence.
 func (p Policy) Alpha() float64 {
 	if p.Confidence > 0.5 && p.Confidence < 1 {
 		return 1 - p.Confidence

@@ -300,7 +300,7 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a list of microseconds that is not empty. It reuses the memory of room.
+// gaps reads a list of microseconds that is not empty. It reuses the memory of the slice room.
 func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {

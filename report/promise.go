@@ -17,7 +17,7 @@ import (
 // Workload is what the plan says about one workload: its requests and its thresholds.
 type Workload struct {
 	Address     string `json:"address"`
-	Title       string `json:"title,omitempty"` // title in reports; "": the address
+	Title       string `json:"title,omitempty"` // title in reports; by default the address
 	Description string `json:"description,omitempty"`
 	// Users is the smallest and the largest number of people that one request in flight stands for.
 	// Absent if unknown.
@@ -28,7 +28,7 @@ type Workload struct {
 	// mix.
 	Mix     []string `json:"mix,omitempty"`
 	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "": generated, all different
-	Output  int      `json:"output_tokens"`     // mean number; for natural answers, the largest
+	Output  int      `json:"output_tokens"`     // mean number of tokens; the limit if Natural
 	Jitter  Number   `json:"jitter"`            // lengths vary by this share, up and down; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // whether the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // thresholds, in order of the plan
@@ -114,7 +114,7 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 }
 
 // sources returns the files of the plan: the main file first, then all other files by name. A file
-// that is too large for the remaining space is omitted, because half of it would mislead.
+// that is too large for the remaining space is omitted, because a part of it would mislead.
 func (b *builder) sources() []Source {
 	if b.declared == nil {
 		return nil

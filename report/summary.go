@@ -77,7 +77,7 @@ func (t *terminal) repeat() {
 	}
 }
 
-// because groups failed checks, and checks without a measurement, that have the same reason.
+// because is a group of checks with the same reason. They failed, or were not measured.
 type because struct {
 	first  *Verdict
 	others int

@@ -38,8 +38,8 @@ func (b *builder) timelines(d *Document) []Timeline {
 }
 
 // telling chooses the level whose timeline is shown. It is the smallest level at which a
-// requirement did not hold. If all held, it is the smallest load that failed in the capacity
-// search, or else the largest level.
+// requirement did not hold. If all requirements held, it is the smallest load that failed in the
+// capacity search, or else the largest level.
 func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
@@ -67,8 +67,8 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	return largest, "the largest level measured", false
 }
 
-// troubled returns two sets of a group's levels. In the set wrong a requirement did not hold, and
-// the set past failed in the capacity search.
+// troubled returns two sets of a group's levels. The set wrong has the levels at which a
+// requirement did not hold. The set past has the smallest failed level of each capacity search.
 func troubled(d *Document, g *group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {

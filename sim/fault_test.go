@@ -378,8 +378,8 @@ type natural struct {
 	text, finish string
 }
 
-// naturally requests an answer of at most 256 tokens that ends by itself. It returns the streamed
-// answer.
+// The function naturally requests an answer of at most 256 tokens that ends by itself. It returns
+// the streamed answer.
 func naturally(w *world) natural {
 	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
 	tokens := contents(text, "content")
@@ -432,7 +432,7 @@ func streamHas(part string, times int) func(*testing.T, *world) {
 	}
 }
 
-// contents lists the values of a field, key, in the deltas of a stream. It leaves out empty values.
+// contents lists the values of the field named key in the deltas of a stream, except empty values.
 func contents(text, key string) (values []string) {
 	for line := range strings.Lines(text) {
 		_, rest, ok := strings.Cut(line, `"delta":{"`+key+`":"`)
@@ -524,7 +524,8 @@ func TestWhichRequestsAreHit(t *testing.T) {
 		}
 	}
 	// Each of 10,000 requests is hit with probability 0.3. The number of hits has a standard error
-	// of √(10000·0.3·0.7) = 46. The test allows 200, more than four of them.
+	// of √(10000·0.3·0.7) = 46. The test allows a difference of 200, more
+	// than four standard errors.
 	got := hits("http-500:share=0.3", pathChat, 10_000)
 	if n := count(got, "x"); n < 2800 || n > 3200 {
 		t.Errorf("a share of 0.3 hit %d of 10000", n)

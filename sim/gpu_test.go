@@ -51,8 +51,8 @@ func TestPowerMeter(t *testing.T) {
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
 	}
-	// A step of five seconds starts just before this reading, and counts at once. The reported
-	// power must not exceed its maximum all the same.
+	// A step of five seconds starts just before this reading, and counts at once. But the reported
+	// power must not exceed its maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
 	if gauges["power"] != 500 {
 		t.Errorf("%v W, want 500", gauges["power"])

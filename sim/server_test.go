@@ -223,8 +223,8 @@ func TestHourInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		// A step of three requests takes 3 s, so the 4 × 300 steps of each slot take an hour.
-		// Waiting for steps of others adds less than a minute.
+		// A step of three requests takes 2998 + 3 ms, about 3 s. Each slot sends 4 requests of 300
+		// steps, which take an hour. Waiting for steps of others adds less than a minute.
 		took := time.Since(start)
 		if took < time.Hour-10*time.Second || took > time.Hour+time.Minute {
 			t.Errorf("%d requests took %v", slots*each, took)
@@ -454,8 +454,8 @@ func metricsOf(t *testing.T, like, file string) {
 		w.must(pathChat, chat5)
 		w.must(pathChat, chat5) // the cache has the first block of this second prompt
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
-		// Each of two more requests needs 615 of the 1000 KV tokens, so one runs and the other
-		// waits.
+		// Each of the next two requests needs 15 + 600 KV tokens for prompt and answer. There are
+		// only 1000, so one request runs and the other waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
 			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))

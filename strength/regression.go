@@ -31,7 +31,7 @@ const (
 // Regression is one way in which a server gets worse.
 type Regression struct {
 	Kind string
-	Size float64 // factor of the slowdown, above 1; for Failures the share that fails; otherwise 0
+	Size float64 // slowdown factor above 1; for Failures, the share of requests that fail; else 0
 }
 
 // All lists the regressions that are planted, in the order of the report.
@@ -199,8 +199,8 @@ func scale(by float64, costs ...*float64) bool {
 	return any
 }
 
-// queueRounds is the number of rounds in which the regression Queue can have an effect. It slows
-// every tenth round. 50 rounds are enough for plans with several levels.
+// queueRounds is the number of rounds that the regression Queue slows: every tenth of the first 500
+// rounds of a simulated server. That is enough for plans with several levels.
 const queueRounds = 50
 
 // rules returns the faults of a simulated server with the regression. Regressions that change the

@@ -65,8 +65,8 @@ func TestPlant(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
 		}
 	}
-	// The regression hits every tenth round, beginning with the 6th. The 16th round begins after 15
-	// rounds of 30 requests.
+	// The regression hits the 6th round, and then every tenth. Its second round is the 16th, which
+	// begins after 15 rounds of 30 requests.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
 	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
@@ -113,7 +113,7 @@ func TestMeasure(t *testing.T) {
 		t.Error(diff)
 	}
 	// Two regressions can pass unnoticed. The regression named slow made only 2 of 4 runs fail, and
-	// 95 % are required. The one named none could not be planted.
+	// 95 % are required. The regression named none could not be planted.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
 		t.Errorf("unnoticed: %v", got)
 	}
@@ -176,8 +176,8 @@ func TestStretch(t *testing.T) {
 	}{
 		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},
 		{"decode", &Regression{Decode, 2}, []times{{0, 35, 135}, {135, 170, 270}}, 270},
-		// 20 − 15 = 5 ms of the TTFT are spent on reading the prompt. Three times as much takes 10
-		// ms more.
+		// Waiting takes 15 ms of the TTFT of 20 ms: one and a half steps. So reading the prompt
+		// takes 5 ms. Three times as much takes 10 ms more.
 		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160},
 		{"failures", &Regression{Failures, 1}, []times{{0, 0, 0}, {0, 0, 0}}, 0},
 		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},

@@ -94,8 +94,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// The second prompt repeats 320 tokens of its session. These are the 300 of the first prompt and 20
-// of its answer.
+// The second prompt repeats 320 tokens of its session: the 300 tokens of the first prompt, and 20
+// tokens of the first answer.
 func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
 	r, err := tr.Replay(traffic.Stretch{})

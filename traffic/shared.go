@@ -55,8 +55,8 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 func (s Shared) Most() int { return s.Tokens + s.More }
 
 // Of chooses the prefix of a request: its group, and how many tokens of the group's prefix it has.
-// The share Longer of a round's requests, to within one, has the longer prefix. draw and round are
-// random numbers of the request and of its round. order is the request's number in the round.
+// In a round, the share Longer of the requests, to within one request, has the longer prefix. draw
+// and round are random numbers of the request and its round. order is its number in the round.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
 	begin := float64(round%(1<<20)) / (1 << 20)

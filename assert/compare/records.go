@@ -17,7 +17,7 @@ type Records struct {
 	// If ControlServer is "", the control has the candidate's address, or is the only server of its
 	// run.
 	ControlServer, CandidateServer string
-	ControlName                    string // control's run folder, if not the candidate's run
+	ControlName                    string // run folder of the control; "" if it is the candidate's
 	Changed                        []string
 	Claims                         []*plan.Claim // claims for all levels; only Changes is required
 	Confidence                     float64       // 0 means 0.95

@@ -22,7 +22,7 @@ type cut struct {
 	Night  int     // index of the first night after the change
 	Before float64 // mean of the nights from the previous change to this one
 	After  float64 // mean of the nights after the change, up to the next one
-	P      float64 // p-value: share of shuffled series with at least as large a distance
+	P      float64 // p-value: share of shuffled series whose parts differ at least as much
 }
 
 // divisive returns the changes in a series, in order. It splits the series at the night where both

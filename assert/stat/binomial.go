@@ -50,9 +50,9 @@ const (
 	Above
 )
 
-// Share tests whether the true share of bad observations is at most allowed. Of n observations k
-// are bad; both may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤ alpha, Above if
-// P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open.
+// Share tests whether the true share of bad observations is at most the parameter allowed. Of n
+// observations k are bad; both may be fractions. The result is Below if P(Bin(n, allowed) ≤ k) ≤
+// alpha, Above if P(Bin(n, allowed) ≥ k) ≤ alpha, and otherwise Open.
 //
 // ClopperPearson returns the bounds that match both tests. MLPerf's early stopping has the same
 // test for Below (LoadGen, early_stopping.cc).

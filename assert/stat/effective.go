@@ -38,12 +38,12 @@ func ShareEffect(groups []Group) float64 {
 }
 
 // ClusterEffect is the design effect of bad observations that come in clusters. It is the mean size
-// of a bad observation's cluster, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters that are bad as
-// a whole).
+// of a bad observation's cluster, Σk²/Σk (Kish, Survey Sampling, 1965, for clusters in which every
+// observation is bad).
 //
-// Two imagined clusters of the largest possible size, given as whole, are added to the observed
-// ones. So without bad observations the effect is whole, and it comes closer to the observed effect
-// with each of them. It is 1 if whole is at most 1.
+// Two imagined clusters of the largest possible size, the parameter whole, are added to the
+// observed clusters. So the effect is that size if no observation is bad. The more observations are
+// bad, the nearer it is to the effect of the observed clusters. It is 1 if that size is at most 1.
 func ClusterEffect(clusters Clusters, whole float64) float64 {
 	if !(whole > 1) {
 		return 1
@@ -68,8 +68,8 @@ func (c Clusters) Mean() float64 {
 	return c.Squares / c.Sum
 }
 
-// Excess measures how much bad observations cluster in groups. For a bad observation it is the mean
-// number of other bad ones in its group, minus the number expected by chance. It is at least 0.
+// Excess measures how much bad observations cluster in groups. It is the mean number of other bad
+// observations in a bad observation's group, minus the number expected by chance; at least 0.
 //
 // With k bad observations of n in a group, it is Σk(k−1)/Σk − (Σk − 1)·Σ(n/Σn)².
 func Excess(groups []Group) float64 {
@@ -172,8 +172,8 @@ func MeanEffect(blocks []Ascending) float64 {
 // Effective is the number of independent requests that n requests are worth; at most n. The
 // argument alpha is the error of the plan.
 //
-// It divides the number of observations by design effects, one for groups and one for each
-// quantity. The function discounted corrects these. The smallest quotient is the result.
+// It divides the number of observations by each of several design effects: one for groups and one
+// for each quantity, corrected by the function discounted. The smallest quotient is the result.
 //
 // If some requests failed, a quantity has fewer values than n. Its quotient is then scaled to n.
 func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float64) float64 {
@@ -204,9 +204,9 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 // discounted corrects a design effect that was estimated from b groups. The result is at least 1.
 //
 // Even for independent observations, the estimate has a standard deviation of about √(2/(b−1)).
-// This is subtracted first. The rest above 1 is multiplied by (t/z)⁴. Korn and Graubard use (t/z)²,
-// but skewed rounds hide more of their spread than normal rounds. The simulations of `make
-// characteristics` confirm both steps.
+// This is subtracted first. What then remains above 1 is multiplied by (t/z)⁴, where t and z are
+// quantiles of Student's t and of the normal distribution. Korn and Graubard use (t/z)², but skewed
+// rounds hide more of their spread than normal rounds. `make characteristics` confirms both steps.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1

@@ -23,15 +23,15 @@ func TestFlips(t *testing.T) {
 		// Two of the 2^3 patterns of signs have a sum of at least the measured 4: −1+2+3 and
 		// +1+2+3.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
-		// The values differ from their mean by +1, 0 and −1. With any signs, these have a larger
-		// sum than the measured values, so the p-value is 1.
+		// The values differ from their mean by +1, 0 and −1. With any signs, these differences
+		// have a larger sum than the measured values, so the p-value is 1.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
 		// Two proportional quantities count as one test.
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
 		// A quantity far below 0 does not weaken a quantity above 0.
 		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
 		// The second quantity is larger in relation to its values (4/√6 > 6/√14), so it is tested
-		// first. The first one is then tested alone. For both, one of eight patterns of signs
+		// first. The first quantity is then tested alone. For both, one of eight patterns of signs
 		// reaches the measured sum.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
 		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
@@ -44,8 +44,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// If no quantity is above 0, Flips is wrong at most as often as it allows, even if the quantities
-// depend strongly on each other.
+// If no quantity is truly above 0, at most 5 % of the runs have a p-value of 0.05 or less, even if
+// the quantities depend strongly on each other.
 func TestLongFlipsKeepTheError(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, common := range []float64{0, 0.5, 0.95} {

@@ -93,8 +93,8 @@ func (l *life) disturb(way string, r *rand.Rand) {
 	}
 }
 
-// measuring returns the pid of the process that measures. Without one, it returns an impossible
-// pid.
+// measuring returns the pid of the process that measures, or an impossible pid if there is no such
+// process.
 func (l *life) measuring() int {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
 	for _, path := range lists {
@@ -206,8 +206,8 @@ func (l *life) judge(way string, code int) error {
 		if code == assert.ExitPass && way != emptied {
 			return err
 		}
-		// The results folder was removed during the run. If the run passed all the same, it must
-		// leave nothing there.
+		// A run may pass although its results folder was removed meanwhile. Then this folder must
+		// not contain a part of the results.
 		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
 			return fmt.Errorf("it passed, and leaves %v", left)
 		}
@@ -238,8 +238,8 @@ func (l *life) document() (*report.Document, error) {
 	return report.ReadDocument(f)
 }
 
-// undisturbed runs the gate to its end, and returns how long that took. The gate must remove what
-// earlier runs left, and leave nothing itself.
+// undisturbed lets the gate run to its end, and returns how long that took. The gate must remove
+// what earlier runs left, and leave nothing itself.
 func (l *life) undisturbed() time.Duration {
 	began := time.Now()
 	l.start()

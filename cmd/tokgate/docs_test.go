@@ -58,7 +58,8 @@ func TestDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// nameTable lists the metrics of tokgate, with the series on each engine's page for them.
+// nameTable returns a table of tokgate's metrics. For each engine, it has the names of the series
+// that the metric is read from.
 func nameTable() string {
 	engines := engine.Names(engine.Engine.Known)
 	var ours []string

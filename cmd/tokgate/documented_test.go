@@ -387,8 +387,8 @@ func (c command) runnable(t *testing.T, url string) []string {
 // line, because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated returns the command `tokgate validate` for the plan of run, a tokgate command line. It
-// keeps the variables of run. It is used where the plan's server is missing.
+// validated returns the command `tokgate validate` with the plan and the variables of a tokgate
+// command line. It takes the place of that command line if the plan's server is missing.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {
@@ -458,8 +458,8 @@ var (
 	verb          = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
 )
 
-// Every message on the troubleshooting page exists in the source. There … stands for the parts that
-// are filled in.
+// Every message on the troubleshooting page exists in the source. The page has "…" for the parts
+// that the program fills in.
 func TestLongTroubleshootingQuotes(t *testing.T) {
 	var texts []string
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {

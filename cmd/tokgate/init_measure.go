@@ -42,8 +42,8 @@ func (o initOptions) measurable() error {
 	return nil
 }
 
-// measured loads the server for each use case in turn, and returns thresholds from
-// the results.
+// measured puts load on the server for each use case in turn, and returns thresholds from the
+// results.
 func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter.Measured, error) {
 	dir, err := os.MkdirTemp("", "tokgate-init-")
 	if err != nil {

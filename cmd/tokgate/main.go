@@ -143,7 +143,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 
 // completion adds cobra's completion command. Unlike in cobra, an unknown shell is an error.
 func (a *app) completion(root *cobra.Command) {
-	root.InitDefaultCompletionCmd() // only now: the command keeps the output that is set
+	root.InitDefaultCompletionCmd() // after root.SetOut, because the command keeps root's output
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {

@@ -87,7 +87,7 @@ type trial struct {
 	interop   interopRow
 	runs      []string
 	witnessed []string  // rows of the table that compares clients with the server's counters
-	recounts  []float64 // per level: answer tokens by tokenizer, divided by those in the usage
+	recounts  []float64 // per level: the tokenizer's count of answer tokens, divided by the usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -112,8 +112,8 @@ func newTrial(t *testing.T, name string) *trial {
 	return r
 }
 
-// command returns a command of tokgate on a plan in plans/real, and its run folder. The folder has
-// the name of the experiment.
+// command returns a command that runs a plan in plans/real, and the run's folder. The parameter
+// what is the name of the experiment and of the folder.
 func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string) {
 	out := r.folder(what)
 	_ = os.RemoveAll(out)
@@ -207,7 +207,7 @@ func (r *trial) said(out string) string {
 	return strings.Join(words[:min(len(words), 4)], "<br>")
 }
 
-// expect runs a plan, and fails the test unless the exit code is one of want.
+// expect runs a plan, and fails the test unless the exit code is in the list want.
 func (r *trial) expect(what, plan, model string, want ...int) {
 	cmd, out := r.command(what, plan, r.model(model))
 	if code := r.run(what, cmd, out, nil); !slices.Contains(want, code) {
@@ -429,8 +429,8 @@ func (r *trial) loaded(recording, url string, over <-chan bool) map[string]float
 	}
 }
 
-// sides holds the values that tokgate or the other client measured. The requests of both have the
-// same numbers of tokens. Times are in seconds.
+// sides holds what one client measured: tokgate, or the client that it is compared with. Both send
+// requests with the same numbers of tokens. Times are in seconds.
 type sides struct {
 	requests, tokens int
 	cut              int     // tokens of requests that were cut off; not in the field tokens

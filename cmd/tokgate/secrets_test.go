@@ -135,7 +135,7 @@ func (g gossiper) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 func (g gossiper) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
 
 // TestSecretsStay checks that no file and no output has a secret, however the run ends. A secret is
-// what the plan declares as one, or sends to authenticate.
+// a value that the plan declares as secret, or sends to authenticate.
 //
 // The server is a real process. It gets the secrets in its arguments and its environment, and
 // prints them. tokgate is a real process too, because a crash could reveal secrets.
@@ -181,7 +181,7 @@ func TestSecretsStayInPlans(t *testing.T) {
 	} {
 		l.quiet(args...)
 	}
-	l.nothingSpilled(1) // the only file is the plan: a command cannot be simulated
+	l.nothingSpilled(1) // only the plan: a server given as a command cannot be simulated
 }
 
 // quiet runs a command. It may end in any way, but must not reveal a secret.

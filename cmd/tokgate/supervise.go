@@ -34,7 +34,7 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	if err != nil {
 		return 0, false
 	}
-	alive, hold, err := os.Pipe() // hold closes when this process ends; the run notices on alive
+	alive, hold, err := os.Pipe() // the run reads alive until this process, which has hold, ends
 	if err != nil {
 		return 0, false
 	}

@@ -286,8 +286,8 @@ workload "chat" {
 }
 `
 
-// compared adds a comparison to the plan: with the server of the base branch. The plan then sends
-// enough requests for a decision. The value of its variable may come from a file on each branch.
+// compared adds a comparison with the server of the base branch to the plan, and enough requests
+// for a decision. Each branch may set the plan's variable in a file.
 func compared(plan string) string {
 	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
 }

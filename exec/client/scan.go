@@ -26,7 +26,7 @@ type scanner struct {
 }
 
 func (s *scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' { // saves a call: servers write compact JSON
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // rarely true: servers write compact JSON
 		s.spaces()
 	}
 }
@@ -49,8 +49,8 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// enter steps into an object or array. Its closing byte is last. If it is empty, enter moves past
-// it and returns false.
+// enter steps into an object or array, which ends with the given byte. If the object or array is
+// empty, enter moves past it and returns false.
 func (s *scanner) enter(last byte) (more bool, err error) {
 	if s.depth++; s.depth > maxDepth {
 		return false, errDeep
@@ -65,8 +65,8 @@ func (s *scanner) enter(last byte) (more bool, err error) {
 	return true, nil
 }
 
-// next moves past a comma, or past the closing byte last of an object or array. more is true after
-// a comma.
+// next moves past a comma, or past the given byte, which ends an object or array. It returns true
+// after a comma.
 func (s *scanner) next(last byte) (more bool, err error) {
 	s.space()
 	switch s.peek() {

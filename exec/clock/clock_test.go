@@ -95,8 +95,8 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
 			t.Fatal(err)
 		}
-		// The two clocks run a timer whose time has passed at different moments. Both run it before
-		// later timers.
+		// If a timer is set for a time in the past, the two clocks run it at different moments. But
+		// both run it before later timers.
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
 			t.Errorf("posts ran out of order: %q", order)
 		}

@@ -13,7 +13,7 @@ import (
 // do not include the server or the run's salt.
 type Open struct {
 	Rate     float64 // requests per second, above 0
-	Shape    float64 // shape of gamma distributed gaps: 1 is Poisson, +Inf constant; above 0
+	Shape    float64 // shape of gamma distributed gaps, above 0; 1 is Poisson, +Inf is constant
 	Due      int     // measured requests
 	Seed     int64
 	Workload string
@@ -120,7 +120,7 @@ func (s *Schedule) rate() float64 {
 }
 
 func (o Open) source(phase metric.Phase) *rand.Rand {
-	// This name is used only here, so that gaps are drawn independently of lengths.
+	// No lengths have a source of this name, so gaps are drawn independently of lengths.
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
@@ -166,15 +166,15 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 type Steady struct {
 	from, last   time.Duration // start of the current stretch; time of the last call
 	stretches    int           // complete stretches so far; each as long as a mean request
-	area, before float64       // this stretch's backlog, summed over time; last stretch's mean
+	area, before float64       // this stretch: backlog summed over time; last stretch: mean backlog
 	inFlight     int
 }
 
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing decides whether the backlog of a warm-up is growing: if the mean of a stretch is
-	// more than stillGrowing times the mean of the stretch before, plus one.
+	// The backlog of a warm-up is growing if its mean over a stretch of time is more than
+	// stillGrowing times the mean over the previous stretch, plus one request.
 	stillGrowing = 1.1
 )
 

@@ -16,7 +16,8 @@ func TestIsotonic(t *testing.T) {
 	for _, tt := range []struct{ values, weights, want []float64 }{
 		{nil, nil, []float64{}},
 		{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 2, 3}},
-		// A value below the one before it is pooled with it, by weight: (3·1 + 1·3)/4 = 1.5.
+		// If a value is below the previous value, both become their weighted mean. Here it is
+		// (3·1 + 1·3)/4 = 1.5.
 		{[]float64{0, 3, 1, 5}, []float64{1, 1, 3, 1}, []float64{0, 1.5, 1.5, 5}},
 		// The fit pools 3 and 2 to 2.5, and then all three values to 2.
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
@@ -83,8 +84,8 @@ func TestCross(t *testing.T) {
 			Crossing{N: 32, Low: 16, High: 64, Threshold: "ttft", OK: true},
 		},
 		{
-			// On a logarithmic scale from level 16 to 64, speed reaches its limit after a quarter
-			// of the way. ttft does so after a half.
+			// On a logarithmic scale from level 16 to 64, speed reaches its limit a quarter of the
+			// way, and ttft reaches its limit halfway.
 			"the first of two thresholds", []Visit{
 				visit(16, 400, at("ttft", -.2, 0), at("speed", -.1, 0)),
 				visit(64, 400, at("ttft", .2, 0), at("speed", .3, 0)),

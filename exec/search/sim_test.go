@@ -23,8 +23,9 @@ var (
 )
 
 // The operating characteristics of the search are measured on simulated servers, whose true limit
-// is known. Each request has a log-normal latency. An exact binomial test judges the p95, and the
-// looks share the error. This judgement is simple, so that only the search is tested.
+// is known. Each request has a log-normal latency. An exact binomial test judges the p95. Its
+// looks (early judgements) share the allowed error. The test is simple, so that only the search is
+// tested.
 
 const (
 	quantile = 0.95
@@ -66,9 +67,9 @@ func (s *server) spent(n, requests int) time.Duration {
 
 const rounds = 10
 
-// test returns how many requests over the limit certify a pass or a fail, of n requests. Up to most
-// such requests certify a pass, and fewest or more certify a fail, by the binomial distribution.
-// The parameter looks is the number of times that the requests may be judged.
+// test returns which outcome n requests certify, by the binomial distribution. They certify a pass
+// if the number of requests over the limit is at most the result most, and a fail if it is at least
+// the result fewest. The parameter looks is the number of times that the requests may be judged.
 func test(n, looks int) (most, fewest int) {
 	key := [2]int{n, looks}
 	if t, ok := tests.Load(key); ok {
@@ -147,8 +148,8 @@ func (o *oracle) measure(p Probe) Result {
 	return r
 }
 
-// order returns a function that returns the value of x at a given rank. To save time, values up to
-// floor are sorted only when such a rank is requested.
+// order returns a function that returns the value of x at a given rank. To save time, it sorts the
+// values up to the parameter floor only when a rank among them is requested.
 func order(x []float64, floor float64) func(rank float64) float64 {
 	var upper []float64
 	for _, v := range x {
@@ -286,13 +287,14 @@ type scenario struct {
 	name string
 	// draw returns the k-th server of the scenario, from 0 on.
 	draw func(r *rand.Rand, k uint64) *server
-	// near is the smallest allowed share of searches that find about the true limit. They must be
-	// within 10% or one level of it. It is 0 if a wave in the latency hides the true limit.
+	// near is the smallest allowed share of searches whose result is within 10% or one level of the
+	// true limit. It is 0 if a wave in the latency hides the true limit.
 	near float64
 	// covers is the smallest allowed share of searches whose interval contains the true limit. It
 	// is 0 if the latency of the servers crosses the limit several times.
 	covers float64
-	// peers is the smallest share of searches that must claim too much by point estimates.
+	// peers is the smallest share of searches with point estimates, as in other tools, that must
+	// claim too high a limit. A smaller share would mean that the scenario is too easy.
 	peers float64
 	most  int // setting max_requests; 0 means the default
 }
@@ -352,9 +354,9 @@ func (sc scenario) share(runs int) int {
 	return runs
 }
 
-// flatAtLimit returns a server whose p95 is near the limit from level 8 to level 60. It differs
-// from the limit by up to 5%. No search can decide a server that is too near the limit. Multiples
-// of the golden ratio spread the distances from the limit evenly, for any number of servers.
+// flatAtLimit returns a server whose p95 is the same from level 8 to level 60, and differs from the
+// limit by up to 5%. If it differs too little, no search can decide. The difference comes from a
+// multiple of the golden ratio, because these spread evenly for any number of servers.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
 	at := -.05 + .1*part
@@ -370,7 +372,7 @@ type tally struct {
 
 	probes, sent int
 	spent        time.Duration
-	widths       []float64 // for each search, the relative width of its bracket: U/L − 1
+	widths       []float64 // relative width of each search's bracket, from L to U: U/L − 1
 
 	// Searches are compared with sweeps, which measure levels at equal steps. The steps are as wide
 	// as the search's final bracket. In a sweep of equal size, every level has as many requests as
@@ -405,8 +407,8 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	c.peers(srv, seed, srv.true())
 }
 
-// true returns the true limit. Up to this level the server meets the threshold at every level, and
-// admits as many requests.
+// true returns the true limit: up to this level, the server always meets the threshold and admits
+// all requests.
 func (s *server) true() int {
 	if s.cap > 0 {
 		return min(s.truth, s.cap)
@@ -492,8 +494,9 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	c.ruleTime += sweep.spent
 }
 
-// peers makes the same search as other tools. It doubles the level until it fails, and then halves
-// the distance. The point estimate of 200 requests decides each level.
+// peers searches as other tools do. It doubles the level until a level fails, and then halves the
+// distance between the largest passing and the smallest failing level. The point estimate of 200
+// requests decides each level.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
 	passes := func(n int) bool { return o.measure(Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0 }
@@ -587,9 +590,9 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the limits of the simulated servers with tokgate's own judge.
-// Looks and rounds are those of the plan, and requests count less if rounds differ. It makes fewer
-// searches than runs, because they take longer.
+// judgedCharacteristics searches the limits of the simulated servers with tokgate's own judge. The
+// plan sets looks and rounds, and requests count less if rounds differ. These searches take longer,
+// so it makes fewer of them than the parameter runs says.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {

@@ -27,7 +27,7 @@ func killOne(pid int) {
 // waits for the first process.
 func alive(int) bool { return false }
 
-// These functions return nothing, because this system does not have the information.
+// These functions return empty values, because this system does not tell.
 func boot() string        { return "" }
 func startOf(int) string  { return "" }
 func marked(string) []int { return nil }

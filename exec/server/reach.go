@@ -29,7 +29,7 @@ type reached struct {
 	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
 	// facts, instance and lastWords are set only for a server that tokgate started on this machine.
 	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // names the present start; every start differs
+	instance  func(context.Context) string // identifies the present start of the server
 	lastWords func() string                // returns the last lines of the server's log
 }
 

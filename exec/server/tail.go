@@ -97,7 +97,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line redacts the secrets in partial, a line or a piece of one. It then writes it to the log.
+// line redacts the secrets in the field partial, which holds a line or a piece of a line, and
+// writes the result to the log.
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]

@@ -45,8 +45,8 @@ var nvidiaHealth = [][]string{
 
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
-// NvidiaSMI is a running nvidia-smi that prints a line for each GPU at every interval. A new
-// nvidia-smi for each reading would take the driver's lock each time.
+// NvidiaSMI is an nvidia-smi that keeps running and prints a line for each GPU at every interval. A
+// new nvidia-smi for each reading would take the driver's lock each time.
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration

@@ -126,8 +126,7 @@ func (h history) unread() string {
 const unread = "it was not read"
 
 // edges returns the indices of the two readings that are nearest to the start and the end of the
-// window. If these are too far off, by a quarter of the window's length together, the result why
-// says so.
+// window. If their distances add up to more than a quarter of the window, the result why says so.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why

@@ -18,8 +18,8 @@ import (
 type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
 	Temp      string // RUNNER_TEMP: the folder with the files that the steps write for the runner
-	// Local gives the folder with action.yml for each action that should run from there, by
-	// owner/name. With gives inputs of these actions, which replace the values in the workflow.
+	// Local maps actions, by owner/name, to folders with their action.yml. These actions run from
+	// their folders. Their inputs in With replace the values in the workflow.
 	Local map[string]string
 	With  map[string]string
 	// Actions are Go functions that run in place of actions, by owner/name. A step with an action
@@ -39,7 +39,7 @@ type Job struct {
 	Skipped  bool // the "if" condition of the job was false
 	Failed   bool
 	Outputs  map[string]string
-	Steps    []Step    // in the order in which they ran; steps of an action come after it
+	Steps    []Step    // in the order in which they ran; an action comes before its steps
 	Commands []Command // commands of all steps
 	Log      string
 }

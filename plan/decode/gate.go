@@ -55,8 +55,8 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// only opens a top-level block that may occur at most once; nil if the plan does not have it. Each
-// further block is an error.
+// only is for a top-level block that may occur at most once. It returns nil if the plan does not
+// have the block. Each further block is an error.
 func (d *decoder) only(spec *Block) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
@@ -119,7 +119,7 @@ func (d *decoder) decodePrices() {
 }
 
 // readPerHour reads the price of an hour: one price for all servers, or an object with a price for
-// each.
+// each server.
 func readPerHour(b *body, p *plan.Prices) {
 	v, ok := b.value("per_hour")
 	rng := b.rangeOf("per_hour")

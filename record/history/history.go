@@ -177,8 +177,8 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours reports whether a file is a history, so that tokgate may change it. It must be empty, or
-// have a line of a history, or the beginning of one.
+// ours reports whether a file is a history, so that tokgate may change it. The file must be empty,
+// or have a line of a history, or the beginning of such a line.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {

@@ -294,8 +294,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a check to the checks of one line of the plan. If it passed at several levels, they
-// share one entry. The same holds for a skipped check.
+// gathered adds a check to the checks of one line of the plan. A check that passed at several
+// levels gets one entry for all of them, and so does a check that was skipped at several levels.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {

@@ -10,8 +10,8 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
-// what describes the result of a level in a few words. For a saturation level these give the
-// largest rate, and for any other level the number of requests.
+// what describes the result of a level in a few words: for a saturation level the largest rate, and
+// for any other level the number of requests.
 func (l *level) what(m *metric.Level) string {
 	n := len(m.Saturation)
 	if m.Name != metric.SaturationName || n == 0 {

@@ -63,8 +63,9 @@ func visible(vendor string, getenv func(string) string) (name, list string, set 
 	return "", "", false
 }
 
-// restrict returns the GPUs that the parameter list names, in the order of list. As in CUDA, the
-// first unknown name ends the list. If no tool lists any GPU, all names are accepted.
+// restrict returns the GPUs that the parameter list names, in that order. As in CUDA, an unknown
+// name ends the list. But names of MIG slices are always accepted, and so is every name if no tool
+// lists any GPU.
 func restrict(all []GPU, vendor, list string) []GPU {
 	var out []GPU
 	for id := range strings.SplitSeq(list, ",") {
@@ -168,7 +169,7 @@ func Confine(gpus []GPU) map[string]string {
 	}
 	list := strings.Join(IDs(gpus), ",")
 	if gpus[0].Vendor == "amd" {
-		// Set both variables to the same list. Engines refuse two different lists.
+		// Set both variables to the same list, because engines refuse two different lists.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
 	// Number the GPUs by their PCI slots, as nvidia-smi does. By default CUDA numbers them by

@@ -40,7 +40,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // without a note, the run itself stops its server
+					begun = false // half of a note is no note, so the run stops its server itself
 				}
 				n.Leave()
 			}

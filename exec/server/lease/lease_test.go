@@ -98,8 +98,8 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	empty(t, f)
 }
 
-// If many processes want the same port, only one of them holds it at any time. At the end no note
-// is left.
+// If many processes want the same port, only one of them holds it at any time. At the end the
+// folder is empty.
 func TestOneAtATime(t *testing.T) {
 	f := Folder(t.TempDir())
 	var wg sync.WaitGroup
