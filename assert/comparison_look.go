@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ComparisonLook is the result of a look at a comparison while it ran.
+// ComparisonLook is the result of a look: a judgement of a comparison that still runs.
 type ComparisonLook struct {
 	Outcome Outcome // worst outcome of the required changes
 	// More means that more rounds could decide the comparison.

@@ -88,8 +88,8 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 // in the first blocks of a level by those in later blocks.
 const leastWarming = 1.5
 
-// warming returns a note if the warm-up seems too short; otherwise "". The first blocks were then
-// all slower than all later blocks, and are at most half of all blocks.
+// warming returns a note if the warm-up seems too short; otherwise "". It seems too short if the
+// first blocks are all much slower than every later block, and are at most half of all blocks.
 //
 // By chance the k slowest of n blocks come first with probability 1 / C(n, k).
 func (e evidence) warming() string {

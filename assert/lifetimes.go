@@ -24,10 +24,10 @@ const (
 	leastAlone     = 10
 )
 
-// Lifetimes returns how many request lifetimes a threshold needs in the window of a rate. With so
-// many, the threshold can pass although rounds differ. The given looks may extend the window. The
-// result is 0 if the threshold needs no certified percentile of times, and no certified share of
-// requests that are good by their times.
+// Lifetimes returns how many request lifetimes a threshold needs in the window of a rate. In a
+// window of that many lifetimes, the threshold can pass although rounds differ. The given looks may
+// extend the window. The result is 0 if the threshold needs no certified percentile of times, and
+// no certified share of requests that are good by their times.
 func Lifetimes(t *plan.Threshold, w *plan.Workload, looks []plan.Look) float64 {
 	scoped := t.Metric.Scope == metric.PerRequest || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 	timed := t.Metric.Name == "goodput" && slices.ContainsFunc(w.Good, func(g *plan.Threshold) bool { return !g.Metric.OfAnswers })
@@ -53,10 +53,9 @@ func lifetimesFor(e, alpha float64) float64 {
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
-// few returns how many independent moments a rate's windows hold, if these are too few. They must
-// certify a percentile that allows the share e of requests over the limit. If there are enough, ok
-// is false. In longer windows the spread of the rounds shows how much requests are fast or slow
-// together.
+// few returns how many independent moments a rate's windows hold. If they suffice to certify a
+// percentile that allows the share e of requests over the limit, ok is false: in such long windows
+// the spread of the rounds shows how much requests are fast or slow together.
 func (s *subject) few(e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
@@ -80,9 +79,9 @@ func (s *subject) together(o observations, e float64) (moments float64, ok bool)
 	return moments, ok
 }
 
-// inWindow returns how many requests would decide a percentile or share. It allows the share e of
-// requests to be over the limit. In a long window, the parameter needed is enough. A short window
-// needs so many more that it becomes long enough.
+// inWindow returns how many requests would decide a percentile or share that allows the share e of
+// requests to be over the limit. In a long window it is the parameter needed. In a short window it
+// is the number of requests at which the window is long enough.
 func (s *subject) inWindow(needed, e float64) float64 {
 	return max(needed, float64(s.n)*lifetimesFor(e, s.alpha)/s.lifetimes())
 }
@@ -90,8 +89,8 @@ func (s *subject) inWindow(needed, e float64) float64 {
 // flows reports whether the rounds of the level are parts of one window of constant rate.
 func (s *subject) flows() bool { return s.level.Kind == metric.OpenLoop && s.level.Stage == nil }
 
-// countAs returns how many requests count if they are fast or slow together. It is the number of
-// independent moments, and at least 1. So few requests never pass.
+// countAs returns how many requests count if they are fast or slow together: one for each
+// independent moment, and at least 1.
 func countAs(moments float64) float64 { return max(moments, 1) }
 
 // persistence returns how much further apart independent rounds would be than these n rounds. Short
@@ -165,10 +164,10 @@ func Window(lifetimes, seconds float64) time.Duration {
 }
 
 // NeverPasses reports whether a threshold cannot pass in a rate's window, even if all rounds are
-// alike. The parameter seconds is the lifetime of a request. The window is shorter than Lifetimes
-// requires, or 0 if it is not known.
+// alike. It is for windows shorter than Lifetimes requires; a window of 0 is unknown. The parameter
+// seconds is the lifetime of a request.
 func NeverPasses(t *plan.Threshold, window time.Duration, seconds float64) bool {
-	least := float64(leastLifetimes) // a longer window lets a percentile pass by its margin
+	least := float64(leastLifetimes) // beyond this, a percentile far below its limit can pass
 	switch {
 	case t.Metric.Scope == metric.Counted:
 		return true

@@ -169,8 +169,8 @@ func TestJudgeLookBinds(t *testing.T) {
 		}
 		return out
 	}
-	// At a level all thresholds decide, and so does the threshold on success that tokgate adds.
-	// Binding names the threshold that failed.
+	// At a level of the plan, all thresholds that can fail the gate decide, even the one on success
+	// that tokgate adds. Binding names the threshold that failed.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)

@@ -75,8 +75,8 @@ func (s *subject) crowding() float64 {
 // safety, because there may be only a few busy periods.
 func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
-// nearness writes the level's rate as a percentage of the server's largest rate. It takes the lower
-// bound of the largest rate.
+// nearness writes the level's rate as a percentage of the server's largest rate, for which it takes
+// the lower bound.
 func (s *subject) nearness() string {
 	_, least, _, _ := largest(s.level, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)

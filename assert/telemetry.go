@@ -88,8 +88,8 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 }
 
 // worthOf returns the effective number of the requests in a histogram. If the limit is inside a
-// bucket, only a smallest and a largest number of requests over the limit are known. Then worthOf
-// returns the smaller of the two effective numbers.
+// bucket, the number of requests over the limit is known only to lie between a smallest and a
+// largest one. worthOf then returns the smaller of the effective numbers for these two.
 func (s *subject) worthOf(t *plan.Threshold, h metric.Histogram) float64 {
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {

@@ -86,8 +86,8 @@ func TestCountedThresholds(t *testing.T) {
 	}{
 		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests are over the limit (allowed 5%)"},
 		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests are over"},
-		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests in that
-		// bucket may be below or above the limit.
+		// The limit of 1.2 s is inside the bucket from 1 to 1.5 s. So the ten requests of each
+		// round in that bucket may be below or above the limit.
 		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests are over"},
 		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests are over"},
 		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests are over"},
@@ -111,7 +111,7 @@ func TestCountedThresholds(t *testing.T) {
 		})
 	}
 	// With a single round, each wave of requests counts as one request. The result is then
-	// uncertain, because there are only 25 waves.
+	// uncertain, because 100 requests with 4 in flight make only 25 waves.
 	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)

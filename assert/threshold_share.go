@@ -262,7 +262,7 @@ func (s *subject) wave() int {
 // many as are in flight at once. The result spells counts the clusters that begin in each block.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := s.wave(), 0, 0 // size of a wave; bad requests in the cluster, and its end
+	wave, open, end := s.wave(), 0, 0 // requests per wave, bad ones in a cluster, the cluster's end
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
@@ -304,9 +304,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// neededForShare returns how many requests in total would decide a threshold on a share. If the
-// share is likely to fail, they decide a fail, and otherwise a pass. It assumes that further
-// requests count as much as those so far.
+// neededForShare returns how many requests in total would decide a threshold on a share: as a fail
+// if the share is likely to fail, and otherwise as a pass. It assumes that further requests count
+// as much as those so far.
 func (s *subject) neededForShare(c shareTest) float64 {
 	toPass := c.k / c.n
 	if max(c.share, toPass) >= c.e {
@@ -374,14 +374,14 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
 		// window.
 		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
-		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // a longer window shows a growth within the limit
+		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // even in a long window, the growth meets the limit
 			v.Needs, v.More = s.lowerRate(), -1
 		}
 	}
 }
 
-// recovered judges how long it takes from the start of a stage until requests are good again. The
-// longest time of all repetitions of the stages counts. The result says nothing about later
+// recovered judges how long it takes from the start of a stage until requests are good again. If
+// the stages are repeated, the longest time counts. The result says nothing about later
 // repetitions.
 func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 	good := sample.Good(s.workload)

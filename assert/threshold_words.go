@@ -45,7 +45,7 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 }
 
 // crowded explains why many requests count as few: the rate is near the largest rate of the server.
-// ok is false if something else limits the effective number of requests, or if that is 0.
+// ok is false if something else limits the effective number of requests, or if this number is 0.
 func (s *subject) crowded(effective float64) (words string, ok bool) {
 	most := s.crowding() * float64(s.n)
 	if effective <= 0 || s.crowding() >= 1 || effective > most || effective <= 0.995*most {

@@ -60,8 +60,8 @@ func TestAuditAMix(t *testing.T) {
 	}
 }
 
-// The audit finds every change in the reports of a run, and reports its size. An unchanged run has
-// no difference. The golden file has the messages.
+// The audit finds each of these changes in the reports of a run, and reports its size. An unchanged
+// run has no difference. The golden file has the messages.
 func TestAudit(t *testing.T) {
 	var said strings.Builder
 	for _, tt := range []struct{ name, file, old, new, after string }{

@@ -277,8 +277,8 @@ func (f figures) rates(rounds []*round, all, together bool) {
 	}
 }
 
-// came returns what a round's requests produced between the instants from and to: the output
-// tokens, the input tokens of prompts whose first token came, and the number of completed requests.
+// came returns what a round's requests produced in the interval (from, to]: the output tokens, the
+// input tokens of prompts whose first token came, and the number of completed requests.
 func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
 	each := r.tokensPerChunk()
 	for i := range r.samples {
@@ -312,9 +312,8 @@ func (r *round) tokensPerChunk() float64 {
 	return float64(tokens) / float64(chunks)
 }
 
-// tokensWithin returns how many tokens of an answer came after the instant from, and not after the
-// instant to. The first chunk brings its own tokens. The other tokens are spread evenly over the
-// later chunks.
+// tokensWithin returns how many tokens of an answer came in the interval (from, to]. The first
+// chunk brings its own tokens. The other tokens are spread evenly over the later chunks.
 func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
 		return 0

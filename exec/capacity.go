@@ -23,7 +23,7 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  *metric.Level         // measures the largest rate; nil unless over rates
+	saturation  *metric.Level         // measured the largest rate; nil if no rate is searched
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	visits      []visit
@@ -37,7 +37,7 @@ type hunt struct {
 
 // visit holds what the report needs about one probe of the search.
 type visit struct {
-	split    int // number of looks that divide the allowed error among them; 0 without looks
+	split    int // number of looks (planned judgements) that share the allowed error; 0 if none
 	requests int // number of requests that were judged
 }
 
@@ -90,7 +90,7 @@ func (r *runner) concluded(c *metric.Capacity) {
 	}
 }
 
-// unsearched records the capacity searches of a server that will not be made. why is the reason.
+// unsearched records the capacity searches of a server that will not be made, with the reason.
 func (r *runner) unsearched(s *plan.Server, why string) {
 	for _, x := range slices.Clone(r.searches) {
 		if x.server != s {
@@ -296,8 +296,8 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom returns the number of looks at a level with earlier requests. n is the number of
-// those, measured before the search. They get one look, and each later look adds one.
+// plannedFrom returns the number of looks at a level that had n requests before the search. Those n
+// requests get one look, and each later look adds one.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {

@@ -60,8 +60,8 @@ func (s *series) recount(of *asking) {
 	}
 }
 
-// alike returns how many answers can be compared, and how many of these equal another answer. Of
-// two answers only the length of the shorter one is compared.
+// alike returns how many answers can be compared, and how many of these equal another answer. Two
+// answers are compared only up to the end of the shorter one.
 func alike(kept []keptAnswer) (compared, same int) {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
 		words := strings.Fields(k.text)
@@ -110,7 +110,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
 	text := answer.Said().String()
-	if !over { // the clock was stopped while the transport may still write to the sample
+	if !over { // the clock was stopped, and the transport may still write to the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}
 	return sample, text

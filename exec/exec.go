@@ -29,7 +29,7 @@ type Observer interface {
 	SampleDone(*metric.Sample) error
 	// RoundDone is called when it is certain whether the round counts. In a comparison, both
 	// servers must have finished the round. So the call may come after LevelDone of the server that
-	// was first.
+	// finished first.
 	RoundDone(*metric.Level, *metric.Round) error
 	// LevelDone is called for every level. A skipped level has no LevelStarted before it.
 	LevelDone(*metric.Level) error

@@ -13,7 +13,7 @@ import (
 
 // Recorded describes what to send for one request of a trace.
 type Recorded struct {
-	Input, Output int            // numbers of tokens; if Input is 0, Text has its recorded length
+	Input, Output int            // in tokens; an Input of 0 means that Text keeps its length
 	Parts         []traffic.Part // of its prompt
 	Text          *traffic.Row   // the recorded text; if nil, text is made up from Parts
 	// Shared is the number of tokens that the prompt shares, from its beginning, with another
@@ -32,7 +32,7 @@ type replay struct {
 	shared   []int // the field Shared of each row, up to the last measured row; see Recorded
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // rows that are due, but whose session has an open answer
+	ripe     map[int]bool // rows that are due, but wait for an earlier answer
 	waits    map[int]func() bool
 	short    int // number of prompts that could not be made as short as recorded
 }

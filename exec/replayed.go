@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// replayed returns the replay of a window, which sends the recorded stretch. In a comparison it
-// sends only the part for this leg, one server's turn. The window begins with the given round. due
-// is the number of its measured requests.
+// replayed returns the replay of a window. It sends the recorded stretch; in a comparison, only the
+// part of the stretch for this leg, one server's turn. The window begins with the given round, and
+// the parameter due is the number of measured requests in it.
 func (s *series) replayed(round, due int) *replay {
 	open, rows := s.Load.Open, s.Load.Open.Trace
 	from, skip := rows.From, 0
@@ -41,8 +41,9 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
-// replays runs the windows of a replay. due holds the number of measured requests in each part. If
-// they are more than the recorded stretch has, the replay has several windows, one after the other.
+// replays runs the windows of a replay. The parameter due holds the number of measured requests of
+// each round. If the replayed stretch of the trace has too few requests for all rounds, the replay
+// has several windows, one after another.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0

@@ -126,8 +126,8 @@ func TestWarmUpComesFirst(t *testing.T) {
 	})
 }
 
-// The warm-up tries again on a server that refuses requests, but only 5 times. With a warm-up of 2
-// requests it sends 10.
+// If a server refuses the warm-up requests, the warm-up goes on until ColdFailures(4) = 10 of them
+// have failed.
 func TestWarmUpThatFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := closedLoad(4, 8)
@@ -733,8 +733,8 @@ func TestMeterAndCalibration(t *testing.T) {
 	}
 }
 
-// The generator is calibrated once, while the first server starts. Neither delays the other, and
-// the load begins after both.
+// The generator is calibrated once, while the first server starts. The calibration and the start do
+// not delay each other, and the load begins after both.
 func TestCalibrationBesideTheStart(t *testing.T) {
 	for _, tt := range []struct{ start, calibration, load time.Duration }{
 		{3 * s, 2 * s, 3 * s}, {3 * s, 5 * s, 5 * s},
@@ -898,7 +898,8 @@ func stalled(t *testing.T, still time.Duration) {
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		}
-		// The measured stall may begin up to 100 ms late, at the first delayed beat.
+		// The stall is measured from the next heartbeat that was due, which may be 10 ms later. The
+		// test allows 100 ms.
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)

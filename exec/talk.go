@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Talker makes the prompts of conversations. Next returns the prompt of the next turn: the prompt
-// that was sent, the answer said, and a new message of the user.
+// Talker makes the prompts of conversations. Next returns the prompt of the next turn. It consists
+// of the last prompt (sent), its answer (said), and a new message of the user.
 type Talker interface {
 	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
 }

@@ -198,8 +198,8 @@ func (t *turns) play(until int, sheds bool) bool {
 	return true
 }
 
-// round runs a leg of every case on each server, which is one round. It repeats the legs of
-// disturbed cases, and returns false if a leg was cut short.
+// round measures every case once on each server. One server's turn is a leg. The legs of disturbed
+// cases are repeated. round returns false if a leg was cut short.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -222,8 +222,8 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 	return ok
 }
 
-// inTurns runs the legs of the given cases, one server after the other. It returns false if a leg
-// was cut short.
+// inTurns runs one round of the given cases, first on one server and then on the other. It returns
+// false if a case was cut short or a server failed.
 func (t *turns) inTurns(sides []*side, only []place) bool {
 	for i, x := range sides {
 		if !x.has(only) {
@@ -246,7 +246,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 	return true
 }
 
-// short reports whether the remaining time budget is too short for so many further rounds.
+// short reports whether the time budget is too short for the given number of further rounds.
 func (t *turns) short(rounds int) bool {
 	if t.deadline == 0 {
 		return false
@@ -280,9 +280,9 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike compares the two servers of a comparison when both have started. If they differ in a fact
-// that the plan's list changed does not allow, alike returns false and no further leg runs. A leg
-// is one server's turn in a round.
+// alike compares the two servers of a comparison when both have started. The list changed in the
+// plan says in what they may differ. If they differ in another fact, alike returns false, and no
+// further leg (one server's turn in a round) runs.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
@@ -310,7 +310,7 @@ func (t *turns) begin(x *side, i int) int {
 	return due
 }
 
-// end records the result of one leg. It returns false if the leg was cut short.
+// end records the result of one case on a server. It returns false if the case was cut short.
 func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	t.done(x.series[i].level)
 	if lost != nil {
@@ -319,9 +319,9 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of the given cases on both servers at the same time. Then it ends the
-// servers. It starts one server after the other, because a start would disturb a server under load.
-// It returns false if a case was cut short or a server failed.
+// legs starts the servers one after the other, because a start would disturb a server under load.
+// Then it runs one round of the given cases on both at the same time, and ends the servers. It
+// returns false if a case was cut short or a server failed.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -374,8 +374,8 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the other legs of round i after one server's leg was cut short. That server is the
-// parameter gone. Legs of one round are judged only together.
+// alone cuts the legs of case i on all servers except gone, whose leg was cut short. Legs, the
+// servers' turns in a round, are judged only together.
 func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
@@ -464,8 +464,8 @@ func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	return 1, false
 }
 
-// Starts returns how often a run of the plan starts the server. A comparison starts it once for
-// each leg or turn. Cases without a comparison need one more start.
+// Starts returns how often a run of the plan starts the server. In a comparison this depends on the
+// setting restart and on the number of rounds. Cases without a comparison need one more start.
 func Starts(p *plan.Plan, s *plan.Server) int {
 	n, alone := 0, false
 	for _, c := range append(Cases(p), Searches(p)...) {
@@ -485,7 +485,7 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 					n++ // the control starts once more, to score the last answers
 				}
 			case plan.RestartOrder:
-				n = (3*rounds + 3) / 4 // the legs A B B A take three starts of servers
+				n = (3*rounds + 3) / 4 // mean of two servers: the legs A B B A take three starts
 			default:
 				n = 1
 			}

@@ -18,8 +18,8 @@ func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
 }
 
 // CacheHitRate returns the share of the prompt tokens that came from the server's cache. The
-// numbers come from the usage of the answers. Without these, they come from the server's counters
-// over the window, and told is true.
+// numbers come from the usage of the answers. If no answer reports them, they come from the
+// server's counters over the window, and told is true.
 func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	if v = CacheHitRate(samples); v.OK {
 		return v, false

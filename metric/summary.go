@@ -274,7 +274,7 @@ func (d *Distribution) add(def Def, s *Sample) {
 		case len(s.Gaps) == 0 && s.Chunks <= 1:
 			d.LeftOut++
 		case len(s.Gaps) == 0:
-			d.Worst++ // single gaps were not recorded
+			d.Worst++ // the answer had gaps, but they were not recorded
 		}
 		return
 	}

@@ -28,7 +28,7 @@ func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 		return rounds
 	}
 	if kind == metric.Users {
-		return requests // users mostly think, so few of their requests are in flight together
+		return requests // users pause most of the time, so few have a request in flight
 	}
 	return requests / max(level, 1)
 }

@@ -55,7 +55,8 @@ func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-// answerKey identifies an answer: by its request in a run, or by its pair and who answered.
+// answerKey identifies an answer: in a run by its request, and in a comparison by its prompt and by
+// the side that gave it.
 type answerKey struct {
 	server, comparison, side, workload, level string
 	round, order                              int

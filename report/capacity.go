@@ -64,7 +64,7 @@ type Contradiction struct {
 type Probe struct {
 	N        int     `json:"n"`
 	Purpose  string  `json:"purpose"`
-	Set      int     `json:"set"`      // number of the batch; batches at one N share no requests
+	Set      int     `json:"set"`      // which set of requests; sets at one N have none in common
 	Level    string  `json:"level"`    // name of the level with the probe's requests
 	Requests int     `json:"requests"` // judged
 	Outcome  string  `json:"outcome"`
@@ -169,7 +169,7 @@ func (c *Capacity) Limit() string {
 	return string(metric.CapacityUnknown)
 }
 
-// Carries is Limit with the unit of a rate: "39", "8.1 req/s".
+// Carries returns the text of Limit, with the unit if the load is a rate: "39", "8.1 req/s".
 func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
 
 // unit returns the unit to write after a capacity that is a rate. It returns "" for other loads,

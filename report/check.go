@@ -148,7 +148,7 @@ func (c *checker) identities(x *Case) {
 	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
 		return
 	}
-	// The first chunk may have only one token. Then the later chunks have more tokens on average.
+	// If the first chunk has only one token, the later chunks hold more tokens than the mean.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))

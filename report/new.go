@@ -21,7 +21,7 @@ type Meta struct {
 	Folder      string              // folder of the reports, as the user gave it; "" if none
 	Calibration *metric.Calibration // of the load generator; nil means the run's own
 	Strength    *Strength           // nil: not known
-	Each        metric.Each         // calls a function for all levels; nil: one by one
+	Each        metric.Each         // runs the work on all levels; nil: one by one
 	// Redacted is the text that replaces the plan's secrets; "" means "[redacted]".
 	Redacted string
 }

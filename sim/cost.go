@@ -4,7 +4,7 @@ import "math"
 
 // cost computes the time of a step in ms. Its constants come from a profile.
 type cost struct {
-	base, perSeq, perToken, longest float64 // ms of a decode step; perToken and longest per token of context
+	base, perSeq, perToken, longest float64 // terms of the time of a decode step; see decode
 	linear, square, chunk           float64 // prefill
 	moe, active                     float64
 	verify                          int
@@ -47,8 +47,8 @@ func (c *cost) experts(n int) float64 {
 	return c.expert[n]
 }
 
-// prefill returns the time to prefill n further tokens of a prompt, in ms, after the first done
-// tokens.
+// prefill returns the time to prefill n tokens of a prompt, in ms. The parameter done is the number
+// of tokens before them.
 func (c *cost) prefill(done, n int) float64 {
 	from, to := float64(done), float64(done+n)
 	return c.linear*float64(n) + c.square*(to*to-from*from)

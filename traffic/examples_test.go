@@ -68,8 +68,8 @@ type chain struct {
 	tokens int
 }
 
-// add returns a prompt that continues an earlier prompt, the parameter from. more is its number of
-// new tokens.
+// add returns a prompt that continues an earlier one, the parameter from. The parameter more is the
+// number of its new tokens.
 func (c *chains) add(from chain, more int) chain {
 	out := chain{slices.Clone(from.ids[:from.tokens/c.block]), from.tokens + more}
 	for len(out.ids) < (out.tokens+c.block-1)/c.block {
@@ -285,8 +285,9 @@ func gateway(r *rand.Rand) []byte {
 	return b.Bytes()
 }
 
-// The test generates the example traces in plans/traces; -update writes them. Each covers ten
-// minutes, has less than 300 KB, and has a format that tokgate detects.
+// The test generates the example traces in plans/traces; -update writes them. Each covers about ten
+// minutes and has less than 300 KB. tokgate detects each format but that of gateway, whose columns
+// it is told.
 func TestExamples(t *testing.T) {
 	for i, tt := range []struct {
 		file, format string

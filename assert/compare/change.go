@@ -34,8 +34,8 @@ type Change struct {
 	Confidence         float64
 	Limit              metric.Value // largest allowed change; not OK if the plan sets no limit
 	Improve            bool
-	// Certifiable is the smallest tolerance that these data could certify, with its sign. It is 0
-	// if the candidate is better.
+	// Certifiable is the smallest tolerance that the measured data could certify, with its sign. It
+	// is 0 if the candidate is better.
 	Certifiable metric.Value
 	Outcome     verdict.Outcome // Skipped if there is no limit, or if the change does not apply
 	Severity    verdict.Severity
@@ -71,16 +71,16 @@ type Pair struct {
 	Seed               int64
 	Control, Candidate metric.Value
 	Change             metric.Value
-	Note               string // why these two values are an outlier; "" if they are none
+	Note               string // why the pair is an outlier; "" if it is none
 }
 
-// decision is the result of the tests of one change. It does not yet consider the other changes.
+// decision is the result of the tests of one change, before the other changes are considered.
 type decision struct {
 	limit float64 // limit of the change, in the units of delta
 	pFail float64 // p-value of the claim that the change is larger than the limit
 }
 
-// inapplicable marks a change that cannot be judged. lacks says what is missing.
+// inapplicable marks a change that cannot be judged. The parameter lacks says what is missing.
 func (c *Change) inapplicable(lacks string) {
 	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
@@ -293,6 +293,6 @@ const (
 	leastOut  = 0.05
 )
 
-// A leg's first request is cold if it takes at least coldTimes the median. A leg is one server's
-// turn in a round.
+// A leg (one server's turn in a round) starts cold if the TTFT of its first measured request is at
+// least coldTimes the median TTFT of the round.
 const coldTimes = 3

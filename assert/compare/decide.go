@@ -227,8 +227,9 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer returns the answer for a level and its reason. If e2e (the whole request) or throughput
-// (the whole server) changed, only these two metrics decide. If not, all other changes decide.
+// answer returns the answer for a level and its reason. A failed requirement means no. Otherwise
+// e2e (the whole request) and throughput (the whole server) decide. Other changes decide only if
+// neither of these two changed.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse
@@ -271,8 +272,8 @@ func (x *comparison) repeats(i int) bool {
 	})
 }
 
-// answers lists the possible answers, in the order in which a sentence reports them. The field
-// words begins the part of the sentence for an answer.
+// answers lists the possible answers in the order in which a sentence reports them, each with the
+// words that begin its part of the sentence.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
 	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},

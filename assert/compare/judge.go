@@ -194,9 +194,9 @@ func (x *comparison) changes(m matched) {
 	x.blind(m, begin)
 }
 
-// claim adds a row for a change, and the requirement on it. If the requirement is a default and the
-// change is undecided but within the limit, the row is only shown. Otherwise a requirement that the
-// plan does not set could make a comparison of few answers inconclusive.
+// claim adds a row for a change, and the requirement on it. A default requirement must not make a
+// comparison of few answers inconclusive. So if its change is undecided but within the limit, the
+// row is only shown.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
 		row.showOnly()
@@ -206,9 +206,9 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	x.out.Changes = append(x.out.Changes, *row)
 }
 
-// blind changes a passed verdict if its metric ignores failed requests and the candidate does not
-// pass on success. Such metrics are means and gaps. Otherwise a candidate could pass because its
-// slow requests failed.
+// blind changes a passed verdict on a mean or a gap if the candidate does not pass on success. Such
+// metrics give failed requests little or no weight, so without this a candidate could pass because
+// its slow requests failed.
 func (x *comparison) blind(m matched, begin int) {
 	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
 	m.measure(&success, x.alpha)
@@ -238,7 +238,7 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 }
 
-// without returns the required changes at a level that could not be compared.
+// without returns a row with an error for each required change at a level without a comparison.
 func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {

@@ -88,7 +88,7 @@ func TestLongCharacteristics(t *testing.T) {
 		changes     changes
 		from        int // first night with the change; equal to never if there is none
 		soon, last  float64
-		ever, red   float64 // smallest allowed shares, and most failed mornings; 0: not tested
+		ever, red   float64 // red: most failed mornings; all others: least shares; 0: not tested
 	}{
 		{"+3 % from night 40", 1, 0, step(math.Log(1.03), 40, 1), 40, 0, 0, 0, 0},
 		{"+5 % from night 40", 1, 0, step(five, 40, 1), 40, 0.87, 0.95, 0, 0},

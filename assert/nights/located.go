@@ -11,9 +11,10 @@ import (
 // may use.
 const ofLocated = 0.03
 
-// located returns the changes that the function divisive finds in a series. A change counts only if
-// the nights before and after it differ significantly, at a level for the whole plan. Without this,
-// divisive would find a change in one of a hundred unchanged series, every night.
+// located returns the changes that the function divisive finds in a series. Alone, divisive would
+// find a change in one of a hundred unchanged series, every night. So a change counts only if the
+// nights before and after it differ at a stricter level, which holds for all series of the plan
+// together.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64

@@ -27,9 +27,9 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
 		t.Error(d)
 	}
-	// The night with the value 150 is left out, because it is too far from the median. The robust
-	// standard deviation is 1/0.6745 = 1.48, so the largest allowed distance is 1.48·4.5·(1 + 3/11)
-	// = 8.5.
+	// The night with the value 150 is left out, because it is too far from the median, 101. Half of
+	// all nights are at most 2 from it, so the robust standard deviation is 2/0.6745 = 2.97, and
+	// the largest allowed distance is 2.97·4.5·(1 + 3/11) = 17.0.
 	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
 		t.Error(d)
 	}
@@ -45,8 +45,9 @@ func TestPredict(t *testing.T) {
 	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
 		t.Errorf("inflation %v", got)
 	}
-	// The mean of four nights, against 20 earlier ones, has the standard error 2·√(1/4 + 1/20) =
-	// 1.0954 if the nights are independent. There are 15 degrees of freedom.
+	// The mean of four nights is compared with 20 earlier nights, whose standard deviation is 2. If
+	// nights are independent, the standard error is 2·√(1/4 + 1/20) = 1.0954. There are 0.8·20 − 1
+	// = 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
 	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
 		t.Error(d)
@@ -59,8 +60,8 @@ func TestPredict(t *testing.T) {
 	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	// Ten nights with a correlation of 0.9 count as only about 1.3 independent nights. That leaves
-	// no degrees of freedom, so there is no prediction.
+	// Ten nights with a correlation of 0.9 have only 0.8·10·(1 − 0.81)/(1 + 0.81) − 1 = −0.2
+	// degrees of freedom, so there is no prediction.
 	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
 		t.Errorf("%+v", p)
 	}
@@ -78,8 +79,8 @@ func TestWatchLatches(t *testing.T) {
 			t.Errorf("night %d: %+v", i, n)
 		}
 	}
-	// The reference has the 20 nights before the change and the 3 normal nights after it. The five
-	// changed nights are not in it.
+	// The reference has the 20 nights before the change, and nights 25 to 27. Nights 20 to 24 are
+	// not in it, not even night 22, which was normal.
 	if n := nights[28]; n.Reference != 20+3 {
 		t.Errorf("after it: %+v", n)
 	}
@@ -125,8 +126,9 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// The last night is 4.76 standard errors above the mean, with a p-value of 0.0004. In a plan
-	// with a hundred series only 0.007/100 is allowed, so there is no alarm.
+	// The last night is 4.76 standard errors above the mean. Its p-value is 0.00013, or 0.0004
+	// after division by 0.3, the share of one-night windows. In a plan with a hundred series only
+	// 0.007/100 is allowed, so there is no alarm.
 	if n := watch(many)[7][20]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}

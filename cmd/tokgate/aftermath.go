@@ -61,7 +61,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 	return measureError(errors.New("tokgate crashed, so the run has no verdict"), "this is a bug in tokgate: please report it with the lines above")
 }
 
-// void invalidates a run: its measurements are still shown, but get no verdict. why is the reason.
+// void invalidates a run, for the given reason: its measurements are shown, but get no verdict.
 func void(run *metric.Run, why string) {
 	if run == nil {
 		return

@@ -38,8 +38,8 @@ type spending struct {
 	bounds
 	all  bounds // limits for the plan and its data files together
 	mu   sync.Mutex
-	cpu  time.Duration // CPU time before loading, and for data files; it does not count
-	heap uint64        // bytes of the heap before loading, and for data files
+	cpu  time.Duration // CPU time that does not count: before loading, and for data files
+	heap uint64        // heap in bytes that does not count: before loading, and for data files
 	data bool          // a data file is being read
 }
 
@@ -88,7 +88,7 @@ func (s *spending) over() string {
 	return ""
 }
 
-// within calls the function load, which loads a plan. It returns an error if that exceeds the
+// within calls the function load, which loads a plan. It returns an error if this call exceeds the
 // bounds b. The caller must then end the process, because nothing else can stop the function.
 //
 // Data files have bounds of their own. So the function load must read each of them inside a call of

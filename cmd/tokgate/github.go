@@ -164,7 +164,7 @@ func (g *actions) writeOutputs(code int) error {
 	})
 }
 
-// appendTo appends to a file for the runner of GitHub Actions. what names the file in errors.
+// appendTo appends to a file for GitHub's runner. The parameter what names the file in errors.
 func appendTo(path, what string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

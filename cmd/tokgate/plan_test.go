@@ -96,7 +96,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 	}
 }
 
-// shorten reduces the requests of a plan as far as every verdict is still given.
+// shorten reduces the requests of a plan. All levels stay, so every verdict is still given.
 func shorten(p *plan.Plan) {
 	for _, w := range p.Workloads {
 		w.Output.Mean = min(w.Output.Mean, 16)

@@ -346,8 +346,8 @@ func (f figure) show(v float64) string {
 	return digits(v) + " " + unit
 }
 
-// digits writes three significant digits of a number, or all digits before the point if these are
-// more.
+// digits writes three significant digits of a number, or all digits before the point if there are
+// more than three.
 func digits(v float64) string {
 	if math.Abs(v) >= 100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -378,7 +378,7 @@ type page struct {
 	fitted   errorsOf // relative errors
 	all      []float64
 	impossib int
-	verdicts [3]int // numbers of verdicts: as published, differing near the threshold, others
+	verdicts [3]int // number as published, different near the threshold, different elsewhere
 	bad      []string
 }
 
@@ -507,7 +507,7 @@ func (out *page) judged(p published, theirs *simulation) {
 		want, _ := f.value()
 		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
 		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
-			passed = got < limit == (f.Metric != "speed") // by the mean over all seeds
+			passed = got < limit == (f.Metric != "speed") // judge by the mean of all seeds
 		}
 		near := math.Abs(want/limit-1) <= 0.1
 		switch {
@@ -613,7 +613,8 @@ func (m *simulation) limit(f figure) float64 {
 // turns is the plan of the A/B article, but its two servers take turns.
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
-// change returns the simulated value of a figure that states a change, as a comparison has it.
+// change returns the simulated change for a published figure that is a change; nil if no comparison
+// has it.
 func (m *simulation) change(f figure) *compare.Change {
 	stat := metric.Stat{Kind: metric.Mean}
 	name, ok := strings.CutPrefix(f.Metric, "p99_")
@@ -654,8 +655,8 @@ func bounded(c *compare.Change) string {
 }
 
 // deltas writes tables of the changes that the A/B article reports, next to the same changes in our
-// comparisons. The first table splits each change into two: the requests leave their lock-step
-// (they no longer run in step), and speculation is switched on.
+// comparisons. The first table splits each change into two steps: first the requests no longer run
+// in step, then speculation is switched on.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
 	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {

@@ -79,8 +79,8 @@ func TestReportsTellStrength(t *testing.T) {
 	}
 }
 
-// The strength of a gate can be estimated from a recording, which is stretched and judged again.
-// The result says that it is approximate.
+// The strength of a gate can be estimated from a recording, whose times are stretched before it is
+// judged again. The result says that it is approximate.
 func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)
 	out := filepath.Join(t.TempDir(), "results")

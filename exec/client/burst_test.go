@@ -250,7 +250,7 @@ func BenchmarkBurst(b *testing.B) {
 			for _, chunks := range []int{short, long} {
 				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
 			}
-			var chunk, request, late [2][]float64 // of the bare reader, and of tokgate's reader
+			var chunk, request, late [2][]float64 // of the bare reader (0) and of tokgate's (1)
 			var speed []float64
 			for b.Loop() {
 				for range 3 {

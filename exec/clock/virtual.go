@@ -18,7 +18,7 @@ type Virtual struct {
 	mu      sync.Mutex
 	now     time.Duration
 	queue   queue
-	settled []*func() // functions of Settled; only the loop uses them
+	settled []*func() // functions passed to Settled; only the loop uses this list
 }
 
 // NewVirtual returns a virtual clock at zero.

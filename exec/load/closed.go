@@ -14,10 +14,10 @@ const Backoff = 100 * time.Millisecond
 // Closed describes one round of a closed loop with Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
-	Due     int           // number of measured requests; if For is set, the smallest number
+	Due     int           // number of measured requests, or the least number if For is set
 	For     time.Duration // time in which measured requests start; 0 if Due ends the round
 	Warmup  int           // warm-up requests, divided among the slots
-	Probes  int           // warm-up requests sent before; the round continues their Order
+	Probes  int           // number of warm-up requests before the round; Order counts on from it
 	Fill    bool          // warm up until every slot has started; no measured request in the ramp
 	Proven  bool          // the level is known to work, so a failed warm-up does not end the round
 	Stagger time.Duration // time between the first starts of consecutive slots

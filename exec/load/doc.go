@@ -5,7 +5,7 @@
 // A closed loop keeps a request in flight in each of N slots. One round of it has these phases:
 //
 //  1. The slots start one after another, Stagger apart, each with a warm-up request. Slots
-//     that start together would also prefill together, which changes TTFT by half and more.
+//     that start together would also prefill together, which changes TTFT by half or more.
 //  2. Once all slots are busy, each new request is a measured request, until the number of
 //     requests due have started.
 //  3. Then slots that become free send filler requests. So the last measured request meets

@@ -331,14 +331,15 @@ func TestClosedWindow(t *testing.T) {
 		pause   time.Duration
 		want    load.Window
 	}{
-		// Both slots are busy from 3 s to 7 s. Their requests are measured (m), and the last is a
-		// filler (f), which is cancelled at 7 s. The warm-up (w) does not count.
+		// Both slots are busy from 3 s to 7 s. Their requests are measured (m), except the last
+		// request of slot 1. It is a filler (f), which is cancelled at 7 s. The warm-up (w) does
+		// not count.
 		{"full", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// Slot 1 ends first, without a filler request. So the window ends at 6 s, and the rest of
-		// slot 0's time is the drain.
+		// Slot 1 ends first, without a filler request. So the window ends at 6 s, and the last
+		// second of slot 0 is the drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
@@ -371,7 +372,7 @@ func TestClosedWindow(t *testing.T) {
 		}, 2, 0, load.Window{Start: 4 * s, End: 4 * s}},
 		{"warm-up only", []*metric.Sample{req(0, w, 1*s, 3*s)}, 1, 0, load.Window{}},
 		{"nothing", nil, 3, 0, load.Window{}},
-		// The request could not be sent, but it kept the slot busy from 1 to 3.
+		// The request could not be sent, but it kept the slot busy from 1 s to 3 s.
 		{"unsent", []*metric.Sample{
 			{Slot: 0, Phase: m, Scheduled: 1 * s, End: 3 * s}, req(0, m, 3*s, 5*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 5 * s, Busy: 1}},

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A replay of six requests has two before the window, three measured ones, and one after it. The
-// turn of a request leads back to its index, and no phase has more turns than requests.
+// Of the six requests of a replay, two come before the window, three are measured, and one comes
+// after it. Index finds each request from its turn, and returns -1 for a turn that no phase has.
 func TestReplayIndex(t *testing.T) {
 	r := load.Replay{At: make([]time.Duration, 6), Warm: 2, Due: 3}
 	for i := range r.At {

@@ -15,7 +15,7 @@ import (
 // fit describes the cut or the padding that gives a row the requested length.
 type fit struct {
 	bytes int    // length of the row's question and of the texts after it, in bytes
-	pad   string // text that is added after these bytes; "" if none
+	pad   string // text that is added at the end; "" if none
 }
 
 // Fit cuts or extends rows to the requested number of tokens. The server counts the tokens, with
@@ -51,7 +51,7 @@ func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error
 	for _, i := range r.order {
 		row := &r.set.Rows[i]
 		if row.Messages == nil && i != r.order[0] {
-			continue // it has the same length as the first row
+			continue // every row of text can be cut to the same length
 		}
 		least := row.Asking("a")
 		n, err := count(ctx, Of(&least))
@@ -69,9 +69,9 @@ func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
 	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
 }
 
-// joined returns text of about the given number of bytes. It begins with the question of the row at
-// index place of the order, and goes on with the rows after it. It cuts no character, and has no
-// white space at its ends.
+// joined returns text of about the given number of bytes. It begins with the question of one row,
+// and goes on with the rows after it; the parameter place is the index of the first row in the
+// order. It cuts no character, and has no white space at its ends.
 func (r *Rows) joined(place, bytes int) string {
 	var b strings.Builder
 	// cannot fail: a row without a question was refused before
@@ -90,8 +90,8 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted returns the prompt of a row with the cut or padding f. The row has the index place in the
-// order.
+// fitted returns the prompt of a row with the cut or padding f. The parameter place is the index of
+// the row in the order.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)
@@ -138,16 +138,16 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted returns how many tokens a prompt has after the cut or padding x. The prompt's row has the
-// index place in the order.
+// counted returns how many tokens a prompt has after the cut or padding x. The parameter place is
+// the index of the prompt's row in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.off, err
 }
 
-// fit finds where to cut the text to get the requested number of tokens. It narrows the place
-// between a cut with too few tokens and one with too many. This mostly succeeds, because one more
-// character rarely adds more than one token.
+// fit finds where to cut the text to get the requested number of tokens. It tries places between a
+// cut with too few tokens and a cut with too many. This mostly succeeds, because one more character
+// rarely adds more than one token.
 func (f *fitter) fit(place int) (fit, error) {
 	const most = 64 // most requests to the tokenizer for one row
 	perToken := f.perToken
@@ -186,8 +186,7 @@ func (f *fitter) fit(place int) (fit, error) {
 // pads are texts that mostly are one token, whatever stands before them.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds tokens to a text that has too few. It is needed if one more character would add too many
-// tokens.
+// pad adds tokens to a text that has too few, if one more character of the text would add too many.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

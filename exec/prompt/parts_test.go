@@ -7,8 +7,8 @@ import (
 )
 
 // A prompt of parts is as long as its parts together. Two prompts share the tokens of their common
-// parts, and at most the tokens that a server puts around a prompt. The same parts have other text
-// in each round.
+// parts, and otherwise at most the tokens that a server puts around a prompt. The same parts have
+// other text in each round.
 func TestParts(t *testing.T) {
 	block := func(key uint64, tokens int) traffic.Part {
 		return traffic.Part{Key: key * 0x9e3779b97f4a7c15, Tokens: tokens}
@@ -50,9 +50,8 @@ func TestParts(t *testing.T) {
 					for same < min(len(texts[i]), len(texts[j])) && texts[i][same] == texts[j][same] {
 						same++
 					}
-					// Two prompts may share words by chance. A cut part may also share its last
-					// words, because if words have several tokens, these are chosen to fit the
-					// length.
+					// Two prompts may share words by chance. If words have several tokens, cut
+					// parts may also end in the same words, which were chosen to fit the length.
 					if low := want[i][j] - f.around - m.costs; same < low || same > want[i][j]+mostBehind+12 {
 						t.Errorf("prompts %d and %d share %d tokens, want about %d", i, j, same, want[i][j])
 					}

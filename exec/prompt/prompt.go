@@ -170,8 +170,8 @@ func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	return strings.TrimRight(string(b[:max(size, len(m.lead.text))]), " "), nil
 }
 
-// compose returns a text: the word begin, followed by words of the pool with rest tokens in total.
-// The first two words after begin have the indices in numbers.
+// compose returns a text: the word begin, and then words of the pool. The parameter rest is the
+// number of tokens of these words, and numbers holds the indices of the first two.
 func (m *Maker) compose(begin word, numbers [2]int, r *rand.PCG, rest int) (string, bool) {
 	if !m.makes(rest) {
 		return "", false

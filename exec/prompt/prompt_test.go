@@ -201,8 +201,9 @@ func TestExactLength(t *testing.T) {
 	}
 }
 
-// TestFewQuestions limits how many questions are asked to learn how a server counts words. The
-// questions of a group are sent in parallel, so it also limits the number of groups.
+// TestFewQuestions limits how many questions are asked to learn how a server counts words. It also
+// limits how many groups of parallel questions follow each other, because each group takes the time
+// of one answer.
 func TestFewQuestions(t *testing.T) {
 	for _, tt := range []struct {
 		fake    *fake

@@ -15,7 +15,7 @@ type Rows struct {
 	order  []int
 	shares []float64
 	used   []bool // rows that were returned
-	fits   []fit  // how each row of order gets its length; nil if rows keep theirs
+	fits   []fit  // how each row of order gets its length; nil if rows are sent as they are
 }
 
 // NewRows returns the rows of set in their order. If shuffled, the seed decides the order.

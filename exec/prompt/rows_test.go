@@ -72,8 +72,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// byOther is the largest share of a row such as "07 is a number" that other rows may have in common
-// with it. One of its 14 bytes is equal. Add a quarter, because tokens are not bytes.
+// byOther is the largest share of a row such as "07 is a number" that another row may begin with
+// too: its first digit, one of 14 bytes. The factor 1.25 is needed because tokens are not bytes.
 const byOther = 1.25 / 14
 
 func TestRowAsSent(t *testing.T) {

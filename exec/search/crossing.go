@@ -6,7 +6,7 @@ import (
 )
 
 // Crossing is an estimate of the load at which the first threshold reaches its limit. It uses all
-// probes. It is only an estimate; the certified bounds come from other code.
+// probes; the certified bounds come from other code.
 type Crossing struct {
 	N         float64 // estimated load, within the certified bracket if there is one
 	Low       float64 // lower end of N's interval
@@ -127,9 +127,10 @@ func points(visits []Visit, threshold string) []point {
 	return ps
 }
 
-// zero returns the load at which the margins become positive. The function end chooses one end of
-// each margin's interval, and zero makes an isotonic fit to these values. If the fit is already
-// positive at the lowest level, the load is 0. If it is never positive, the second result is false.
+// zero returns the load at which the margins become positive. The function end takes the margin
+// itself or one end of its interval, and zero makes an isotonic fit to these values. If the fit is
+// already positive at the lowest level, the load is 0. If it is never positive, the second result
+// is false.
 func zero(ps []point, end func(point) float64) (float64, bool) {
 	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
 	for i, p := range ps {

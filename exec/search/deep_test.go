@@ -39,8 +39,8 @@ func exactly(margin func(n int) float64) func(Probe) Result {
 	}
 }
 
-// flat returns a function that gives each level its margin. Levels 8 to 60 get the argument at.
-// Lower levels are far below the limit, and higher levels far above it.
+// flat returns a function that gives each level its margin. The parameter at is the margin of
+// levels 8 to 60. Lower levels are far below the limit, and higher levels far above it.
 func flat(at float64) func(int) float64 {
 	return func(n int) float64 {
 		switch {
@@ -62,8 +62,8 @@ func TestDeep(t *testing.T) {
 		line   string // beginning of the expected line about the limit in reports
 		notes  []string
 	}{
-		// A probe needs 64² = 4096 requests to decide a level with the margin −1/64. The fourth
-		// look, at 6400 requests, is the first with that many.
+		// A probe needs 64² = 4096 requests to decide a level with the margin −1/64. The first
+		// three looks have fewer, and the fourth has 6400.
 		//
 		// Level 60 may pass, so 61 is the lowest level that cannot. The deep probe keeps a factor
 		// of 1.05 from it: 61/1.05 = 58.
@@ -99,8 +99,9 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
-		// Level 32 passes and level 36 is undecided. They are within the resolution of a tenth, so
-		// the search measures no level between them. The first deep probe is at 36·1.05 = 38.
+		// Level 32 passes and level 36 is undecided. Their distance of 4 is the resolution, a tenth
+		// of 32 rounded up, so the search measures no level between them. The first deep probe is
+		// at 36·1.05 = 38.
 		//
 		// Level 56 may pass, so 57 is the lowest level that cannot. The next deep probe is at
 		// 57/1.05 = 54.
@@ -139,8 +140,9 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
 			"128+ requests in flight (the search goes up to 128) ·", nil,
 		},
-		// Only 12,800 s are left for a deep probe at level 58 and its confirmation. 6400 requests
-		// in each would take 2 · 6516 s, so the probe gets 3200 requests, which are not enough.
+		// The probes so far take 2200 s, so 12,800 s are left for a deep probe at level 58 and its
+		// confirmation. 6400 requests in each would take 2 · 6516 s, so the probe gets 3200
+		// requests, which are not enough.
 		{
 			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -158,7 +160,7 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
 		// The search decides the required level 20 directly, even if its neighbours are known. The
-		// level is 2.5 % below the limit of 20.5, so about 1/0.025² = 1640 requests are needed.
+		// limit is 20.5, and ln(20.5/20) = 0.0247, so about 1/0.0247² = 1640 requests are needed.
 		{
 			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
 			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
@@ -222,8 +224,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// If no request failed, margins do not show how many requests a verdict needs. The search then asks
-// for a number of rounds.
+// If no request failed, margins do not show how many requests a verdict needs. The search then says
+// that more requests would decide, without a number.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]
@@ -291,8 +293,8 @@ func TestMay(t *testing.T) {
 	}{
 		{8, 400, true, false}, // 400 requests give a margin of -0.05 ± 0.05
 		{8, 399, false, false},
-		// After 400 requests the margin at level 8 is -0.05. 1200 more requests can raise it to
-		// -0.018 at most, but a fail needs +0.025.
+		// After 400 requests the margin at level 8 is -0.05. With 1200 more requests it may rise by
+		// 0.75·√(1/400 − 1/1600) = 0.032, to -0.018. But a fail needs 1/√1600 = +0.025.
 		{8, 1600, true, false},
 		{32, 400, false, true}, // the margin 0.05 may fall to -0.015, but a pass needs -0.05
 		{32, 6400, true, true}, // the margin may fall to -0.024; a pass needs at most -0.0125

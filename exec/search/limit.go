@@ -218,7 +218,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // later probes do not add to the first requests of this level
+			l.have = math.MaxInt // so that later probes do not extend the first samples
 			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:
@@ -229,7 +229,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
 		if len(p.Looks) > 0 {
-			// A planned look counts as used up, even if the level had fewer requests then.
+			// A planned look counts as used up, even if the level had fewer requests than planned.
 			l.have = max(l.have, p.Looks[len(p.Looks)-1])
 		}
 		l.spent += r.Spent

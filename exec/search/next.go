@@ -48,8 +48,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate returns a probe of the level that the plan requires, with all its looks. ok is false once
-// that level is decided.
+// gate returns a probe of the level that the plan requires, with all its looks (planned
+// judgements). ok is false once that level is decided.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -65,9 +65,9 @@ func (s *Search) gate() (Probe, bool) {
 	return Probe{}, false
 }
 
-// early extends an undecided level before the ladder goes on. The ladder is the first phase of a
-// search. It does nothing if undecided levels are far apart, because a deep probe of one level then
-// uses the requests better.
+// early extends an undecided level before the ladder, the first phase of a search, goes on. If
+// undecided levels are far apart, early does nothing, because a deep probe of one level then uses
+// the requests better.
 func (s *Search) early() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
@@ -76,8 +76,8 @@ func (s *Search) early() (Probe, bool) {
 }
 
 // extend adds requests to an inconclusive level inside the bracket. The bracket lies between the
-// highest pass and the lowest fail. extend takes the level that needs the fewest more, if the
-// remaining looks can decide it.
+// highest pass and the lowest fail. extend takes the level that needs the fewest further requests,
+// if the remaining looks can decide it.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt
@@ -177,9 +177,9 @@ func (s *Search) down(lo int) int {
 // clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below returns a probe halfway between L and the lowest inconclusive level above it. L is the
-// highest level that passes. Without an inconclusive level, the probe is in the middle of the
-// bracket.
+// below returns a probe halfway between L, the highest level that passes, and the lowest
+// inconclusive level above it. Without an inconclusive level, the probe is halfway between L and
+// the lowest level that fails or cannot be measured.
 func (s *Search) below() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
@@ -216,8 +216,8 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 	return s.first(mid, Bisect)
 }
 
-// check returns a probe in the widest gap between levels below L, once a search. So a failure in
-// the gap would be found. The gap must be wider than a quarter of L, and must end above L/2.
+// check returns a probe in the widest gap between levels below L, once a search, to find a failure
+// there. The gap must be wider than a quarter of L, and must end above L/2.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
 	if s.checked || pass == 0 {
@@ -264,7 +264,8 @@ func (s *Search) top() int {
 	return s.ceiling
 }
 
-// undecided lists the inconclusive levels within the bracket, in ascending order.
+// undecided lists the inconclusive levels between the highest level that passes and the lowest
+// level that fails, in ascending order.
 func (s *Search) undecided() []*level {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -293,8 +294,8 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 }
 
 // more returns a probe that adds requests to the first samples of a level. It ends at the first
-// planned look that has enough new requests; need is their least number. ok is false if no such
-// look is left.
+// planned look with at least need new requests, or else at the last look. ok is false if no look is
+// left.
 func (s *Search) more(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)
@@ -312,7 +313,7 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 }
 
 // fresh returns a probe that measures a level again, with new requests only. The probe has all
-// looks of the level.
+// looks (planned judgements) of the level.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// script answers the probes of a test. A level without an entry in levels passes up to limit, and
-// fails above it. An entry is a string of letters, one for each visit (p, f, i, s or c); the last
-// letter is used again.
+// script answers the probes of a test. Without an entry in levels, a level passes up to limit and
+// fails above it. An entry has one letter for each probe of the level: p pass, f fail, i
+// inconclusive, s saturated, c capped. The last letter holds for all later probes.
 type script struct {
 	limit  int
 	levels map[int]string
@@ -415,8 +415,8 @@ func TestKnownExtended(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	// A request takes 1 s at any level. A probe has its measured requests and two waves of N more,
-	// so it takes as long as the search predicts.
+	// A request takes 1 s at any level. A probe sends its measured requests and two waves of N
+	// other requests, so it takes as long as the search predicts.
 	cost := func(p Probe) time.Duration {
 		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
 	}
@@ -457,7 +457,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// If a probe with all its looks would exceed the budget, the search removes its last looks.
+// If a probe with all its looks (planned judgements) would exceed the budget, the search removes
+// the last looks.
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
@@ -513,7 +514,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
-	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // for any number of users
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // 40 s each, at any N
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {

@@ -52,8 +52,8 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// tokgate resets only servers that it has started. A server that was already running has other
-// users.
+// tokgate resets only servers that it has started, because a server that was already running may
+// have other users.
 func TestWhoIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})

@@ -52,7 +52,7 @@ func TestConditions(t *testing.T) {
 	c := contexts{"github": map[string]any{"ref": "main"}}
 	for _, tt := range []struct {
 		src        string
-		fine, late bool // the condition's result: before and after a step has failed
+		fine, late bool // whether the condition holds before and after a failed step
 	}{
 		{"", true, false}, {"success()", true, false}, {"failure()", false, true}, {"always()", true, true},
 		{"github.ref == 'main'", true, false}, {"${{ always() && github.ref == 'main' }}", true, true}, {"always() && github.ref == 'x'", false, false},
@@ -142,7 +142,7 @@ jobs:
 	}
 }
 
-// If a step cannot be parsed, the job reports an error. It does not skip the step.
+// If a step cannot be run, the job reports an error and does not skip the step.
 func TestRunRefuses(t *testing.T) {
 	m := &Machine{Workspace: t.TempDir(), Temp: t.TempDir()}
 	for name, steps := range map[string]string{

@@ -9,7 +9,8 @@ import (
 )
 
 // decodeAsserts reads the asserts, whose conditions are checked after the run. It also evaluates
-// each condition now, to find wrong names. At this time, result has the right types but no values.
+// each condition now, to find wrong names. For this, the variable result has the right types but no
+// values.
 func (d *decoder) decodeAsserts() {
 	seen := map[string]hcl.Range{}
 	for _, blk := range d.blocks["assert"] {

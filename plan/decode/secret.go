@@ -171,7 +171,7 @@ var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 const minMasked = 4
 
 // written lists the forms in which a source may contain the secret: as it is, quoted for HCL or
-// JSON, and the longer of its lines.
+// JSON, and each long line of it.
 func written(secret string) []string {
 	out := []string{secret}
 	for line := range strings.Lines(secret) {

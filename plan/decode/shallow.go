@@ -84,7 +84,7 @@ type scan struct {
 // first byte, or '$' for an expression of a template.
 type opened struct {
 	by        byte
-	operators int // at least the number of operators since the last comma or line
+	operators int // number of operators since the last comma or line; never too low
 }
 
 func (s *scan) top() *opened { return &s.frames[len(s.frames)-1] }

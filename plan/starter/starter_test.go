@@ -97,8 +97,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// The files keep every expression of GitHub, and every expression of the template is replaced. The
-// job's time limit is longer than the plan's budget.
+// The expressions of GitHub stay in the files, and those of the template are replaced. The job's
+// time limit is longer than the plan's budget.
 func TestWorkflows(t *testing.T) {
 	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
 	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
@@ -128,8 +128,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The comment workflow in the docs is written from its template. The one that Comment writes has
-// the name of the plan's own workflow.
+// The comment workflow in the docs is written from the same template. The workflow that Comment
+// writes follows the workflow "tokgate", which is the one that GitHub writes.
 func TestComment(t *testing.T) {
 	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
 	if err != nil {

@@ -22,8 +22,8 @@ func (s section) figures(runs []run, curves ...curve) (section, bool) {
 	return s, true
 }
 
-// folded draws the curves in a section. It shows the first ones, as many as the parameter open
-// says, and folds the rest. If the first ones have no data, it shows the rest.
+// folded draws the curves in a section. The first curves, as many as the parameter open says, are
+// shown, and the others are folded. If the first curves have no data, the others are shown.
 func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 	var first, rest []figure
 	for i, c := range curves {

@@ -127,7 +127,7 @@ func inFlight(c *report.Case) string {
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
 // where names a case by its load. If there are several workloads, servers or runs, it also names
-// these.
+// the workload, the server or the run.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
@@ -142,7 +142,7 @@ func where(runs []run, r run, c *report.Case) string {
 	return strings.Join(parts, " · ")
 }
 
-// several reports whether the cases of the runs differ in what the function of returns.
+// several reports whether cases of the runs have different texts. The parameter of gives the text.
 func several(runs []run, of func(*report.Case) string) bool {
 	first, found := "", false
 	for _, r := range runs {
@@ -187,7 +187,7 @@ func levelOf(c *report.Case) string {
 	return line(c.Title + " (" + c.Level + ")")
 }
 
-// on names the server, if the run has several servers.
+// on returns " on " and the server's title; "" without a server, or if the run has only one.
 func (r run) on(server string) string {
 	if len(r.Servers) < 2 || server == "" {
 		return ""

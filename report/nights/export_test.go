@@ -33,8 +33,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// The golden file shows the report of each morning after a night of an invented history. One bad
-// night passes, and one regression stays.
+// The golden file shows the report of each morning after a night of an invented history. One night
+// is bad by itself, and one regression lasts.
 func TestMornings(t *testing.T) {
 	var b bytes.Buffer
 	if err := Mornings(&b, history.Demo()); err != nil {

@@ -30,7 +30,7 @@ type Part struct {
 	// duration of one level gives an estimate for other levels. 0 means that the work is not known;
 	// all levels then count as equally long.
 	Size float64
-	// Beside is set if another part of its kind always runs at the same time.
+	// Beside is set if the same level is measured on another server at the same time.
 	Beside bool
 
 	skipped bool // no more repetitions of the part will run
@@ -68,8 +68,8 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count returns how often parts of one kind ran so far, and in all will run. The function kind
-// reports whether a part is of that kind.
+// count returns how often parts of one kind have run so far, and how often they run in total. The
+// function kind reports whether a part is of that kind.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
@@ -79,7 +79,7 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	return done, all
 }
 
-// part returns the part of the forecast for a server, a workload and a level; nil if there is none.
+// part returns the entry of Parts for a server, a workload and a level; nil if there is none.
 func (f *Forecast) part(server, workload, level string) *Part {
 	i := slices.IndexFunc(f.Parts, func(p Part) bool {
 		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)
@@ -153,9 +153,9 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left returns the remaining time of a run. began is the time of its start. Capacity searches of
-// unknown duration are not in it; searches is their number. ok is false if the duration of another
-// remaining part is unknown.
+// left returns the remaining time of a run, whose start is the parameter began. It leaves out
+// capacity searches of unknown duration, whose number is searches. ok is false if the duration of
+// any other remaining part is unknown.
 func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
@@ -216,7 +216,7 @@ func (d *Display) runETA() string {
 	for _, l := range d.levels {
 		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
 			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
-				p.rest = 1 // almost 0, because every request of the level has ended
+				p.rest = 1 // almost 0, because every request has ended; 0 would mean unknown
 			}
 		}
 	}

@@ -134,8 +134,8 @@ func fit(facts []string, width int) string {
 	return out
 }
 
-// bar returns a bar of at most n cells and the percentage. With fewer than 8 cells it returns only
-// the percentage. The bar is full only when everything is done.
+// bar returns a bar of n cells and the percentage, or only the percentage if n is less than 8. The
+// bar is full only when everything is done.
 func bar(done, due, n int) string {
 	share := 0.0
 	if due > 0 {

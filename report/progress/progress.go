@@ -58,7 +58,7 @@ type Display struct {
 	started  time.Duration // start of the run, on the run's own clock
 	begun    time.Duration // by Now
 	servers  []*server     // starting servers, by the time of their first message
-	index    int           // of the level, 1-based
+	index    int           // number of the level, from 1
 	levels   []*level      // running levels; at most two
 	answers  []*answers    // progress of the extra requests that a comparison sends for its answers
 	painted  []int         // widths of the lines that are now on the screen
@@ -80,9 +80,9 @@ type server struct {
 // level is a level that is being measured.
 type level struct {
 	server, workload, name string
-	reported               [3]string // the three above, with any control characters
-	index                  int       // of the level, 1-based
-	probe                  string    // purpose of the probe, such as "bisect"; "" if it is none
+	reported               [3]string // server, workload and name, with any control characters
+	index                  int       // number of the level, from 1
+	probe                  string    // purpose, such as "bisect", if the level is a probe; else ""
 	due, done, failed      int
 	inFlight               int
 	rounds                 int
@@ -92,7 +92,7 @@ type level struct {
 	measured               bool          // a measured request was sent
 	expected               time.Duration
 	ttft                   ring
-	tokens, took           ring // tokens after a stream's first chunk, and their seconds
+	tokens, took           ring // tokens after a stream's first chunk, and seconds for them
 	lastLine               time.Duration
 }
 

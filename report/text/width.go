@@ -24,7 +24,7 @@ func Cut(s string, width int) string {
 	return cells.Truncate(s, width, "…")
 }
 
-// Pad adds spaces to s up to width cells, at its end, or at its start if right is
+// Pad adds spaces to s until it is width cells wide. They come after s, or before s if right is
 // set.
 func Pad(s string, width int, right bool) string {
 	fill := strings.Repeat(" ", max(width-Width(s), 0))
