@@ -66,8 +66,8 @@ func TestCapacity(t *testing.T) {
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
 		// Level 36 passes, level 40 fails, and level 38 was not measured.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
-		// TTFT is 50 ms times the level, so level 33 stays below 1.7 s. Of the probes, level 32
-		// passes and level 36 fails.
+		// TTFT is 50 ms times the level, so it is below 1.7 s up to level 33. Of the levels that
+		// were probed, 32 passes and 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
@@ -126,7 +126,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// If the search visited a level several times, its last visit counts.
+// If the search probed a level several times, the last probe counts.
 func TestCapacityOfVisits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -137,7 +137,7 @@ func TestCapacityOfVisits(t *testing.T) {
 		kind       metric.CapacityKind
 	}{
 		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
-		// In a second visit, level 39 is slow. So the limit falls to level 38.
+		// When level 39 is probed again, it is slow. So the limit falls to level 38.
 		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},

@@ -23,7 +23,8 @@ const (
 	// every prompt begins with the same chat template. In a short prompt, at most half of the
 	// tokens may.
 	templateTokens = 64
-	// cacheTolerance is the share of a prompt that may come from a cache besides templateTokens.
+	// cacheTolerance is the share of a prompt that may come from a cache in addition to
+	// templateTokens.
 	cacheTolerance = 0.02
 )
 
@@ -64,7 +65,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed, and no failure was recorded", verdict.Count(s.n, "requests"))
 	}
-	if len(l.Parts) == 0 { // for a mix, its parts check the lengths
+	if len(l.Parts) == 0 { // in a mix, the lengths are checked for each part
 		s.lengths(v, samples, invalid)
 	}
 	believable(samples, invalid)
@@ -112,8 +113,8 @@ func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	return notes
 }
 
-// lockStep adds a note if the slots of a closed loop send at the same times. The note is on the
-// load, and on thresholds on TTFT and TTFA.
+// lockStep adds a note if the slots of a closed loop send at the same times. It adds the note to
+// the verdict on the load, and to thresholds on TTFT and TTFA.
 func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
@@ -127,8 +128,8 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	}
 }
 
-// windowed returns a note if rates cover the time of all measured requests, or if some of these
-// requests were sent before every slot had started.
+// windowed returns a note if rates are computed over the time of all measured requests, or if some
+// measured requests were sent before every slot had started.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
 		return []string{`rates cover the time from the start of the first measured request to the end of the last (window = "all")`}
@@ -331,9 +332,8 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided adds a note on every round that was measured again. The measurement is invalid if these
-// rounds are too many. It is also invalid if such a round was not disturbed on either server of a
-// comparison.
+// voided adds a note on every round that was measured again. The measurement is invalid if there
+// are too many such rounds, or if one of them was not disturbed on any server.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {

@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", idle(0.94), Error, "round 1: the slots were busy for 94% of the window"},
 		// A failed request may leave its slot idle for 100 ms. That is 0.56 % of the time of four
-		// slots in 4.5 s, so busy for 94.5 % is enough.
+		// slots in 4.5 s, so busy for 94.5 % is enough, although 95 % are required.
 		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy for 94.5% of the window (required 95%); requests failed"},
 		{"busy 94% though but one request failed", func(l *metric.Level) { idle(0.94)(l); fail(l.Rounds[0].Samples[5]) }, Error, "busy for 94% of the window"},
 		{"no window though but one request failed", func(l *metric.Level) {
@@ -152,18 +152,18 @@ func TestIdleSlots(t *testing.T) {
 	}{
 		{"nine rounds pass alone", nil, "ttft", "p95 < 2s", 1, Pass},
 		// Two of ten rounds with 40 requests each have enough load. Their 80 requests can decide a
-		// p95, because 59 are enough.
+		// p95, because 59 are enough if none of them is over the limit.
 		{"two rounds pass alone", nil, "ttft", "p95 < 2s", 8, Pass},
 		{"one has too few requests", nil, "ttft", "p95 < 2s", 9, Error},
-		// Each round has 40 requests, one of them over the limit. In the three valid rounds 3 of
-		// 120 are over it, which does not decide a p95. In all ten rounds 10 of 400 are over it,
-		// which passes.
+		// Each round has 40 requests, one of them over the limit. In the three rounds with enough
+		// load 3 of 120 are over it, too few requests to decide a p95. In all ten rounds 10 of 400
+		// are over it, which passes. So the pass rests on the rounds with idle slots.
 		{"a pass that rests on them", func(_, i int) float64 { return 1 + 1.5*float64(1-min(i, 1)) }, "ttft", "p95 < 2s", 7, Error},
 		{"a failure of more load", func(round, _ int) float64 { return 3 }, "ttft", "p95 < 2s", 9, Fail},
 		{"a mean that fails", func(round, _ int) float64 { return 3 }, "ttft", "mean < 2s", 9, Fail},
-		// In nine rounds, slots are idle and a request takes 5.2 s: 4 · 11 tokens in 5.2 s are less
-		// than 10 tok/s. In the last round all slots are busy and a request takes 4.2 s, which is
-		// fast enough.
+		// The four slots produce 4 · 11 tokens at a time. In nine rounds slots are idle and a
+		// request takes 5.2 s: 8.5 tok/s, which fails. In the last round all slots are busy and a
+		// request takes 4.2 s: 10.5 tok/s, which passes.
 		{"a rate that fails for want of load", func(round, _ int) float64 { return 5 - float64(round/9) }, "throughput", "> 10 tok/s", 9, Error},
 		{"a rate that the others miss too", nil, "throughput", "> 1000000 tok/s", 8, Fail},
 	} {
@@ -410,7 +410,7 @@ func TestShedRounds(t *testing.T) {
 func TestMeasuredForItsTime(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		time    time.Duration // duration of each of five rounds; 0: by number of requests, a little over 4 s
+		time    time.Duration // duration of a round; 0: until its requests end, after about 4 s
 		planned time.Duration
 		want    Outcome
 		says    string

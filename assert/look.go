@@ -149,7 +149,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			if x <= 0 && limit <= 0 {
 				ratio = -maxLog
 			}
-		case share: // for a share, compare the bad requests
+		case share: // a share of good requests: compare the shares of bad ones
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {
 				ratio = -maxLog

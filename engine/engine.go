@@ -87,8 +87,8 @@ type Flags struct {
 	// Negated lists flags that also have a --no- form. "*" stands for all flags that switch
 	// something on or off.
 	Negated []string
-	// Equals means that a value which starts with a dash is written as part of the flag: --x=-v. As
-	// a word of its own, the engine would take -v for another flag.
+	// Equals means that a value which starts with a dash is written as part of the flag: --x=-v.
+	// The engine would take a separate -v for another flag.
 	Equals bool
 }
 

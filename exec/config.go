@@ -196,7 +196,8 @@ type PromptID struct {
 	First int
 	// Recorded describes the request in a trace; nil if there is no trace.
 	Recorded *Recorded
-	// Longer is how many tokens the prompt has beyond the workload's prompt length, if it sets one.
+	// Longer is by how many tokens the prompt exceeds the workload's prompt length, if there is
+	// one.
 	Longer int
 }
 

@@ -62,15 +62,15 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			// Judged, or rounds were left out for lack of time, so that there is no time to extend
-			// the level.
+			// Either the level is judged, or rounds were left out because the budget was short, and
+			// then there is no time to extend the level.
 			return nil
 		}
 	}
 	return nil
 }
 
-// looks plans the looks at a case before it runs.
+// looks plans the looks at a case: the judgements while its level is measured.
 func (r *runner) looks(c Case) []plan.Look {
 	if r.Judge == nil {
 		return []plan.Look{{Due: load.Split(c.Level.Requests, max(c.Level.Rounds, 1)), Requests: c.Level.Requests, Spent: 1, Planned: 1}}
@@ -121,9 +121,9 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether the level may be extended up to a look. The time must suffice, also for
-// the cases that have not run yet and for searches. The requests of a level with a fixed duration
-// must stay within max_requests.
+// affords reports whether the level may be extended up to a look. The budget must suffice for the
+// extension, for the cases that have not run yet and for the searches. The requests of a level with
+// a fixed duration must stay within max_requests.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

@@ -40,7 +40,7 @@ type window struct {
 	// rates. It is empty if all parts are rounds of one level.
 	stages []*series
 	stop   func() bool
-	chats  // open conversations; used if the rate is one of new conversations
+	chats  // open conversations, if the rate counts new conversations
 }
 
 // open runs the window of an open loop.
@@ -243,8 +243,8 @@ func (w *window) place(s *metric.Sample) {
 	}
 }
 
-// took handles the end of the request f: what follows in its conversation or trace, and what it
-// means for the warm-up.
+// took handles the end of the request f. It continues f's conversation, or makes the rows of the
+// trace due that wait for f. If f belongs to the warm-up, it counts f.
 func (w *window) took(f *flight) {
 	s := f.sample
 	if f.talk != nil && w.goOn(f) {
@@ -274,8 +274,8 @@ func (w *window) took(f *flight) {
 // allow a longer time.
 const patience = time.Minute
 
-// guard looks every second whether the server still sends tokens. It gives the window up if none
-// has come for too long.
+// guard looks every second whether the server still sends tokens. It gives the window up if no
+// token has come for too long.
 func (w *window) guard() (stop func()) {
 	var again func() bool
 	var look func()
@@ -293,7 +293,7 @@ func (w *window) guard() (stop func()) {
 }
 
 // patience is the longest time that tokgate waits for the next token of the server: ten times the
-// median TTFT so far. Before the first token it is the request's time-out.
+// median TTFT so far, but at least a minute. Before the first token it is the request's time-out.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout

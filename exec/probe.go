@@ -29,7 +29,8 @@ func (h *hunt) units(s *series) int {
 	return n
 }
 
-// judged returns the judge's verdict on a level. h.last says how many requests are judged.
+// judged returns the judge's verdict on the first requests of a level. Their number is
+// h.last.requests.
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)

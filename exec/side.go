@@ -21,14 +21,14 @@ type side struct {
 	target *Target       // nil while the server is not running
 	starts int           // number of starts of the server so far
 	began  time.Duration // time of the last start
-	ready  time.Duration // time at which the server was ready after that start
+	ready  time.Duration // time at which the server was ready after its last start
 	gpus   []string      // GPUs that the server got at its last start
-	// fingerprints holds the server's first fingerprint on its own GPUs, and that on the other
+	// fingerprints holds the server's first fingerprint on its own GPUs, and its first on the other
 	// side's GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// heard holds answers to requests that are not measured, from the rounds with an index below
-	// asked.
+	// heard holds answers that are compared with those of the other server, and not measured. The
+	// rounds with an index below asked have sent their requests for such answers.
 	heard     []*response
 	asked     int
 	unscored  string // why the server cannot report how likely a text is; "" if it can

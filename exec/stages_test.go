@@ -48,8 +48,8 @@ func TestStages(t *testing.T) {
 				t.Errorf("pass %d: the spike begins %v after the calm", k, spike.Rounds[k].WindowStart-calm.Rounds[k].WindowEnd)
 			}
 		}
-		// phases holds, for each stage, the phases of its requests that are not measured, in the
-		// first pass.
+		// phases holds, for each stage, the phases of the requests in the first pass that are not
+		// measured.
 		var phases [2][]metric.Phase
 		for i, l := range run.Levels {
 			for _, s := range l.Rounds[0].Samples {

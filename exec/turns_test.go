@@ -224,8 +224,8 @@ func TestTurnsDisturbed(t *testing.T) {
 		rounds  int
 		late    []int // numbers of the legs that are late, in order of time, from 0
 		story   string
-		voided  map[int]string // by round of server a, the expected reason why it does not count
-		of      int            // number of rounds on each side that do not count
+		voided  map[int]string // for rounds of server a that do not count: the expected reason
+		of      int            // number of rounds on each server that were measured but do not count
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},

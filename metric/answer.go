@@ -7,9 +7,9 @@ import "slices"
 type Answer struct {
 	Empty   bool  `json:"empty,omitempty"`   // the answer has no visible text and no tool call
 	Repeats bool  `json:"repeats,omitempty"` // the text repeats the same few words
-	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
-	JSON    Found `json:"json,omitempty"`    // whether it is JSON as the request asked
-	Call    Found `json:"call,omitempty"`    // whether its tool calls are valid
+	Invalid bool  `json:"invalid,omitempty"` // the text has U+FFFD, NUL or half a surrogate pair
+	JSON    Found `json:"json,omitempty"`    // whether the answer is the JSON that was asked for
+	Call    Found `json:"call,omitempty"`    // whether the answer's tool calls are valid
 	Right   Found `json:"right,omitempty"`   // whether the answer solves its task
 	// Item identifies the item of a task, so that two requests for the same item count once. It is
 	// "" if the request is not from a task.
@@ -34,9 +34,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says returns whether the answer has the property that a metric counts. Such a property is "is
-// valid JSON" (see Def.OfAnswers). It returns Unasked if the request asked for no natural answer,
-// or not for the property. A failed request counts as bad.
+// Says returns whether the answer has the property that a metric counts, such as "is valid JSON"
+// (see Def.OfAnswers). It returns Unasked if the request did not ask for the property, or not for a
+// natural answer. A failed request counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {

@@ -22,13 +22,13 @@ type Capacity struct {
 
 	Kind CapacityKind `json:"kind"`
 	// Fail is the smallest load that is certified to fail. Pass is the largest load below Fail that
-	// is certified to pass. 0 means that no load is certified. Other loads are not certified either
-	// way.
+	// is certified to pass. 0 means that no load is certified. The loads between Pass and Fail are
+	// not certified either way.
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
 	// Crossing estimates the load at which the first threshold reaches its limit. It is 0 without
-	// an estimate. CrossingLow and CrossingHigh are the ends of its interval; CrossingHigh is 0 if
-	// the interval has no upper end. Nothing is certified by Crossing.
+	// an estimate. CrossingLow and CrossingHigh are the ends of an interval around it; CrossingHigh
+	// is 0 if the interval has no upper end. Nothing is certified by Crossing.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
@@ -72,8 +72,8 @@ type CapacityProbe struct {
 	Purpose string `json:"purpose"`
 	// Set is the number of the set of requests at this N, from 0. Each set has new requests.
 	Set int `json:"set"`
-	// Level is the name of the level that holds these samples. With is the name of a plan's own
-	// level whose samples are judged with them; "" if there is none.
+	// Level is the name of the level that holds these samples. If they are judged together with
+	// those of a level of the plan, With is the name of that level; otherwise "".
 	Level    string        `json:"level"`
 	With     string        `json:"with,omitempty"`
 	Requests int           `json:"requests"` // judged requests in all probes of the set; 0 if cut short
@@ -149,8 +149,8 @@ func (c Capacity) Words() string {
 	case CapacityAtLeast:
 		b.WriteString(at(c.Pass) + "+" + unit)
 		if c.Fail > 0 {
-			// The load c.Fail has no verdict. The text must not suggest that the limit lies between
-			// two measured loads.
+			// The load c.Fail failed as a fixed level, above all loads that the search could
+			// measure. So the text gives no estimate between the two loads.
 			b.WriteString(", and " + at(c.Fail) + " fails")
 		}
 		b.WriteString(reason)

@@ -17,8 +17,8 @@ type Run struct {
 	Tool     string `json:"tool"`      // tokgate's version
 	Plan     string `json:"plan"`      // path as given on the command line
 	PlanHash string `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
-	// Started is the wall-clock time for people. All other times are monotonic offsets. It is zero
-	// in a simulated run, which depends only on its plan and has no date.
+	// Started is the wall-clock time of the start, for people. It is zero in a simulated run, which
+	// depends only on its plan and has no date. All other times are monotonic offsets.
 	Started time.Time `json:"started,omitzero"`
 	Salt    uint64    `json:"salt"` // determines the prompts, together with a round's seed
 	// Simulated means that the servers were simulators in virtual time: nothing was
@@ -52,7 +52,7 @@ type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
 	// Unended means that the recording ends before the server's final state, or before the end of
-	// the run. Then it is not known whether the server stayed the same and could be measured.
+	// the run. It is then unknown whether the server changed or failed in the meantime.
 	Unended bool `json:"-"`
 	// Declared holds what the plan declares about the server, such as "engine" and
 	// "flags.max-model-len". It is nil if not recorded.
@@ -141,7 +141,7 @@ const (
 	CutFull Cut = "full"
 )
 
-// Level is one steady load on one server: a case of the plan.
+// Level is one load on one server: a case of the plan.
 type Level struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
@@ -155,7 +155,7 @@ type Level struct {
 	// recorded separately; see Divide.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
-	// Parts holds the parts of the level if the level is a mix; otherwise nil.
+	// Parts holds one level for each part of a mix; nil if the level is not a mix.
 	Parts []*Level `json:"-"`
 	// Stage is set if the level is a stage of an open loop; otherwise nil. The stages of a load
 	// share each window, and each round of a stage is its part of one window.
@@ -214,7 +214,7 @@ const SkippedOnly = "not selected"
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // measured requests that the plan wants, or that began within Time
+	Due   int   `json:"due"` // number of measured requests: as planned, or those begun within Time
 	// Time is how long the round may start measured requests. It is 0 if the round has a fixed
 	// number of requests.
 	Time time.Duration `json:"time_ns,omitempty"`
@@ -223,8 +223,8 @@ type Round struct {
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	// WindowStart and WindowEnd enclose the measured window, in which all slots are busy. It leaves
-	// out the ramp at the start and the drain at the end. They are equal if the round had no such
-	// time.
+	// out the ramp at the start and the drain at the end. They are equal if the slots were never
+	// all busy.
 	WindowStart time.Duration `json:"window_start_ns"`
 	WindowEnd   time.Duration `json:"window_end_ns"`
 	// Busy is the share of the slots' time in the window that went to requests and to the pause in
@@ -294,7 +294,7 @@ func (l *Level) InMemory() *Level {
 // MeasuredSamples returns the measured requests of the round, in the order of their starts.
 func (r *Round) MeasuredSamples() []*Sample { return MeasuredOf(r.All()) }
 
-// MeasuredOf returns the measured requests of all, in the order of their starts.
+// MeasuredOf returns the measured ones of the given requests, in the order of their starts.
 func MeasuredOf(all []*Sample) []*Sample {
 	out := make([]*Sample, 0, len(all))
 	for _, s := range all {
@@ -338,7 +338,7 @@ type Calibration struct {
 	Rate    float64       `json:"rate"`       // chunks a second over all streams
 	Delay50 time.Duration `json:"delay50_ns"` // median time from a server's write to our timestamp
 	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
-	CPU     float64       `json:"cpu"`        // as Health.CPU, and with the built-in server
+	CPU     float64       `json:"cpu"`        // as Health.CPU; includes the built-in server
 	Took    time.Duration `json:"took_ns"`
 }
 
@@ -358,8 +358,8 @@ type Asked struct {
 	Arrivals string `json:"arrivals,omitempty"`
 	// Prompts is a hash of the source of the prompts; "" if the prompts are synthetic and unique.
 	Prompts string `json:"prompts,omitempty"`
-	// Request is a hash of the other fields of each request, because the fields may contain
-	// secrets; "" without such fields.
+	// Request is a hash of the plan's other settings for requests, such as temperature. These may
+	// contain secrets, so only a hash is kept. It is "" without such settings.
 	Request string `json:"request,omitempty"`
 	// Mix lists the parts of a mix, such as "chat 70%, long 30%"; "" if the level is not a mix.
 	// Each part has an Asked of its own.
@@ -367,7 +367,7 @@ type Asked struct {
 }
 
 // Digest returns twelve hexadecimal digits that identify a. A later version of tokgate may add
-// fields. As long as these are not set, the digest stays the same.
+// fields to Asked. If the new fields are not set, the digest stays the same.
 func (a Asked) Digest() string {
 	raw, _ := json.Marshal(a) // encoding numbers and strings never fails
 	sum := sha256.Sum256(raw)

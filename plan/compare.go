@@ -20,7 +20,7 @@ const (
 	// RestartLeg gives each leg, one server's turn in a round, a fresh server.
 	RestartLeg Restart = "leg"
 	// RestartOrder gives each turn a fresh server. In A B B A the two legs of B are one turn and
-	// share a server. The verdict then counts blocks of four legs.
+	// share a server. The verdict then counts such a block of four legs as one observation.
 	RestartOrder Restart = "order"
 	// RestartNever starts each server once. Both servers stay up, and the verdict holds only for
 	// these two starts.
@@ -56,7 +56,7 @@ type Compare struct {
 
 // Reading holds the settings of a comparison's answers block.
 type Reading struct {
-	Prompts   int `plan:"prompts"`    // number of prompts for both servers, in all workloads and rounds
+	Prompts   int `plan:"prompts"`    // prompts that each server answers, over all workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
 }
@@ -67,7 +67,7 @@ type Control struct {
 	Server *Server // nil for a recorded run, or if the base branch lacks the server
 	// Baseline is the folder of a recorded run; "" if the control is a server. It is absolute or
 	// relative to the plan's folder. BaselineServer is the control's address in that run. If it is
-	// "", the control has the candidate's address, or is the only server of the run.
+	// "", the control is the server with the candidate's address, or the run's only server.
 	Baseline       string
 	BaselineServer string
 	Base           bool // Server is in the plan on the base branch
@@ -124,9 +124,9 @@ func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 // Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows reports whether the list changed, of a comparison, allows a difference in the key. The
-// list must name the key, a group with the key ("flags" for "flags.max-model-len"), or a cause of
-// the key ("image" for "version").
+// Allows reports whether a comparison allows a difference in the key. Its list changed must name
+// the key, a group with the key ("flags" for "flags.max-model-len"), or a cause of the key ("image"
+// for "version").
 func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
 	return slices.ContainsFunc(changed, func(c string) bool {
@@ -265,8 +265,8 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	return control
 }
 
-// Idle reports whether the workload need not run on the server. This is so if only a comparison
-// with the base branch uses the result, and nothing has changed since.
+// Idle reports whether the workload need not run on the server. This is so if only comparisons use
+// the result, and all of them are skipped because their servers are equal.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
 	if w.Of != nil {
 		return p.Idle(s, w.Of)

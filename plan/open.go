@@ -25,7 +25,7 @@ type Open struct {
 	// Arrivals is not Gamma. Below 1, requests come in bursts. 1 means Poisson arrivals. Above 1,
 	// requests come more evenly.
 	Burstiness  float64 `plan:"burstiness"`
-	MaxInFlight int     `plan:"max_in_flight"` // most requests in flight; with more the level is ended
+	MaxInFlight int     `plan:"max_in_flight"` // limit on requests in flight; beyond it the level ends
 	// Warmup is the duration of the load before the window. OpenWarmupAuto lasts until the backlog
 	// stops growing; in a replay it lasts TraceWarmup.
 	Warmup time.Duration
@@ -109,8 +109,8 @@ const DefaultOpenSeconds = 300
 // WindowRounds is the number of rounds into which the window of a level at a rate is divided.
 const WindowRounds = 10
 
-// Over sets the requests and rounds of a level at a rate, so that the level lasts for the time
-// length.
+// Over sets the requests and rounds of a level at a rate, so that the level lasts for the given
+// time.
 func (l *Level) Over(length time.Duration) {
 	l.Requests = max(1, int(math.Round(l.Rate*length.Seconds())))
 	l.Part()

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Every disk call fails in some run of the test: once, from then on, or in the middle of a write.
-// All requests that the writer accepted can still be read. A run that lost its end counts as not
-// ended.
+// In each run, a different disk call fails: it alone, it alone in the middle of its write, or it
+// and all later calls. All requests that the writer accepted can still be read. A run that lost its
+// end counts as not ended.
 func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {

@@ -72,7 +72,7 @@ type openRound struct {
 	ended    bool
 	seen     map[place]bool
 	measured tally
-	last     time.Duration // end of its last request
+	last     time.Duration // end of the round's last request so far
 	packed   *packed       // packed requests of the round; nil if the round itself has the requests
 }
 
@@ -107,8 +107,8 @@ const maxLine = 64 << 20
 // in memory. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long reports whether a recording is too long to keep its requests in memory. With recorded
-// answers it is not, because every answer is examined again.
+// long reports whether a recording is too long to keep its requests in memory. It returns false if
+// answers were recorded, because every answer is examined again.
 func long(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Writer appends to the recording while the run goes on. Each call writes one line before it
-// returns, in a single write. A few calls record nothing. A Writer is not safe for concurrent use.
+// Writer appends to the recording while the run goes on. Before a call returns, it has written one
+// line in a single write; a few calls write nothing. A Writer is not safe for concurrent use.
 type Writer struct {
 	sheet    // the file samples.jsonl, with the lines of the recording
 	requests requestLine
@@ -157,7 +157,7 @@ func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 }
 
 // LevelDone records the end of a level. The rounds of the level must already be recorded. Only a
-// round that waits for the other side of its pair may be missing.
+// round may be missing whose pair on the other server has not ended.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }

@@ -169,7 +169,7 @@ func (m *markdown) changed() list {
 }
 
 // ranked returns the changes that a comment shows. First come changes that miss their limit, then
-// capacities, the change that decides each workload, and other certain changes.
+// changes of the capacity, then those that decide a workload, then other certain changes.
 func (c *Comparison) ranked() []*Change {
 	binding := c.binding()
 	rank := func(x *Change) int {

@@ -35,7 +35,7 @@ func places(written map[string][]string, kind string) func(name, key string) int
 	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
 }
 
-// byKey sorts the elements that one for_each made by their keys, within each group. They only
+// byKey sorts by their keys the elements of a group that one for_each made. Only these elements
 // change places with each other. All other elements stay where they are.
 func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {

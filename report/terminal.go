@@ -22,7 +22,8 @@ const (
 )
 
 // Terminal writes the document for a terminal or a CI log. The parameter width is the number of
-// columns; 0 means 80. Passed checks are short: the other outputs have their bounds and all notes.
+// columns; 0 means 80. Passed checks are shortened. All their bounds and notes are in the other
+// outputs.
 //
 // The servers come first. Then each workload on each server has a table of its levels, its capacity
 // with the probes, and its verdicts. The asserts follow. The last line is the outcome.
@@ -87,7 +88,7 @@ func (t *terminal) line(s string) {
 }
 
 // para writes a text that may come from outside tokgate. The parameter lead is written before the
-// text. Further lines are indented as far.
+// text. Further lines are indented by the width of lead.
 func (t *terminal) para(lead string, p paint, s string) {
 	indent := text.Width(lead)
 	for i, l := range text.Wrap(text.Line(s), max(t.width-indent, 20)) {

@@ -70,8 +70,8 @@ func TestArithmetic(t *testing.T) {
 			want: [][]float64{{115, 125, 135}},
 		}, {
 			// The first step takes 10 + 3 + 100·1 + 0.01·100² = 213 ms, after an overhead of 5 ms.
-			// A decode step takes 10 ms and 2 ms for each token of context. These are 101 tokens,
-			// then 102.
+			// A decode step takes 10 ms, and 2 ms for each of the 101 tokens of context, or 102 in
+			// the last step.
 			name: "every term of the cost",
 			change: func(p *Profile) {
 				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
@@ -132,8 +132,9 @@ func TestArithmetic(t *testing.T) {
 			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
 			want:   [][]float64{{115, 125}, {235}},
 		}, {
-			// The engine has memory for 300 tokens. A takes 100 + 2 of them and 50 per sequence,
-			// and B needs as many, so B waits. C needs fewer, but must not overtake B.
+			// The engine has memory for 300 tokens. A needs 152 of them: 100 + 2 for its tokens,
+			// and 50 that every sequence takes. B needs as many, so B waits. C needs fewer, but
+			// must not overtake B.
 			name: "KV budget, first come first served",
 			change: func(p *Profile) {
 				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
@@ -224,8 +225,8 @@ func TestPrefixCache(t *testing.T) {
 		{prompt(40, 0), 32},   // two blocks of 16 tokens are cached; the last 8 tokens are computed
 		{prompt(32, 0), 31},   // all blocks are cached, but the last token is always computed
 		{prompt(40, 20), 0},   // the prompt differs from its first token on, so no block is cached
-		{prompt(100, 20), 32}, // these 100 tokens fill 6 blocks, but the cache has only 4
-		{prompt(40, 0), 0},    // the cache has evicted these blocks, the least recently used
+		{prompt(100, 20), 32}, // 2 of its 6 blocks are cached; only 4 fit into the cache
+		{prompt(40, 0), 0},    // the cache has evicted the prompt's blocks, the least recently used
 	} {
 		step.job.ID = uint64(i)
 		submit(t, e, time.Duration(i)*time.Hour, step.job)
@@ -259,8 +260,8 @@ func TestCancel(t *testing.T) {
 	if got := at(all, 3); len(got) != 0 {
 		t.Errorf("the cancelled waiting job emitted at %v", got)
 	}
-	// At 226 ms job 2 has its second token, and job 4 is admitted. The next step takes 10 + 100 ms
-	// and ends at 336 ms.
+	// At 226 ms job 2 has its second token, and job 4 is admitted. The next step prefills the 100
+	// tokens of job 4 in 10 + 100 ms, and ends at 336 ms.
 	if got := at(all, 2); !slices.Equal(got, []float64{226, 336}) {
 		t.Errorf("job 2 emitted at %v after the cancellation", got)
 	}
@@ -358,7 +359,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 		emitted, next, busy := e.Advance(to)
 		for _, m := range emitted {
 			times := *m.Times
-			if m.Times = nil; m.Last { // other Times depend on the calls of Advance
+			if m.Times = nil; m.Last { // all other Times depend on when Advance was called
 				m.Times = &times
 			}
 			all = append(all, m)
@@ -585,7 +586,7 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 }
 
 // If all answers have the same length, the slots of a closed loop stay in phase: all prompts arrive
-// together, and each must wait for the rest. If the lengths differ by a few percent, the prompts
+// together, and each must wait for the others. If the lengths differ by a few percent, the prompts
 // arrive at different times and the TTFT falls. The throughput stays the same.
 func TestLongLockStep(t *testing.T) {
 	p := plain()

@@ -41,7 +41,7 @@ func newMetrics(like string) *metrics {
 
 // told is what the metrics store about a request in flight.
 type told struct {
-	last   time.Duration // time of the emission of tokens before this one
+	last   time.Duration // time at which the previous tokens were emitted
 	finish string        // finish reason of the answer, once it is complete
 }
 
@@ -68,8 +68,8 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named returns the name of a metric on an engine's page. The parameter ours is tokgate's own name
-// of the metric.
+// named returns the name of a metric on an engine's page. The parameter of is the name of the
+// engine, and ours is tokgate's own name of the metric.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
@@ -199,7 +199,7 @@ type histogram struct {
 	les    []string  // ends of the text label of each bucket, such as `,le="+Inf"} `
 	sum    float64
 
-	last    time.Duration // last value, reused with its bucket because equal values are common
+	last    time.Duration // last value; an equal next value goes to the same bucket
 	seconds float64
 	place   int
 }

@@ -98,9 +98,9 @@ type DecodeCost struct {
 	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // time for each other sequence
 	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // time for every 1024 tokens that all sequences have together
 	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // time for every 1024 tokens of the longest sequence
-	// MoEMS is for a mixture of experts. It is the extra time of a step that uses all experts,
-	// compared with a step that uses only the experts of one token. MoEActiveShare is the share of
-	// the experts that one token uses, in [0, 1).
+	// MoEMS is for a mixture of experts. It is the time in which a step reads all experts.
+	// MoEActiveShare is the share of the experts that one token uses, in [0, 1). BaseMS includes
+	// the time to read these.
 	MoEMS          float64 `json:"moe_ms,omitempty"`
 	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
 }

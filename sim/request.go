@@ -15,8 +15,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// maxBody is the largest size of a request's body, in bytes. It is twice what a million token ids
-// need.
+// maxBody is the largest size of a request's body, in bytes. A million token ids need about 6 MB.
 const maxBody = 64 << 20
 
 // body holds the fields of a completion request that the server reads. It ignores all other fields.
@@ -104,7 +103,8 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is an error with its own HTTP status, or with the wrong parameter's name.
+// badRequest is the error of a refused request, with its HTTP status and the wrong parameter's
+// name.
 type badRequest struct {
 	status  int
 	param   string
@@ -158,8 +158,9 @@ type reply struct {
 	claimed int // output tokens that the server reports instead of the true number; 0: none
 }
 
-// told returns the number of output tokens that the usage reports after sent tokens. If the server
-// is to report a false total, claimed, the number is false in the same proportion.
+// told returns how many output tokens the usage reports if the server has sent as many as the
+// parameter sent says. If the server is to report a false total, claimed, the result is false in
+// the same proportion.
 func (r *reply) told(sent int) int {
 	if r.claimed == 0 {
 		return sent
@@ -192,7 +193,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	o.input = len(ids)
 	switch {
 	case o.PromptLogprobs != nil:
-		o.scored = ids // without the cache, which holds no log-probabilities of prompts
+		o.scored = ids // such a request bypasses the cache, which holds no log-probabilities
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}

@@ -314,7 +314,7 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 // loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
 
-// run is one job of the engine. It holds emissions, new tokens, that its handler has not taken yet.
+// run is one job of the engine, with its emissions (new tokens) that the handler has not taken yet.
 type run struct {
 	id   uint64
 	wake chan struct{} // holds a value if emissions wait for the handler
@@ -388,8 +388,8 @@ func (s *Server) deliver(emitted []Emission) {
 	}
 }
 
-// take waits for emissions of r, its new tokens, and appends them to the list into. It returns
-// false if the client has gone or the server was closed.
+// take waits for emissions of r, its new tokens. It returns the list into with the emissions
+// appended, or false if the client has gone or the server was closed.
 func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
 	select {
 	case <-r.wake:

@@ -23,8 +23,8 @@ type Stretch struct {
 type Replay struct {
 	*Trace
 	Stretch
-	// Rows are all rows of the trace in order, with their times in the replay. Due of them are
-	// measured, from the row First on.
+	// Rows are all rows of the trace in order, with their times in the replay. The measured rows
+	// are Due rows from index First on.
 	Rows       []Recorded
 	First, Due int
 }
@@ -91,7 +91,7 @@ func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
 // Before returns the index of the first row that was sent at most d before the given row. If the
-// given row comes before the replayed stretch, d is counted back from the start of the stretch.
+// given row is not after the first replayed row, d is counted back from the start of the stretch.
 func (r *Replay) Before(row int, d time.Duration) int {
 	from := r.From
 	if row > r.First {
@@ -105,8 +105,8 @@ func (r *Replay) Before(row int, d time.Duration) int {
 }
 
 // Fit returns the lengths of a request, in tokens, so that it fits the context. A context of 0 has
-// no limit. cut is set if the request was too long. Its answer then gets at most half of the
-// context, or all that the prompt leaves if that is more.
+// no limit. cut is set if the request was too long. Then its answer has at most half of the
+// context, or all that the prompt leaves if that is more, and the prompt has the rest.
 func (r *Recorded) Fit(context int) (input, output int, cut bool) {
 	if context == 0 || r.Input+r.Output <= context {
 		return r.Input, r.Output, false
@@ -206,9 +206,9 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats returns how many tokens each prompt has in common with an earlier prompt. Only beginnings
-// of prompts count, and only rows in [from, end). If all is set, later prompts count too. Prompts
-// are cut to the context, in tokens; 0 means no limit.
+// Repeats returns, for each row in [from, end), how many tokens at the beginning of its prompt are
+// also at the beginning of an earlier row's prompt. If all is set, later rows count too. Rows
+// before from never count. Prompts are cut to the context, in tokens; 0 means no limit.
 func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
 	out := make([]int, end-from)
@@ -258,8 +258,8 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares returns how many tokens a prompt has in common with another row's prompt. Only their
-// beginnings count.
+// shares returns how many tokens at the beginning of a prompt are also at the beginning of another
+// row's prompt.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {

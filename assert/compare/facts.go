@@ -11,7 +11,7 @@ import (
 // together.
 type test struct {
 	workload string
-	units    []float64 // for paired rounds: distance of each beyond the limit; otherwise nil
+	units    []float64 // for each pair of rounds: its change beyond the limit; otherwise nil
 	p        float64   // p-value of this claim alone
 }
 
@@ -32,8 +32,8 @@ func testOf(workload string, d delta, limit, p float64) test {
 // most alpha.
 //
 // Tests on the same rounds of a workload depend on each other, so they form one group, a fact. The
-// facts share alpha by Holm's rule, and sign flips (stat.Flips) decide the tests of a fact. With
-// few rounds no fact could reach a small enough error. Then each test is its own fact.
+// facts share alpha by Holm's rule, and sign flips (stat.Flips) decide the tests of a fact. If
+// rounds are too few for a fact to become certain in this way, each test is its own fact.
 func certain(tests []test, alpha float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {

@@ -36,8 +36,8 @@ func TestLost(t *testing.T) {
 		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
 		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
 		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
-		// Two separate runs have the same prompts only in built-in tasks, so nothing can be
-		// compared here.
+		// Two separate runs have the same prompts only in built-in tasks. This workload has no
+		// task, so the answers to it cannot be compared.
 		{"of two runs", []*plan.Change{&json}, true, nil},
 	} {
 		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
@@ -55,9 +55,9 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// The report lists the odd answers first, the oddest at the top. If the candidate's answers became
-// less likely on average, the answers that changed most follow. Answers without recorded text are
-// left out.
+// The report first lists the odd answers, the least likely at the top. If the candidate's answers
+// became less likely on average, the answers that changed most follow. Answers without recorded
+// text are left out.
 func TestOddest(t *testing.T) {
 	shift := func(i int, p *metric.AnswerPair) {
 		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats more than the control

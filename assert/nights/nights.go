@@ -5,7 +5,7 @@
 //     compares the mean of the last night, of the last two nights, and so on with the reference. So
 //     it finds a large shift at once, a small shift a little later, and a slow trend after weeks.
 //   - The type latch keeps an alarm for the worse until a pin accepts it, or until the series is
-//     back.
+//     back at the reference.
 //   - The function divisive finds the nights at which a series changed.
 //
 // The reference is the first nights of the history, or the first nights after an accepted change.
@@ -96,8 +96,8 @@ type Bounds struct {
 	// Noise is the standard deviation from night to night, as a share of Center. If the metric is
 	// itself a share, Noise is in the same unit as Center.
 	Noise float64
-	// Shift is the distance from the mean of the reference. It is that of the mean since the change
-	// or, if nothing changed, of the last night's value. It has the unit of Noise.
+	// Shift is how far the mean since the change is from the mean of the reference. If nothing
+	// changed, it is how far the last night's value is. It has the unit of Noise.
 	Shift float64
 }
 
@@ -107,7 +107,7 @@ type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
-	P             float64     // p-value of the change; NaN if it is too recent for one
+	P             float64     // p-value of the change; NaN if too few nights follow it
 	Job           *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".

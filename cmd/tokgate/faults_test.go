@@ -33,8 +33,8 @@ workload "w" {
 }
 `
 
-// A server may claim more tokens than it generates or sends, even if its answers have the requested
-// lengths. tokgate finds such lies in a sample of the answers.
+// A server may claim tokens that it did not generate or send, so that its answers seem to have the
+// requested lengths. tokgate finds such lies in a sample of the answers.
 func TestLongLies(t *testing.T) {
 	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
@@ -64,9 +64,9 @@ func TestFaults(t *testing.T) { faults(t, 7) }
 
 func TestLongFaults(t *testing.T) { faults(t, 1) }
 
-// faults runs the plan with each fault of the list, or with every n-th if the parameter every is n.
-// A few are enough in the short tests, because the tests of sim, exec/client and exec/server try
-// each of them.
+// faults runs the plan with faults of the list: with all of them if the parameter every is 1, with
+// every seventh if it is 7. The short tests need no more, because the tests of sim, exec/client and
+// exec/server try all faults.
 func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
@@ -115,7 +115,8 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		// Only every 24th answer has hostile text, because the server does not count its tokens.
+		// The server does not count the tokens of hostile text, so only every 24th answer has such
+		// text.
 		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil},
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}

@@ -39,8 +39,8 @@ workload "chat" {
 	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The window must be 31.6 times as long as a request: 694 s for 22 s. A window of 180 s suits
-	// only requests of up to 180 s / 31.6 = 5.7 s.
+	// A request takes up to 2 s + 999 · 20 ms, almost 22 s. The window must be 31.6 times as long,
+	// almost 12 min. A window of 180 s suits only requests of up to 180 s / 31.6 = 5.7 s.
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
 	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough up to 64%", "of the largest rate; the window is long enough", "than 5.7 s")
@@ -78,11 +78,11 @@ workload "chat" {
 	}
 }
 
-// The window of a rate must be long enough for the thresholds. 4 h at 100 req/s must not overflow
-// 64 bits, as a product of requests and nanoseconds.
+// The window of a rate must be long enough for the thresholds. If it is 4 h at 100 req/s, no
+// product of requests and nanoseconds may overflow 64 bits.
 //
-// Requests take 22 s. So four of them are longer than one minute, and ten are longer than three
-// minutes.
+// A request takes 22 s. So a window of one minute is shorter than four requests in a row, and one
+// of three minutes is shorter than ten.
 func TestRateWindows(t *testing.T) {
 	const counted = "server_ttft = \"p95 < 2s\"\n    e2e = \"mean < 22s\""
 	for _, tt := range []struct{ sla, duration, want string }{

@@ -65,8 +65,8 @@ func (a *app) getenv(name string) (string, bool) {
 	return "", false
 }
 
-// complain prints an error, if there is one, and hints on what to do. The error and each hint are
-// one line. For a terminal it wraps long lines, because a terminal would break them inside words.
+// complain prints an error, if there is one, and hints on what to do, each on one line. On a
+// terminal it wraps long lines itself, because a terminal would break them inside words.
 func (a *app) complain(err error, hints ...string) {
 	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
 	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {

@@ -67,7 +67,7 @@ type HTTP struct {
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
 	looked     atomic.Int64                  // answers searched so far for a gateway's name
-	forms      sync.Map                      // by API, the form of request that suits AnyTokenizer
+	forms      sync.Map                      // for each API, the tokenizer request that works
 	scores     atomic.Pointer[engine.Scores] // form of scoring request that works
 }
 
@@ -200,8 +200,8 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// FreshConns reports whether each request gets a new connection. The reason is that the engine
-// needs it, or that a connection that was kept open turned out to be dead.
+// FreshConns reports whether each request gets a new connection, because the engine needs that or
+// because a connection that was kept open turned out to be dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
 // Detour returns why net/http carries the streams; "" if it does not.
@@ -291,7 +291,7 @@ func (h *HTTP) pick() *http.Client {
 	return h.kept
 }
 
-// limit bounds the body of an answer after decompression to n bytes.
+// limit bounds the decompressed body of an answer to n bytes.
 func limit(resp *http.Response, n int64) error {
 	body, err := plain(resp)
 	if err != nil {
@@ -315,7 +315,7 @@ func plain(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-// limited reads from its Reader and closes its Closer, a different source.
+// limited is a body that is read through its Reader. Its Closer closes the original body.
 type limited struct {
 	io.Reader
 	io.Closer

@@ -18,7 +18,7 @@ func TestSaturation(t *testing.T) {
 	}
 	flat := func(int) float64 { return 1000 }
 	// The speed of the server grows with the requests in flight, but less and less. From 1,024 to
-	// 2,048 requests it grows by only 4.6 %.
+	// 2,048 requests it grows by only 4.7 %.
 	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
 	for _, tt := range []struct {
 		name   string
@@ -31,7 +31,7 @@ func TestSaturation(t *testing.T) {
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
 		// 56 of 256 requests in flight wait, which is less than a quarter. Of 512 requests, 312
-		// wait.
+		// wait, which is more.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		// With twice as many requests in flight no request waits, but the server is no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
@@ -44,8 +44,8 @@ func TestSaturation(t *testing.T) {
 		// Three increases, by 256, 512 and 1,024 requests in flight, settle 10 s after their new
 		// prompts are read. Reading them takes about 3, 5 and 10 s.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// Reading the new prompts of 256 more requests takes 13 s, and of 512 more 24 s. A further
-		// increase would take more than half a minute.
+		// At 20 prompts a second, the server reads nearly all of 256 new prompts in 13 s, and of
+		// 512 in 24 s. Then it settles for 10 s. Reading 1,024 would take more than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

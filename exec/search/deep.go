@@ -12,12 +12,13 @@ import (
 // level, it also decides all levels below or above.
 
 const (
-	// apart is a ratio of levels. A deep probe needs undecided levels over at least this range, or
-	// a bracket of at least this range. At a knee of the latency curve the ranges are smaller.
+	// apart is the smallest ratio between the ends of a range in which a deep probe is made. The
+	// range is that of the undecided levels, or that in which the limit may lie. At a knee of the
+	// latency curve the ranges are smaller.
 	apart = 1.25
-	// beside is the largest ratio of two levels that count as neighbours. A deep probe needs
-	// measured neighbours. It also keeps this distance from the load where the margin seems to
-	// change its sign.
+	// beside is the largest ratio of two levels that count as neighbours. The level of a deep probe
+	// is lower by this ratio than the highest level that may pass, or higher than the lowest that
+	// may fail.
 	beside = 1.05
 	// worth is the smallest ratio of levels for which a deep probe is worth making. The probe's
 	// level must be that far above the highest passed level, or below the lowest failed one.
@@ -69,16 +70,16 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether several undecided levels remain in a range that is wide enough. The range in
-// which the limit may lie must span at least the ratio apart.
+// open reports whether several undecided levels remain, and the range in which the limit may lie
+// spans at least the ratio apart.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
 }
 
-// deepen returns a probe of one level with many requests. It chooses the highest level that may
-// pass with that many, or else the lowest level that may fail. Neighbouring levels are measured
-// first, because a level between two distant ones may unexpectedly pass or fail.
+// deepen returns a probe of one level with many requests. This is the highest level that may pass
+// with so many, or else the lowest level that may fail. Neighbouring levels are measured first,
+// because a level between two distant ones may unexpectedly pass or fail.
 func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
@@ -95,13 +96,13 @@ func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	return s.lowest(ts, hope)
 }
 
-// highest returns a deep probe of the highest level that may pass by it.
+// highest returns a deep probe of the highest level that may pass in such a probe.
 func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		// The lowest level that fails had a deep probe. With as many requests, a slightly lower
-		// level would show no more.
+		// The lowest level that fails had a deep probe already. As many requests at a slightly
+		// lower level would hardly show more.
 		n = int(float64(fail) / apart)
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
@@ -120,7 +121,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// lowest returns a deep probe of the lowest level that may fail by it.
+// lowest returns a deep probe of the lowest level that may fail in such a probe.
 func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -186,8 +187,9 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	return Probe{}, false
 }
 
-// most returns the largest number of requests for a deep probe of level n. The budget must last for
-// twice as many, because a pass is confirmed. The result is 0 if there is no time.
+// most returns the largest number of requests that a deep probe of level n can have. The budget
+// must last for twice as many, because a pass is confirmed with as many new requests. The result is
+// 0 if there is no time.
 func (s *Search) most(n int) int {
 	most := 0
 	for _, k := range s.opts.Deep(n) {
@@ -218,8 +220,8 @@ func (s *Search) around(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// nextTo returns the highest level that counts as next to level n. It is at most n times the factor
-// beside, or one step of the resolution above n.
+// nextTo returns the highest level that counts as next to level n. It is n times the factor beside,
+// or one step of the resolution above n, whichever is higher.
 func (s *Search) nextTo(n int) int {
 	pass, _ := s.bounds()
 	return max(n+s.resolution(pass), int(beside*float64(n)))
@@ -227,7 +229,7 @@ func (s *Search) nextTo(n int) int {
 
 // lacking describes a search that ended while levels far apart were still undecided. It says how
 // near to its limit the server stays at those levels, how many requests would decide, if that is
-// known, and which setting allows that many. It returns "" if no such levels remain.
+// known, and which setting to change for that. It returns "" if no such levels remain.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
@@ -242,7 +244,8 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// If the margins predict no more requests, ask for one more than level n has had.
+		// The margins predict that enough requests were made, but these did not decide. So ask for
+		// at least one more.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -253,7 +256,7 @@ func (s *Search) lacking() string {
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
-		said += " (require)" // the plan's setting require made the search measure this level
+		said += " (require)" // if the plan required this level, the search would measure it
 	}
 	return said
 }
@@ -272,10 +275,10 @@ func (s *Search) judged(n int) float64 {
 // unaffordable is a number of requests that is too large for any level.
 const unaffordable = 1e6
 
-// cheapest returns the undecided level that the fewest requests would decide. It also returns their
-// number. The required level comes first if it is undecided. Then comes the highest level that
-// seems to pass, or else the lowest that seems to fail. Levels very near the limit need far more
-// requests and are left out.
+// cheapest returns an undecided level that few requests would decide, with their number. An
+// undecided required level comes first. Otherwise it looks for the fewest requests that would
+// decide any level. Of the levels that need at most four times as many, it takes the highest if
+// they would pass, and the lowest if they would fail.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {

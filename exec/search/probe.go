@@ -17,7 +17,7 @@ const (
 	Check   Purpose = "check"   // a level that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples, because a higher level passes
 	Again   Purpose = "again"   // fresh samples, because the generator was saturated before
-	Deep    Purpose = "deep"    // far more fresh samples than usual, if this may decide
+	Deep    Purpose = "deep"    // far more samples than usual, all fresh
 	Confirm Purpose = "confirm" // fresh samples at L
 )
 
@@ -30,8 +30,9 @@ type Probe struct {
 	Set int
 	// Have is the number of requests of this set that were already judged.
 	Have int
-	// Looks are the numbers of requests after which the probe's set is judged, with the requests in
-	// Have. The probe ends at the first look with a certain result, or at the last look.
+	// Looks are the numbers of requests after which the probe's set is judged. They include the
+	// requests in Have. The probe ends at the first look with a certain result, or at the last
+	// look.
 	Looks []int
 	// Planned is the number of looks that share the error probability.
 	Planned int

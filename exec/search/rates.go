@@ -16,8 +16,8 @@ import (
 //  1. Short probes estimate the limit. They certify nothing.
 //  2. One rate is certified: the rate that the plan requires, or else a rate well below the
 //     estimate. The latter is lower if the budget is short.
-//  3. Further rates are certified as long as the budget lasts. Each is halfway between the last
-//     certified rate and the estimate.
+//  3. Further rates between the last certified rate and the estimate are certified, as long as
+//     the budget lasts.
 //
 // A rate is claimed if a probe of it passed on fresh samples and no probe at a lower rate failed.
 // RFC 9971 (MLRsearch) also finds a rate by short and long trials, but does not bound the error.
@@ -43,7 +43,7 @@ type RateOptions struct {
 	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
 	Budget     time.Duration
 	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
-	// are above 0, and count steps.
+	// are above 0, and in steps.
 	Largest, Least float64
 	Scatter        float64 // variance of the gaps between requests / square of their mean
 	Effective      int     // number of independent requests that can certify the thresholds
@@ -66,8 +66,8 @@ const (
 	firstShort, mostShort = 0.8, 0.93
 	// below is the first rate to certify, as a share of the estimated limit.
 	below = 0.82
-	// reserve is the number of requests of a probe, divided by the fewest that can certify. It is
-	// above 1 because some requests may exceed the limit.
+	// reserve is the factor by which a probe that certifies has more requests than the minimum. The
+	// minimum suffices only if no request exceeds the limit.
 	reserve = 1.5
 	growing = "backlog_growth"
 )
@@ -215,8 +215,9 @@ func (s *Rates) estimating(n int) (Probe, string) {
 	return p, ""
 }
 
-// certifying returns a probe of rate n with enough requests to certify the thresholds. They are
-// enough if no request exceeds its limit. If so many requests cannot be sent, why is the reason.
+// certifying returns a probe of rate n with enough requests to certify the thresholds, even if a
+// few exceed their limits. If max_requests or the budget forbids so many, only a required rate is
+// probed, with fewer requests. If there is no probe, why is the reason.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))

@@ -15,7 +15,7 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // a backlog cannot grow below the largest rate, which bounds the search anyway
+			continue // a backlog grows only above the largest rate, and that bounds the search
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th

@@ -50,9 +50,9 @@ type Options struct {
 	// Step is the size of one level in units of Over; 0 means 1. The search itself counts in
 	// levels.
 	Step float64
-	// Resolution is the distance U − L at which the limit counts as exact, in levels; 0 means 1. U
-	// fails and L passes. Relative is this distance as a share of L, in [0, 1). The larger of the
-	// two counts.
+	// Resolution is the largest distance U − L, in levels, at which the limit counts as exact; 0
+	// means 1. U is a level that fails, and L is a level that passes. Relative is this distance as
+	// a share of L, in [0, 1). The larger of the two distances counts.
 	Resolution int
 	Relative   float64
 	// Require is the level that the gate requires; 0 if none.
@@ -71,12 +71,11 @@ type Options struct {
 	// They are planned in advance and share the allowed error, even if the search skips some. nil
 	// means Doubling(200, 800).
 	Looks func(n int) []int
-	// First is the number of looks that the first visit of a level may use; 0 means all but the
+	// First is the number of looks that the first probe of a level may use; 0 means all but the
 	// last. The later looks are used when the level is extended.
 	First int
 	// Deep returns the looks of a deep probe of level n, in ascending order. They have more
-	// requests than those of Looks. Without looks, level n has no deep probe; if Deep is nil, no
-	// level has one.
+	// requests than those of Looks. If Deep is nil or returns no looks, there is no deep probe.
 	Deep func(n int) []int
 	// Known holds results of levels that were measured before the search, such as the workload's
 	// fixed levels. They count as probes and cost nothing. An inconclusive level may still be
@@ -85,8 +84,8 @@ type Options struct {
 }
 
 // Doubling plans looks (early judgements). The first is after the number first of requests, each
-// further one after twice as many, up to most. For first 400 and most 1600 they are at 400, 800 and
-// 1600 requests.
+// further one after twice as many. The last is after the number most. Doubling(400, 1600) plans
+// looks after 400, 800 and 1600 requests.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -100,8 +99,8 @@ func Doubling(first, most int) func(int) []int {
 }
 
 // Halving plans looks (early judgements). The last is after the number most of requests, each
-// earlier one after half as many, down to least. For least 5000 and most 40000 they are at 5000,
-// 10000, 20000 and 40000 requests. If least is above most, there is only one look.
+// earlier one after half as many, but never after fewer than the number least. Halving(5000, 40000)
+// plans looks after 5000, 10000, 20000 and 40000 requests.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -197,7 +196,7 @@ func (s *Search) Next() (Probe, bool) {
 	if s.ended != "" {
 		return Probe{}, false
 	}
-	var blocked time.Duration // time that the most important probe needs, if it exceeds the budget
+	var blocked time.Duration // time that the most important probe needs; 0 if there is enough
 	for want := range s.wants() {
 		p, need, ok := s.fit(want)
 		if ok {
@@ -260,7 +259,8 @@ func (s *Search) take(p Probe, r Result) {
 	switch r.Outcome {
 	case Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
-			// The generator may have been saturated once by chance, because its machine was busy.
+			// The generator may have been saturated by chance, because its machine was busy. So
+			// measure the level once more.
 			l.saturated, l.again = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return

@@ -20,7 +20,8 @@ import (
 )
 
 // These constants are the load of a calibration: 64 streams at 50 tok/s each. Every 20 ms all
-// streams send a chunk at the same time, as a batch does. A calibration takes about half a second.
+// streams send a chunk at the same time, as a server does that decodes them in one batch. A
+// calibration takes about half a second.
 const (
 	calibrationStreams = 64
 	calibrationTokens  = 25

@@ -63,7 +63,8 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 		runs, err := l.runs(ctx, o)
 		switch {
 		case err != nil:
-			// The server may still be running. Leave its note, so that a later run checks again.
+			// The server may still be running. Keep the note on it, so that a later run checks
+			// again.
 			state(fmt.Sprintf("could not look for %v: %v", o, err))
 			n.Leave()
 		case !runs:

@@ -93,8 +93,8 @@ func (l *Launcher) took(key string) (took time.Duration) {
 	return max(took, 0)
 }
 
-// shortStart is how long the last start must have taken to be mentioned in the display. If a start
-// takes less, nobody wonders when it ends.
+// shortStart is the duration from which the display mentions how long the last start took. If a
+// start takes less, nobody wonders when it ends.
 const shortStart = 5 * time.Second
 
 // starting returns a function that reports the state of a starting server. It adds the phase from

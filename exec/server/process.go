@@ -28,7 +28,7 @@ type child struct {
 	died    []string // words of the server's log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
-	err     error         // error of Wait; read it when exited is closed
+	err     error         // error of Wait; read it only after the channel exited is closed
 	grace   func() time.Duration
 	closing bool          // set when tokgate has asked the server to end
 	first   string        // socket that listened when the server became ready; "" if not known
@@ -142,7 +142,7 @@ func (c *child) replaced() bool {
 	return c.over() || listener(c.port) != c.first
 }
 
-// instance implements running. The listening socket identifies the server. The process cannot,
+// instance implements running. The listening socket identifies the server. The process does not,
 // because it may be a supervisor that restarts the server.
 func (c *child) instance(context.Context) string { return listener(c.port) }
 

@@ -131,9 +131,9 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	return together("amd-smi", cards)
 }
 
-// amdHeld reports whether heat (throttled) or a power cap (capped) reduces the clocks. Each result
-// is 1 if it does, 0 if not, and NaN if unknown. New GPUs (MI300 and later) report each reason.
-// Older GPUs only report that the clocks are reduced; this counts as throttled.
+// amdHeld reports whether heat (throttled) or a power cap (capped) reduces the clocks: 1 for yes, 0
+// for no, and NaN if unknown. New GPUs (MI300 and later) report each reason. Older GPUs only report
+// that the clocks are reduced; this counts as throttled.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)

@@ -82,7 +82,7 @@ func cheapPattern(arg int, pattern, in string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil // the function itself reports this error better
+		return nil // the function's own error message is clearer
 	}
 	if prog, err := syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst)*len(in) > maxSteps {
 		return function.NewArgErrorf(arg, "the pattern is too complex for a text of %d bytes", len(in))
@@ -181,8 +181,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes counts the nodes of n, and those behind aliases once for each alias. A node with an alias
-// for itself would be endless, and counts as more than maxParts.
+// nodes counts n and the nodes in it. The nodes behind an alias count for each use of the alias. A
+// node with an alias for itself would be endless, and counts as more than maxParts.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -18,7 +18,7 @@ const (
 	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
-	maxExponent   = 4       // most digits of a number's exponent
+	maxExponent   = 4       // largest number of digits in a number's exponent
 	maxValueBytes = 4 << 20 // largest size of an evaluated value, in bytes
 	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
@@ -28,7 +28,7 @@ const (
 // without limits could use up the stack.
 type bounds struct {
 	depth     int // nested brackets and templates
-	operators int // most operators in an expression, at one depth of nesting
+	operators int // largest number of operators in an expression, at one depth of nesting
 	digits    int // digits of a number
 }
 

@@ -19,7 +19,7 @@ type scope struct {
 	each   bool     // each.key and each.value exist
 	server bool     // server.name exists
 	work   bool     // workload.name exists
-	result cty.Type // the type of result in an assert; otherwise cty.NilType
+	result cty.Type // type of the reference named result in an assert; otherwise cty.NilType
 	root   string   // the only name with which a reference may begin; "" allows every name
 	own    string   // variable that a validation checks, which does not count as a use of it
 }
@@ -56,8 +56,8 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression, and returns the context for its evaluation. This
-// has the names and values of the scope, and the environment variables in the expression.
+// context checks the references of an expression, and returns the context for its evaluation. That
+// context has the names and values of the scope, and the environment variables in the expression.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value
@@ -206,8 +206,8 @@ func (sc scope) child(vars map[string]cty.Value) *scope {
 	return &sc
 }
 
-// valueSize estimates the size of a value in bytes, and adds it to n. It stops soon after the
-// limit. A value that is nested too deeply counts as too large.
+// valueSize estimates the size of a value in bytes, and adds it to n. It stops soon after the sum
+// exceeds maxValueBytes. A value that is nested too deeply counts as too large.
 func valueSize(v cty.Value, n, depth int) int {
 	v, _ = v.Unmark()
 	n += 16

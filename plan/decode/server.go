@@ -137,9 +137,9 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
-// checkCA checks the file of the certificate authority while the plan is loaded. So a mistake is
-// found before the first request. If the plan is only checked, a file with an absolute path may be
-// missing.
+// checkCA checks the file of the certificate authority while the plan is loaded, so that a mistake
+// is found before the first request. If the plan is only checked, a missing file gives just a
+// warning if its path is absolute, because another machine may have it.
 func checkCA(b *body, path string) {
 	if path == "" || path == unknownText {
 		return

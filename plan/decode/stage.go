@@ -108,8 +108,8 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks a threshold that applies to the stage named at. The name is "" if the threshold
-// applies to no stage.
+// checkStage checks a threshold. The parameter at is the name of the stage to which the threshold
+// applies; "" if it applies to no stage.
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):

@@ -16,8 +16,8 @@ type Call struct {
 	Size int // bytes of a write
 }
 
-// Fault decides whether a disk call fails. If err is not nil, the call fails with err. A write then
-// still writes the first done bytes.
+// Fault decides whether a disk call fails. If err is not nil, the call fails with err. A write that
+// fails still writes some bytes; the result done is their number.
 type Fault func(Call) (done int, err error)
 
 var injected atomic.Pointer[Fault]

@@ -11,7 +11,7 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 			labels = f.level(s, r, series, labels)
 		}
 	}
-	edge := f.left // position at which the labels drawn so far on vertical lines end
+	edge := f.left // right end of the labels on vertical lines drawn so far
 	for _, r := range rules {
 		if finite(r.At) && r.Vertical {
 			edge = f.upright(s, r, edge, levels)

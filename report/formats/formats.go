@@ -21,7 +21,7 @@ type Format struct {
 	File string // file name in a results folder; "" if a run writes no file of this format
 	For  string // who reads it
 	Doc  string // one line of Markdown that describes the format
-	Kind string // extension of the files, without the dot; "" means that of File, or else the Flag
+	Kind string // extension of the files, without the dot; if "", that of File, or else Flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil if they cannot share one.
