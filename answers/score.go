@@ -24,9 +24,9 @@ type Rule struct {
 // NeedsAnswer reports whether the rule needs the right answer in the data set.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right reports whether an answer is right. The argument want is the right answer as JSON, and form
-// says what was found about the answer's form. Reasoning in the text, up to the last </think>, is
-// ignored.
+// Right reports whether an answer is right. The argument want is the right answer as JSON. The
+// argument form holds the results of earlier checks, such as whether the answer is valid JSON.
+// Reasoning in the text, up to the last </think>, is ignored.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
 	text := s.Text
 	if i := strings.LastIndex(text, "</think>"); i >= 0 {
@@ -124,7 +124,7 @@ func same(got any, want json.RawMessage) bool {
 }
 
 // calls reports whether the first tool call equals want, which has the form {"name": …,
-// "arguments": {…}}.
+// "arguments": {…}}. An empty want equals any tool call.
 func calls(made []Call, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

@@ -248,8 +248,8 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 }
 
 // certifyCapacity checks whether a threshold on a share can pass in a capacity search. It checks
-// the level that the plan requires. If the plan requires none, it checks the smallest level, which
-// has the most rounds.
+// the required level, or else the smallest level, which has the most rounds. In a search over
+// rates, it checks the largest rate.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c, whole := searchOf(w), w
 	if w.Of != nil {
@@ -316,7 +316,8 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 }
 
 // deepened returns the level at the first look (judgement) of a deep probe. Each later look doubles
-// the requests, up to most. The first look has at least twice as many requests as usual.
+// the requests; the parameter most is the number at the last look. If that number is large enough,
+// the first look has at least twice as many requests as usual.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -408,7 +409,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	type place struct {
 		at     hcl.Range
-		of, is string // metric and text, as all thresholds of a preset have one place
+		of, is string // metric and text of a threshold: all thresholds of a preset share one range
 	}
 	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {

@@ -69,8 +69,8 @@ func TestChanceDiagnostics(t *testing.T) {
 	}{
 		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
 		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},
-		// With 32 requests per side, no result can exclude a loss of one percentage point, not even
-		// one without failures.
+		// Each side has 8 rounds of 4 requests. Even if none of these 32 requests fails, a loss of
+		// one percentage point cannot be excluded.
 		{4, []*plan.Claim{tolerate("success rate -1pp")}, "Change can never be certified"},
 		{20, []*plan.Claim{improve("ttft p95 -10%")}, ""},
 	} {

@@ -14,12 +14,12 @@ import (
 )
 
 // A slow load generator makes every latency longer. metric.Level.Disturbed finds the rounds in
-// which it was too late, and most of them are measured again. For the rest, the method late decides
-// for each threshold whether its verdict stands.
+// which it was too slow, and most of them are measured again. If some are not, the method late
+// decides for each threshold whether its verdict stands.
 //
 // A level is invalid if the generator used the share mostCPU or more of its processor cores in a
-// round. Its own delays then cannot be told from the server's. A delay up to leastDelay never
-// counts.
+// round, or if this share is unknown. Its own delays then cannot be told from the server's. A delay
+// up to leastDelay never counts.
 //
 // In a simulated run nothing is late, because its time is virtual.
 const (
@@ -27,8 +27,8 @@ const (
 	leastDelay = time.Millisecond
 )
 
-// objection is a function that records why a measurement is invalid. It is also told who is the
-// cause, such as the server or the generator.
+// objection is a function that records why a measurement is invalid, and what caused this: the
+// server, the generator and so on.
 type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {

@@ -25,8 +25,8 @@ type Options struct {
 //  2. Each case: was the measurement valid? (the load verdict)
 //  3. Each threshold of a valid case: does it pass, fail, or stay inconclusive? An exact test at
 //     the plan's confidence decides, or the point estimate if the plan says so.
-//  4. Each assert: does its condition hold for the point estimates?
-//  5. Each comparison: could the servers be compared, and how did each metric change?
+//  4. Each comparison: could the servers be compared, and how did each metric change?
+//  5. Each assert: does its condition hold for the point estimates?
 //  6. The run: the worst outcome counts, under the plan's policy.
 func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	v := Verdicts{Outcome: Error, Partial: opts.Partial, List: []Verdict{}}

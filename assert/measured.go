@@ -22,8 +22,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
-// measured judges the load and the thresholds of one level on one server. The function conclude
-// adds the verdicts.
+// measured judges the load and the thresholds of one level on one server. It returns the function
+// that adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
 	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}

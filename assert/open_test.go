@@ -95,20 +95,21 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, because the backlog grew less than allowed"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
-		// The backlog grows by 60 of 1,000 requests. Near the largest rate, chance alone explains a
-		// growth of 1.645·√(1.5/1000) = 6.4 %.
+		// 50 of 1,000 requests are not answered, and 10 others are in flight at the end, so the
+		// backlog grows by 6 %. At a rate that is certainly below the largest rate, chance alone
+		// may explain a growth of 1.645·√(1.5/1000) = 6.4 %.
 		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
 		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, because the backlog grew more than allowed"},
-		// 70 of 1,000 requests time out. Near the largest rate, chance explains a growth of up to
-		// 6.4 %. So it is not certain that the backlog grows by more than the allowed 2 %.
+		// 70 of 1,000 requests time out, one of them after the window. Chance explains a growth of
+		// up to 6.4 %. So it is not certain that the backlog grows by more than the allowed 2 %.
 		{"some time out, below the largest rate", 0, twelve, "", lose(7), Inconclusive, "69 requests that timed out"},
 		{"few time out, below the largest rate", 0, twelve, "", lose(1), Pass, "10 requests that timed out"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "faster than the server can sustain"},
-		// The server answers 990 requests in 100 s: 9.9 req/s, about as many as when it was
-		// saturated.
+		// The server answers 990 requests in 100 s. These 9.9 req/s are about its largest rate,
+		// which the saturation measured as 9.92 and 9.93 req/s.
 		{"its backlog stays, above the largest rate", 0, []float64{9.92, 9.93, 9.92, 9.93}, "", nil, Inconclusive, ""},
 		{"its backlog stays, above that of a saturation that was slower", 0, []float64{7, 7.1, 7, 7.1}, "", nil, Pass, "sustained, because the backlog grew less than allowed"},
 		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
@@ -121,15 +122,14 @@ func TestSustained(t *testing.T) {
 		// In the next row it answered 12 req/s with 90, so now it is slower.
 		{"it fills up", 8, twelve, "", fillsTo(200), Pass, "below the largest rate"},
 		{"it fills up, but slower than when saturated", 8, twelve, "", fillsTo(90), Inconclusive, ""},
-		// At the end 440 requests are in flight. The saturated server answered 400 at the same
-		// time, and chance explains the other 40, which are 4 % of the arrivals. But the backlog
-		// grew by 44 %, which chance does not explain.
+		// At the end 440 requests are in flight, 40 more than the saturated server answered at the
+		// same time. Chance explains a queue of 40 (4 % of the arrivals), but no growth of 44 %.
 		{"it became slower, below the largest rate", 43, twelve, "", fillsTo(400), Inconclusive, ""},
 		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
 		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, because the backlog grew more than allowed"},
-		// The server answers a number of requests at the same time. In this row the backlog has 10
-		// requests more, of 1,000 arrivals. In the next row it has 110 more, of which chance
-		// explains 64 (6.4 %).
+		// At the end 90 requests are in flight, 10 more than the saturated server answered at the
+		// same time. In the next row 120 requests are in flight, 110 more than it answered. Chance
+		// explains only 64 more (6.4 % of the 1,000 arrivals).
 		{"it is hardly more than full", 8, twelve, "", fillsTo(80), Inconclusive, ""},
 		{"it is more than full", 11, twelve, "", fillsTo(10), Fail, "not sustained, because the backlog grew more than allowed"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
@@ -145,8 +145,9 @@ func TestSustained(t *testing.T) {
 	}
 }
 
-// 10 req/s are 0.8 % above the largest rate, so the backlog grows by 0.8 % in the long run. That is
-// within the limit of 2 %, so it never fails, and a rate above the largest one never passes.
+// At 10 req/s, 0.8 % above the largest rate, the backlog grows by 0.8 % in the long run. More
+// requests would not decide this: a growth within the limit of 2 % never fails, and a rate above
+// the largest one never passes.
 func TestSlightlyAboveTheLargestRate(t *testing.T) {
 	_, v := judgedRate(backlog(0, 9.92, 9.93, 9.92, 9.93), plan.Open{Arrivals: plan.Poisson})
 	if want := "needs a rate below 9.92 req/s, "; v.Outcome != Inconclusive || !strings.HasPrefix(v.Needs, want) || v.More != -1 {

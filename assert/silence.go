@@ -18,7 +18,7 @@ import (
 // still. leastSilence is the shortest time that counts.
 const (
 	leastSilence = 100 * time.Millisecond
-	// unusual says how many times longer than the usual gap of a stream a silence must be.
+	// A silence must be at least this many times as long as the usual gap between chunks.
 	unusual = 10
 )
 
@@ -39,7 +39,7 @@ func silences(r *metric.Round) []span {
 	}
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
-	// These are silences of single streams. Below, only the silences that all streams share remain.
+	// First find the silences of single streams. Below, only those of all streams together remain.
 	var gaps []span
 	for _, x := range r.All() {
 		if len(x.Gaps) == 0 || time.Duration(slices.Max(x.Gaps))*time.Microsecond <= least {
@@ -87,8 +87,8 @@ func silences(r *metric.Round) []span {
 	return slices.DeleteFunc(out, func(s span) bool { return s.to-s.from <= least })
 }
 
-// chunks calls the function use for every chunk of an answer except the first. The parameter from
-// is the time of the previous chunk, and to is the time of the chunk itself.
+// chunks calls the given function for every chunk of an answer, with the times of the previous
+// chunk and of the chunk itself. For the first chunk, both are its own time.
 func chunks(x *metric.Sample, use func(from, to time.Duration)) {
 	if x.First == 0 {
 		return

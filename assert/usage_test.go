@@ -50,8 +50,8 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
-// Reasoning tokens that were not sent are reported as a share of the output tokens. In this test,
-// one answer has 3 such tokens of 4, and another answer none of 4: 38 %.
+// Reasoning tokens that were not sent are reported as a share of the output tokens. In this test
+// one answer has 3 such tokens of 4, and another answer has none of 4. 3 of 8 is 37.5 %, or 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
 	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: the server counted 38% of the output tokens as reasoning and did not send them (1 answer)") {

@@ -53,13 +53,12 @@ func TestAnswering(t *testing.T) {
 		weighed int // number of the candidate's answers that both servers scored
 		why     string
 	}{
-		// 53 prompts in 5 rounds are 11, 11, 11, 10 and 10. The control answers one in four a
-		// second time, but none of the last round, which begins at prompt 43. These twelve are 0,
-		// 2, 5, 10, 13, 18, 23, 26, 31, 34, 36 and 39.
+		// The candidate scores its own answers to these 15 of the 53 prompts: 0, 2, 5, 10, 13, 18,
+		// 23, 26, 31, 34, 36, 39, 44, 47 and 52. The control answers the same prompts a second
+		// time, except those of the last round. With 5 rounds (11 + 11 + 11 + 10 + 10 prompts) it
+		// begins at prompt 43, so 12 are repeated. With 6 rounds it begins at 45, so 13 are.
 		//
-		// In 6 rounds the last round begins at 45, so prompt 44 is repeated too. The candidate
-		// scores its own answers to the repeated prompts, and to 47 and 52. If the candidate has
-		// the last leg, the control starts once more.
+		// If the candidate has the last leg (turn), the control starts once more to score.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
@@ -176,8 +175,8 @@ func TestAnsweringCutShort(t *testing.T) {
 	}
 }
 
-// TestAnsweringUnread: if the control cannot score answers, the comparison ends after its first
-// leg, the first turn of a server.
+// TestAnsweringUnread: if the control cannot score answers, the comparison ends after the first
+// turn of a server (its first leg).
 func TestAnsweringUnread(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}

@@ -48,8 +48,9 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// A recorded answer contains no secret, and no first part of a secret where the answer was cut. It
-// is recorded as a hash if the plan says so, or if the run has stored too much text.
+// A recorded answer contains no secret. If the answer was cut, it does not end with the beginning
+// of a secret either. Only a hash is recorded if the plan says so, or if the run has stored too
+// much text.
 func TestStored(t *testing.T) {
 	natural := plan.Output{Natural: true, Mean: 64}
 	scored := &answers.Rule{Match: "contains"}

@@ -26,8 +26,9 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// A slot starts a request every 2 s, until 15 s after the round began. The 4 slots begin at
-		// 0, 0.5, 1 and 1.5 s, so they start 8 + 8 + 7 + 7 requests.
+		// The 30 s are two rounds of 15 s. A request takes 1 s and 100 gaps of 10 ms, so a slot
+		// starts one every 2 s. The 4 slots begin at 0, 0.5, 1 and 1.5 s, so they start 8 + 8 + 7 +
+		// 7 requests in a round.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 // differences of counters then belong to the window. Gauges are also read within the window.
 // Reading must never delay the load.
 
-// edge is how long a round waits at most for its last reading of the server's metrics.
+// edge is the longest time for which a round waits for a reading of the server's metrics.
 const edge = time.Second
 
 // look starts to read the metrics that the target itself reports, if it reports any.

@@ -64,8 +64,8 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// In the saturation, 20 requests are in flight and each takes 3.6 s. So the server
-		// completes 20/3.6 = 5.6 requests per second.
+		// In the saturation, 20 requests are in flight. Each takes 3 tokens · 1.2 s = 3.6 s, so the
+		// server completes 20/3.6 = 5.6 requests per second.
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
 		}

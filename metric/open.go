@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Passage is one continuous window of an open loop, with the rounds in it. These follow each other
-// without a pause.
+// Passage is one continuous window of an open loop. It has one or more rounds, without a pause
+// between them.
 type Passage struct {
 	Rounds   []*Round
 	From, To time.Duration
@@ -29,7 +29,8 @@ type Passage struct {
 	Spread float64
 }
 
-// Passages returns the windows of an open loop, in order; nil for a level of another kind.
+// Passages returns the windows of an open loop, in order. It returns nil for a stage of an open
+// loop, and for a level of another kind.
 func (l *Level) Passages() []Passage {
 	if l.Kind != OpenLoop || l.Stage != nil {
 		return nil
@@ -97,7 +98,8 @@ type change struct {
 	lost bool // whether the change is the end of a request that timed out
 }
 
-// changes returns every change in the number of requests in flight in the window, in order of time.
+// changes returns every change in the number of requests in flight in the rounds of the window, in
+// order of time.
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
@@ -181,9 +183,9 @@ const SaturationName = "saturation"
 // of the rate.
 const saturatedBlocks = 10
 
-// RequestsPerBlock returns the rate of requests per second in each part of the window. It divides
-// the tokens streamed in a part by answer, the number of tokens in an answer. Completed requests
-// come in waves, so their number would vary more. It returns nil if nothing was streamed.
+// RequestsPerBlock returns the requests per second in each part of the window. Completed requests
+// come in waves, so it does not count them: it divides the tokens streamed in the part by the
+// parameter answer, the number of tokens in an answer. It returns nil if a part streamed nothing.
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
@@ -292,9 +294,9 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the limit on the p99 lag of an open loop's requests: how late they are sent. A tenth
-// of the median TTFT, or of the mean gap between requests, replaces it if that is larger. Beyond
-// the limit, the load was not the declared load.
+// MostLag limits the p99 of the lag: how late the requests of an open loop are sent. The limit is
+// higher if a tenth of the median TTFT, or of the mean gap between requests, is higher. Beyond the
+// limit, the load was not the declared load.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10

@@ -165,8 +165,8 @@ func (w *Workload) Portion(level Level) Level {
 	return level
 }
 
-// Own returns how many of the mix's requests belong to the part, if the mix has the given number.
-// For a workload that is not a part, it returns that number.
+// Own returns how many of the given number of requests of the mix belong to the part. For a
+// workload that is not a part, it returns the number unchanged.
 func (w *Workload) Own(requests int) int {
 	if w.Of == nil {
 		return requests

@@ -246,15 +246,15 @@ func TestCapacityKinds(t *testing.T) {
 			"39 requests in flight", "39"},
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"39 requests in flight, not confirmed", "39"},
-		// 39 passed once and failed once, so the levels between 38 and 40 are open.
+		// Level 39 passed once and failed once, so it is not decided.
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
 			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
 			"125+ requests in flight (the search goes up to 125)", "125+"},
-		// A fixed level of load 128 failed, although the generator could not send this load during
-		// the search.
+		// The search ended at load 40, because the generator was saturated. But a fixed level of
+		// load 128 failed.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},

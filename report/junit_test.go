@@ -244,7 +244,8 @@ var consumers = []struct {
 	},
 }
 
-// many is a document with three verdicts of one name, a case without a verdict, and a long log.
+// many is a document with three verdicts of the same name, a case without a verdict, and a long
+// log.
 func many() *Document {
 	run, p, v, m := fixture()
 	run.Servers[1].Log = strings.Repeat("漢字 "+hostile+"\n", 5000)

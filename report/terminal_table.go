@@ -41,8 +41,8 @@ func (t *terminal) columns(columns []Column, cases []*Case) {
 	t.rows(rows, widths)
 }
 
-// rows writes a table with the head in its first row. Numbers are aligned to the right. The columns
-// with the indices in words have no numbers.
+// rows writes a table with the head in its first row. Numbers are aligned to the right. The
+// argument words lists the indices of the columns that hold text.
 func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	for i, row := range rows {
 		p := plain
@@ -111,7 +111,7 @@ func sum(widths []int) int {
 
 // wide writes a table. The first two columns name the row; if they do not fit, they are written on
 // a line of their own above the rows. The last column is wrapped into the remaining width. The
-// columns with the indices in words hold text; all others hold numbers.
+// argument words lists the indices of the columns that hold text; all others hold numbers.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return

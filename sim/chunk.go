@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// chunker writes an answer in vLLM's wire format. The first chunk has only the role. A chunk for
-// each emission of the engine follows, then a finish chunk, a usage chunk without choices if
-// requested, and [DONE].
+// chunker writes an answer in vLLM's wire format. In a chat, the first chunk has only the role. A
+// chunk for each emission of the engine follows, then a finish chunk, a usage chunk without choices
+// if requested, and [DONE].
 type chunker struct {
 	server  *Server
 	w       http.ResponseWriter
@@ -295,7 +295,7 @@ func (c *chunker) newline() {
 	c.buf = append(c.buf, '\n')
 }
 
-// write sends bytes at once.
+// write sends bytes to the client without delay.
 func (c *chunker) write(b []byte) {
 	if c.err != nil {
 		return

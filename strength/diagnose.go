@@ -18,8 +18,8 @@ var (
 )
 
 // Diagnose reports what the gate of a plan cannot notice. It reads only the plan. For example, it
-// returns an error for a comparison that requires nothing, and it warns about a workload without a
-// threshold on time.
+// returns an error for a comparison that requires nothing, and a warning if a workload bounds the
+// time of prefill but not of decoding.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -72,8 +72,8 @@ func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answ
 
 func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
 
-// requires reports whether a threshold, a rate, or a comparison that is not left out
-// can fail the plan.
+// requires reports whether a threshold, a required capacity, a rate, or a comparison that is not
+// left out can fail the plan.
 func requires(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
 		return w.Capacity != nil && w.Capacity.Require > 0 ||

@@ -77,10 +77,10 @@ func stretches(l *metric.Level) bool {
 	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
-// Stretch returns the run as it would have been under the regression r; nil means no regression. In
-// a closed loop every request takes longer, so the next request of its slot starts later. Other
-// loads stay unchanged. Seed 0 keeps the recorded rounds. Any other seed draws as many rounds at
-// random, with replacement. planted is false if the regression changed nothing.
+// Stretch returns the run as it would have been under the regression r; nil means no regression.
+// Only closed loops change: a slower request delays the next request of its slot. Seed 0 keeps the
+// recorded rounds. Any other seed draws the same number of rounds at random, with replacement.
+// planted is false if the regression changed nothing.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil
@@ -177,7 +177,7 @@ func typicalGap(l *metric.Level) time.Duration {
 
 // fixedOverhead estimates the part of the TTFT that does not depend on the length of the prompt. It
 // draws a line through the shortest TTFT of the shortest prompts and that of the longest prompts,
-// and takes its value at no tokens. It is 0 if all prompts have the same length.
+// and takes its value at no tokens. It is 0 if no prompt is twice as long as the shortest.
 func fixedOverhead(run *metric.Run) time.Duration {
 	type point struct {
 		tokens int
@@ -223,8 +223,8 @@ type warp struct {
 }
 
 // round returns a copy of the round r with slower requests. A slower answer also delays the later
-// requests of its slot. The copy gets its index and its leg from the round place, because a seed
-// may put it in another place.
+// requests of its slot. The copy stands in for a round of the run, the parameter place, so it gets
+// the index and the leg of that round.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
 	all := r.All()
 	out := r.With(make([]*metric.Sample, 0, len(all)))
@@ -261,9 +261,9 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 	return out
 }
 
-// moved returns where an instant t of the recording lies in the slower run. The request s starts
-// later there by the time before, and ends later by the time late. In between, the delay grows
-// evenly. If t is before the start of s, moved returns the time so.
+// moved converts an instant t of the recording to the slower run. In that run the request s starts
+// later by the duration before, and ends later by the duration late. Between its start and its end,
+// the delay changes evenly. If t is before the start of s, moved returns the argument so.
 func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:

@@ -8,8 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Headline describes the largest regression that the gate lets pass, in one sentence. Regressions
-// of speed come first. It is "" if no regression was tried.
+// Headline says in one sentence which regressions the gate lets pass. It names the largest one of
+// each kind of slowdown, and other regressions only if no slowdown passes. It is "" if no
+// regression was tried.
 func (r *Result) Headline() string {
 	var pass, some []string
 	tried := 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Turns is the distribution of the number of turns in a conversation. After each turn the
-// conversation continues with the same probability, up to Max turns. The zero Turns means one turn.
+// Turns is the distribution of the number of turns in a conversation. It is geometric: n turns have
+// a probability proportional to qⁿ⁻¹, up to Max turns. The zero Turns means one turn.
 type Turns struct {
 	Mean float64 // mean number of turns: 1 to (Max + 1)/2, or Max if every conversation has Max turns
 	Max  int
@@ -37,17 +37,17 @@ func (t Turns) Draw(u float64) int {
 	if on == 1 {
 		return 1 + min(int(u*float64(t.Max)), t.Max-1)
 	}
-	// Invert the distribution: with the probability q to continue and M = Max, the probability of
-	// more than n turns is (qⁿ − qᴹ) / (1 − qᴹ).
+	// Invert the distribution: with M = Max, the probability of more than n turns is
+	// (qⁿ − qᴹ) / (1 − qᴹ).
 	last := math.Pow(on, float64(t.Max))
 	n := math.Log(1-u*(1-last)) / math.Log(on)
 	return min(max(int(math.Ceil(n)), 1), t.Max)
 }
 
-// goesOn returns the probability that a conversation continues after a turn. It makes Mean the mean
-// number of turns. If it is 1, all numbers of turns up to Max are equally likely.
+// goesOn returns the q of the distribution, so that conversations have Mean turns on average. If
+// Mean is (Max + 1)/2, q is 1, and all numbers of turns up to Max are equally likely.
 func (t Turns) goesOn() float64 {
-	mean := func(q float64) float64 { // mean number of turns if q is the probability to continue: Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
+	mean := func(q float64) float64 { // mean number of turns: Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
 		sum, weights, w := 0.0, 0.0, 1.0
 		for n := 1; n <= t.Max; n++ {
 			sum, weights, w = sum+float64(n)*w, weights+w, w*q

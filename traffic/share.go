@@ -13,8 +13,8 @@ func (r *Row) key() []byte {
 	return slices.Concat(r.Tools, r.Messages)
 }
 
-// Shares returns how much of each row is also the beginning of a different row. It is a share of
-// the row's bytes, counted from the beginning; 1 means that the whole row is repeated.
+// Shares returns for each row the length of its longest beginning that also begins a different row.
+// The length is a share of the row's bytes; 1 means that a different row begins with the whole row.
 func (d *Dataset) Shares() []float64 {
 	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
 	for i := range d.Rows {

@@ -31,7 +31,7 @@ func (c *Change) showOnly() {
 }
 
 // implied returns the default claim on natural answers. It leaves out metrics that the plan itself
-// limits. It returns nil if no metric remains.
+// limits. It returns nil if no metric remains, or if no workload has natural answers.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

@@ -29,8 +29,8 @@ const (
 // Chance is the chance that an unchanged candidate passes a comparison.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all changes pass, as if they were independent. They share their
-	// requests, so the true chance is somewhat higher.
+	// Passes is the chance that all required changes pass, as if they were independent. They share
+	// their requests, so the true chance is somewhat higher.
 	Passes  float64
 	Changes []ChangeChance
 	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
@@ -58,9 +58,9 @@ func (c ChangeChance) Name() string {
 // Assumed states, in words, what the chances assume about the server.
 const Assumed = "assuming that times vary by 30 % between requests and by 1 % between server starts"
 
-// Chances returns for each comparison of the plan the probability that it passes if nothing
-// changed. It assumes a server that varies by usualRequests and usualStarts. The probability is the
-// power of a non-inferiority test.
+// Chances returns for each comparison that the plan does not skip the probability that it passes if
+// nothing changed. It assumes a server that varies by usualRequests and usualStarts. The
+// probability for a change of a time is the power of a non-inferiority test.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
@@ -116,8 +116,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
 	if c.Policy.Decide == plan.Estimate {
-		// A point estimate passes if its value is within the limit. The value is the bound at 50 %
-		// confidence.
+		// A point estimate passes if its value is within the limit. This is the same as a test at
+		// 50 % confidence, whose bound is the estimate itself.
 		alpha, rounds = 0.5, max(level.Rounds, 1)
 	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
@@ -149,13 +149,13 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// The second server starts once for its two legs (turns) of two rounds. So two rounds count
-		// as one unit.
+		// In two rounds with the order A B B A, both legs (turns) of B share one start of B. So the
+		// two rounds count as one unit.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:
 		// The two rounds of a pair depend on each other, so only their mean is an independent
-		// observation. Each round has starts of its own.
+		// observation. It has half the variance, because each round has server starts of its own.
 		units /= 2
 		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
@@ -243,8 +243,8 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom is the warning that an unchanged candidate often does not pass the comparison. It is nil
-// if that is not so, or if the comparison requires an improvement.
+// seldom returns a warning if an unchanged candidate often does not pass the comparison, otherwise
+// nil. It never warns of a comparison that requires an improvement.
 func (x *Chance) seldom() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
@@ -264,7 +264,8 @@ func (x *Chance) seldom() *hcl.Diagnostic {
 }
 
 // chanceOfItems returns the probability that an unchanged candidate passes a limit on accuracy with
-// the given number of requests. If impossible is true, it fails even if no answer changes.
+// the given number of requests. If impossible is true, a candidate cannot pass even if no answer
+// changes.
 func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
 	if set := w.Prompt.Dataset; set != nil {
 		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once

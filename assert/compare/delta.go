@@ -12,12 +12,12 @@ import (
 type delta struct {
 	units []float64 // change from control to candidate, for each independent unit
 	// The sides are not paired if the control is a stored run. Then control and candidate hold the
-	// values of each side. If a value is infinite, units holds differences all the same: between
-	// the first rounds of both sides, the second rounds, and so on.
+	// values of the sides. Only if a value is infinite, units is set too: it holds the differences
+	// between the first rounds of both sides, the second rounds, and so on.
 	control, candidate []float64
 	unpaired           bool
-	// counts is set for metrics that count requests. It holds how many independent requests the
-	// good requests are worth, and how many all requests are worth.
+	// counts is set for metrics that count requests. For each side it holds the number of
+	// independent requests: the good ones and all.
 	counts *counts
 	// paired holds the outcomes of the pairs, for metrics that compare answers to the same prompt.
 	// It is nil for other metrics.
@@ -46,8 +46,8 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		ok = ok && len(d.units) >= 2
 	}
 	if c := d.counts; ok && c != nil {
-		// More good requests are better, so the signs are swapped. If no request failed on either
-		// side, all rounds are equal, and a t interval would have no width.
+		// Widen the interval to that of the request counts: if no request failed, all rounds are
+		// equal, and a t interval has no width. More good requests are better, so swap the signs.
 		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
 		if !found {
 			return mid, math.Inf(-1), math.Inf(1), false

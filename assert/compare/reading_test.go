@@ -86,7 +86,7 @@ func TestOddAnswers(t *testing.T) {
 		}), 3, verdict.Fail},
 		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
 		// 8 of the control's 250 answers are odd. At that rate ⌈8·200/250⌉ = 7 of the candidate's
-		// 200 are odd. Two more are allowed, so 9 pass.
+		// 200 are odd. The default limit tolerates two more, so 9 pass.
 		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 9 {
 				p.Candidate = read(5)
@@ -95,7 +95,7 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 9, verdict.Pass},
-		// 10 odd answers are three more than at the control's rate, and two more are allowed. But
+		// 10 odd answers are three more than at the control's rate, and only two are tolerated. But
 		// chance may explain them. If 18 of all 450 answers are odd at random, 10 or more are among
 		// the candidate's 200 with probability P(Bin(18, 200/450) ≥ 10) = 0.24.
 		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
@@ -106,9 +106,9 @@ func TestOddAnswers(t *testing.T) {
 				p.Again = nil
 			}
 		}, 10, verdict.Inconclusive},
-		// Chance does not explain 30 odd answers. Suppose 38 of all 450 answers are odd at random.
-		// Then 30 or more of them are among the candidate's 200 with probability P(Bin(38, 200/450)
-		// ≥ 30) < 0.001.
+		// Chance does not explain 30 odd answers of the candidate's 200. Together with the
+		// control's 250 answers, 38 of 450 are odd. If they were odd at random, 30 or more would be
+		// the candidate's with probability P(Bin(38, 200/450) ≥ 30) < 0.001.
 		{"thirty, where the control has eight", func(i int, p *metric.AnswerPair) {
 			if i < 30 {
 				p.Candidate = read(5)
@@ -198,7 +198,8 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
-		// Nothing is decided if the control gave no answer, because no answer can be worse.
+		// If the control gave no answer at all, nothing is decided, because no change for the worse
+		// could be seen.
 		{"what either says", lacks(func(r *metric.PairedAnswers) {
 			for i := range r.Pairs {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
@@ -270,7 +271,7 @@ var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd an
 // TestLongOddAnswersCharacteristics measures how often a gate fails if each answer is odd with
 // probability p.
 //
-// Of n answers, at least three are odd with probability 1 − P(Bin(n, p) ≤ 2). This is 99.7 % for n
+// Of n answers, at least three are odd with probability 1 − P(Bin(n, p) ≤ 2). This is 99.8 % for n
 // = 200 and p = 5 %, 99.7 % for n = 500 and p = 2 %, and 97.1 % for n = 700 and p = 1 %.
 func TestLongOddAnswersCharacteristics(t *testing.T) {
 	gates := *oddGates
@@ -278,7 +279,7 @@ func TestLongOddAnswersCharacteristics(t *testing.T) {
 	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
 	for _, tt := range []struct {
 		n              int
-		both, share    float64 // share of odd answers on both servers; additional share on the candidate
+		both, share    float64 // share of odd answers on both servers, and additional share on the candidate
 		least, most    float64 // red
 		mostUnfinished float64 // not passed
 	}{

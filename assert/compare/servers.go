@@ -12,8 +12,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable checks whether the two servers can be compared. Both must be measured, and may differ
-// only where the plan allows it. Otherwise it returns the outcome of the comparison and the reason.
+// comparable returns Pass without a reason if the two servers can be compared: both were measured,
+// and they differ only where the plan allows it. Otherwise it returns the outcome of the comparison
+// and the reason.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()
 	if outcome, message := x.skipped(); outcome != verdict.Pending {
@@ -147,8 +148,8 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// The method only adds a note for each level that was measured on the control alone. It is for
-// comparisons of stored runs.
+// only is for comparisons of stored runs. It adds a note for each level that was measured on the
+// control alone.
 func (x *comparison) only() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {

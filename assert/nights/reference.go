@@ -30,12 +30,12 @@ type moments struct {
 	Correlation float64 // lag-1 autocorrelation, corrected for few nights; NaN for fewer than 3
 }
 
-// robust returns the moments of the numbers that are no outliers. An outlier is too far from the
-// median: more than the constant outlying times a robust standard deviation. That standard
-// deviation is estimated from the median of the absolute deviations (Hampel, Journal of the
-// American Statistical Association 69, 1974). If more than half of the numbers are equal, this
-// median is 0. So robust uses the 80th percentile of the deviations if that gives more. The
-// parameter floor is the smallest possible standard deviation.
+// robust returns the moments of n numbers without outliers. The distance of an outlier from the
+// median is more than outlying·(1 + 3/n) robust standard deviations. These are estimated from the
+// median of the absolute deviations (Hampel, Journal of the American Statistical Association 69,
+// 1974). If more than half of the numbers are equal, this median is 0. So robust uses the 80th
+// percentile of the deviations if that gives more. The parameter floor is the smallest possible
+// standard deviation.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
@@ -128,7 +128,7 @@ func (m moments) predict(further int, r float64) prediction {
 // is no prediction. To save time it also returns 1 near the center, where the probability is too
 // high for an alarm.
 func (p prediction) above(mean float64) float64 {
-	const unremarkable = 2.3 // larger normal values have a probability of 0.0107, above perPlan
+	const unremarkable = 2.3 // exceeded by normal values with probability 0.0107, more than perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
 		return 1

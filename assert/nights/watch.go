@@ -36,8 +36,8 @@ var windows = []struct {
 // together.
 var oneNight = windows[0].share * perPlan
 
-// column holds the values of one series, one for each night of the plan. NaN means that the night
-// did not measure it.
+// column holds the values of one series, one for each night of the plan. The value is NaN if the
+// night did not measure the series.
 type column struct {
 	values []float64
 	// worse is +1 if a higher value is worse, -1 if a lower value is worse, and 0 if any change is
@@ -104,8 +104,8 @@ func watchNight(series []*watched, tonight int) {
 	shared := sharedCorrelation(series)
 	var measured, judged []*watched
 	var worse, better []float64
-	// For each series: the length of the window with the strongest evidence, for worse and for
-	// better.
+	// For each series, windows has two lengths in nights: of the window with the strongest evidence
+	// for a worse value, and of the one with the strongest evidence for a better value.
 	var windows [][2]int
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {

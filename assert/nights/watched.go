@@ -59,8 +59,8 @@ type evidence struct {
 	nights int
 }
 
-// or returns the stronger of two pieces of evidence: e, and the p-value p of a window of the given
-// number of nights.
+// The method or returns the stronger of two pieces of evidence: e, and the p-value p of a window of
+// the given number of nights.
 func (e evidence) or(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
@@ -119,8 +119,8 @@ func (s *watched) mean(nights []int) float64 {
 	return sum / float64(len(nights))
 }
 
-// alarm records a change that began with the last nights, as many as the parameter says. It removes
-// these nights from the reference.
+// alarm records that a change began with the first of the last nights. The parameter nights is the
+// number of these nights. They are removed from the reference.
 func (s *watched) alarm(nights int, worse bool) {
 	from := s.seen[len(s.seen)-nights]
 	n, _ := slices.BinarySearch(s.reference, from)

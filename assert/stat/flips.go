@@ -11,8 +11,8 @@ import (
 const mostFlips = 1 << 12
 
 // Flips returns a p-value for each of several quantities. All quantities are measured in the same
-// units, which are rounds. The p-value is the chance that any quantity is so far above 0, if no
-// quantity is truly above 0.
+// units, which are rounds. The p-value is the chance that any quantity is at least as far above 0
+// as this one, if no quantity is truly above 0.
 //
 // The p-values are adjusted for the number of quantities. The method is step-down max-t (Westfall
 // and Young, Resampling-Based Multiple Testing, 1993, algorithm 4.1) with random flips of signs.
@@ -22,8 +22,8 @@ const mostFlips = 1 << 12
 // its mean as below it.
 //
 // quantities[j][i] is quantity j in unit i. All quantities have the same number of units. With n
-// units the smallest possible p is 2^-n. p is 1 for a quantity without finite values. It is also 1
-// if all values of the quantity are equal and not above 0.
+// units the smallest possible p is 2^-n, or 2^-12 if n is larger than 12. p is 1 for a quantity
+// without finite values, and if all values of the quantity are equal and not above 0.
 func Flips(quantities [][]float64) []float64 {
 	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
 	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
@@ -79,8 +79,8 @@ func Flips(quantities [][]float64) []float64 {
 // their sum. Flipping signs does not change the root, so the t statistic grows with this sum.
 //
 // Values with a mean below 0 are first shifted to mean 0. Otherwise flipping their signs would put
-// them far above 0 and hide other quantities. studentized returns nil and -Inf if no value can be
-// flipped.
+// them far above 0 and hide other quantities. studentized returns nil and -Inf if a value is not
+// finite, or if the values are all 0 after the shift.
 func studentized(x []float64) (scaled []float64, sum float64) {
 	mean, _ := Moments(x)
 	moved := min(mean, 0)

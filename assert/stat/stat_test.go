@@ -237,9 +237,9 @@ func TestPercentileRanks(t *testing.T) {
 			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 		}
 	}
-	// Two of three values are above the p95 with a probability of only 0.00725, so the
-	// second-largest value is a lower bound. The largest is not, because one of three is above the
-	// p95 with a probability of 0.143.
+	// At least two of three values are above the p95 with a probability of only 0.00725, so the
+	// second-largest value is a lower bound. The largest is not, because at least one of three is
+	// above the p95 with a probability of 0.143.
 	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
 		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
 	}
@@ -337,14 +337,14 @@ func TestEffective(t *testing.T) {
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// Of the design effect 20.8333, √(2/4) = 0.70711 may be chance. The rest is 19.1262 above 1.
-	// This excess is multiplied by (t/z)⁴ = 2.82175, so the final design effect is 1 +
-	// 2.82175·19.1262 = 54.9694.
+	// Of the design effect 20.8333, √(2/4) = 0.7071 may be chance. That leaves 20.1262, which is
+	// 19.1262 above 1. The excess is multiplied by (t/z)⁴ = 2.82175, so the final design effect is
+	// 1 + 2.82175·19.1262 = 54.9694.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
 	// The variance of the share is 0.00071111 by rounds, and would be 0.000192 for independent
-	// observations. Their ratio, 3.7037, is the design effect. Of it, √(2/9) = 0.47140 may be
-	// chance. The rest is 2.23230 above 1. This excess is multiplied by (t/z)⁴ = 1.54259, so 200
-	// requests count as 200/(1 + 1.54259·2.23230).
+	// observations. Their ratio, 3.7037, is the design effect. Of it, √(2/9) = 0.4714 may be
+	// chance. That leaves 3.2323, which is 2.2323 above 1. The excess is multiplied by (t/z)⁴ =
+	// 1.54259, so 200 requests count as 200/(1 + 1.54259·2.2323).
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
@@ -356,8 +356,9 @@ func TestEffective(t *testing.T) {
 	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
 	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
-	// The design effect is 3, of which √2 may be chance. The rest is 2 − √2 above 1. This excess is
-	// multiplied by (t/z)⁴ = (6.31375/1.64485)⁴ = 217.0905.
+	// The design effect is 3, of which √2 may be chance. That leaves 3 − √2, which exceeds 1 by 2 −
+	// √2. This excess is multiplied by (t/z)⁴ = (6.31375/1.64485)⁴ = 217.0905, so the final design
+	// effect is 1 + 217.0905·(2 − √2) = 128.169.
 	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][]Ascending{ascending([]float64{1, 1}, []float64{3, 3})}, 0.05), 4/128.169, 1e-4)
 	near(t, "Effective with a value that is none", Effective(4, nil, [][]Ascending{ascending([]float64{1, math.NaN()}, []float64{3, 3})}, 0.05), 0, 0)
 	// Two requests with four gaps each count as at most two observations.
@@ -642,8 +643,8 @@ func TestMeanAbove(t *testing.T) {
 	}
 }
 
-// If a measurement lasts only as long as one request, its ten parts have similar means. The means
-// of independent parts would differ √20 times as much.
+// If a measurement lasts only as long as one request, its ten parts have similar means. If the
+// parts were taken as independent, the standard error of the mean would be √20 times too small.
 func TestPersistence(t *testing.T) {
 	for _, tt := range []struct {
 		lifetimes float64

@@ -263,8 +263,8 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
-// ended judges a run and returns the exit code. The error stopped says why the run ended early.
-// If it is nil, ended adds the run to the plan's history.
+// ended judges a run and returns the exit code. If an error ended the run early, the argument
+// stopped is this error. Otherwise the run is added to the plan's history, if the plan has one.
 func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
 	if stopped != nil {
 		// The reports still show the measurements before the error.
@@ -378,7 +378,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 }
 
 // caseFilter parses --only. Its forms are workload, workload/level, server/workload and
-// server/workload/level. It returns nil if no case is left out.
+// server/workload/level. It returns nil if --only is not given.
 func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	if len(only) == 0 {
 		return nil, nil

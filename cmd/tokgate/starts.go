@@ -117,8 +117,8 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// These constants estimate an unknown start time: assumedEngine for the engine itself, and the time
-// to read the weights from disk at assumedDisk.
+// An unknown start time is estimated as assumedEngine for the engine itself, plus the time to read
+// the weights from disk at the speed assumedDisk.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s

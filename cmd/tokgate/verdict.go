@@ -54,7 +54,8 @@ func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) er
 }
 
 // unshared returns an error if the user asks for a report that cannot hold several plans or runs.
-// The function cannot tells this for each format. The error lists the flags of formats that can.
+// The argument is a function that returns true for such formats. The error lists the flags of the
+// other formats.
 func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	var refused, together []string
 	named := false

@@ -71,8 +71,8 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 	}
 }
 
-// streamServer accepts connections on loopback. It answers a request with the head at once; the
-// test sends the rest. A stream takes almost no memory in the server.
+// streamServer accepts connections on loopback. It sends only the head of an answer; the test sends
+// the chunks. A stream takes almost no memory in the server.
 type streamServer struct {
 	l net.Listener
 }
@@ -369,8 +369,8 @@ func BenchmarkStampDelay(b *testing.B) {
 	const streams, chunks = 64, 50
 	now := realNow()
 	chunk, tail := []byte(chunked(ordinaryChunk)), chunked(answerTail)+"0\r\n\r\n"
-	// round measures with the reader that the function one calls. It returns the delays of the
-	// first chunk of each stream, and the delays of all chunks.
+	// round measures a reader. The function one reads one stream with this reader. The results are
+	// the delays of the first chunk of each stream, and the delays of all chunks.
 	round := func(one func(url string) []time.Duration) (first, rest []time.Duration) {
 		for range 4 {
 			server := startStreams(b)
@@ -472,8 +472,8 @@ func BenchmarkTTFTError(b *testing.B) {
 		b.Fatal(err)
 	}
 	runs := 0
-	// measure returns how late the first token of each request was stamped. It calls the function
-	// reader for each slot, and the function that it gets sends a request and returns the stamp.
+	// measure returns how late the first token of each request was stamped. For each slot, reader
+	// returns a function that sends a request and returns the time stamp of the first token.
 	measure := func(reader func(id string) func() time.Duration) []time.Duration {
 		runs++
 		errors := make([][]time.Duration, slots)
@@ -536,8 +536,8 @@ func BenchmarkTTFTError(b *testing.B) {
 	b.ReportMetric(at(ours, 99)-at(bare, 99), "above-bare-ms")
 }
 
-// bareFirst sends a request and returns when its first chunk with content came. It reads the rest
-// of the stream without timestamps.
+// bareFirst sends a request, reads the stream to its end, and returns the time at which the first
+// chunk with content came.
 func bareFirst(address, id, body string, now func() time.Duration) (time.Duration, error) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	if err != nil {

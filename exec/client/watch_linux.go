@@ -284,9 +284,8 @@ func (l *line) rest() {
 	}
 }
 
-// A finding is what one read of a line brought. At most mostFound findings wait to be passed on.
-// After it has passed on readAgain of them, the poller reads again, because more bytes have come by
-// then.
+// A finding is what one read of a line brought. A turn of the poller reads no more lines once it
+// has mostFound findings. It looks for new bytes each time it has passed on readAgain findings.
 const (
 	mostFound = 1024
 	readAgain = 16
@@ -301,8 +300,8 @@ func (l *line) between() bool {
 // turn reads all waiting bytes before it passes any on. So the work on one chunk does not delay the
 // timestamp of the next.
 //
-// The result more says that turn must be called again without waiting for an event, because bytes
-// may be left. The runtime's poller announces only bytes that arrive later.
+// If more is true, bytes may be left. turn must then be called again without waiting for an event,
+// because the runtime's poller announces only bytes that arrive later.
 func (p *poller) turn() (more bool) {
 	more = p.find()
 	for i := 0; i < len(p.found); i++ {

@@ -52,8 +52,8 @@ func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*
 	return x, q.err
 }
 
-// bySome measures the cost of a few items and uses it for all items. The lengths of prompts are
-// exact only if those items cost the same.
+// bySome measures the costs of a few items and uses the largest for all items. The lengths of
+// prompts are exact only if the measured costs are equal.
 func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	most := first
 	for i := 1; i < min(5, len(x.items)); i++ {

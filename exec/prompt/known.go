@@ -67,8 +67,8 @@ func (k *Known) maker(salt uint64) *Maker {
 }
 
 // remembered returns the words of an earlier calibration. It returns nil if the list is too long,
-// or if it has an impossible word. A word must have at least one token, and at most the number
-// most.
+// or if it has an impossible word. A word must cost at least one token. The argument most is the
+// maximum cost.
 func remembered(list []Measured, most int) (out []word) {
 	if len(list) > mostWords {
 		return nil
@@ -82,8 +82,8 @@ func remembered(list []Measured, most int) (out []word) {
 	return out
 }
 
-// recall makes a Maker from an earlier calibration. It sends two requests for one token to check
-// the counts. It returns nil if the server counts differently now.
+// recall makes a Maker from an earlier calibration. To check the counts, it sends two requests that
+// each ask for one token. It returns nil if the server counts differently now.
 func (o Options) recall(ctx context.Context) *Maker {
 	if o.Known == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 const mostCounted = 256
 
 // TooLong returns the first row of a data set that has too many tokens, and their number. The
-// function room says how many a row may have. Only the longest rows are counted. TooLong returns
-// nil if none of them is too long, or if the server has no tokenizer.
+// function room returns the number of tokens that a row may have. Only the longest rows are
+// counted. TooLong returns nil if no counted row is too long, or if the server has no tokenizer.
 func TooLong(ctx context.Context, o Options, set *traffic.Dataset, room func(*traffic.Row) int) (row *traffic.Row, tokens int, err error) {
 	var rows []*traffic.Row
 	var texts []string

@@ -72,7 +72,8 @@ func (w world) honest(r *rand.Rand, p Probe) Result {
 	return res
 }
 
-// watch runs a search with any answers. After every step it checks what must always hold.
+// watch runs a search, which gets its results from answer. After every step it checks what must
+// always hold.
 func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, Result)) (Limit, int) {
 	t.Helper()
 	type set struct{ n, set int }
@@ -150,8 +151,8 @@ func TestLongHonestOracle(t *testing.T) {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// A binary search needs log2(UpTo) probes. This search may need twice as many, because it
-		// closes in from both sides, and several looks at the results of each.
+		// A binary search needs log2(UpTo) probes. Allow several times as many, because this search
+		// closes in from both sides and may extend each probe several times.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}
@@ -261,7 +262,7 @@ func TestLongAnyAnswers(t *testing.T) {
 			w.opts.Known = append(w.opts.Known, r)
 		}
 		s := New(w.opts)
-		// The function watch counts only new samples, so let the search not extend known ones.
+		// Make sure that the search does not extend known samples: watch counts only new ones.
 		for _, l := range s.levels {
 			l.have = math.MaxInt
 		}

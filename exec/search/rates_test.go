@@ -10,10 +10,10 @@ import (
 )
 
 // queue simulates a server with a largest rate of 10 req/s. At the share ρ of that rate, its TTFT
-// is 0.1 s · ρ/(1 − ρ). A rate passes if its TTFT is below the limit and it has enough requests.
+// is 0.1 s · ρ/(1 − ρ).
 type queue struct {
 	limit float64 // seconds
-	tells bool    // every probe with the planned number of requests has a certain outcome
+	tells bool    // certifying probes pass or fail by the limit; without it, all probes are inconclusive
 }
 
 func (q queue) play(p Probe) Result {
@@ -87,9 +87,10 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
-			// After the two estimates and the certification of 7.38 req/s, 487 s of the 15 minutes
-			// are left. That is too short for 8.19 req/s (553 s), and enough for 8.02 req/s (469
-			// s). The next rate, (8.02 + 9)/2 = 8.51 req/s, would take about 13 minutes.
+			// After the two estimates and the certification of 7.38 req/s, 490 s of the 15 minutes
+			// are left. The rate halfway to 9 req/s, 8.19, would take 553 s. The search tries 2 %
+			// less, 8.02 req/s, which takes 469 s. Then (8.02 + 9)/2 = 8.51 req/s would take about
+			// 13 minutes.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
 		},
@@ -111,14 +112,13 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
-			// The required rate needs 6,638 requests in 781 s, but the budget has only 776 s left.
-			// So the probe gets fewer requests.
+			// The required rate needs 6,638 requests in 781 s, but only 767 s of the budget are
+			// left for requests. So the probe gets fewer.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
-			// 767 s of the budget are left for certifying. At 8.5 req/s this is enough for 6,523
-			// requests.
+			// 767.5 s of the budget are left for requests: 767.5 · 8.5 = 6,523 requests.
 			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
 			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
@@ -151,8 +151,7 @@ func TestRates(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
-			// Where no rate fails, the probes come near the largest rate, where latency grows like
-			// the queue. So the estimate must be accurate.
+			// If no certified rate failed, the estimate must be within 1 % of the true limit.
 			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
 				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
 			}

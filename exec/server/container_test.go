@@ -189,7 +189,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // no note of something held: it records how long a start took
+			continue // a .start file holds nothing: it records how long a start took
 		}
 		t.Errorf("%s is still held", e.Name())
 	}

@@ -48,9 +48,9 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 	return id, ctx.Err()
 }
 
-// unlisted returns the model to ask for if the server's list of models could not be read. err is
-// the error of that request. An id in the plan is used even so, because some servers have no list.
-// The model's own name is used only if the error says that there is no list.
+// unlisted returns the model to ask for if reading the server's list of models gave the error err.
+// It is the id in the plan if the server answered. Without an id, it is the name of the plan's
+// model, but only if err says that the server has no list.
 func (r *reached) unlisted(err error) (string, bool) {
 	e, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -155,13 +155,13 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	return out
 }
 
-// replicas limits how often tokgate asks again if a server seems to have been replaced. Several
-// servers may share one URL, and any of them may answer.
+// replicas limits how often tokgate asks if a server seems to have been replaced. The answer may
+// come from another of several servers that share one URL.
 const replicas = 8
 
-// replaced reports whether the server is another one than at first. first is the incarnation (the
-// values that identify a running server) at the start. The result now is the incarnation of the
-// server that answers.
+// replaced reports whether the server is another one than at the start. The argument first is the
+// incarnation (the values that identify a running server) at the start, and the result now is that
+// of the server which answered last.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false

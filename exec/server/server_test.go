@@ -332,8 +332,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// Five waves of three steps of 20 s take 5 min. At the start of a wave a request may wait
-		// for the end of a step, so up to five more steps are allowed.
+		// Five waves of three steps of 20 s take 5 min. At the start of each wave a request may
+		// wait for the end of a step, at most 20 s.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -534,7 +534,7 @@ func TestCalibrate(t *testing.T) {
 		t.Error("calibrated without knowing the clock's origin")
 	}
 	if boot() == "" {
-		return // no name for the current start of the machine, so no calibration is kept
+		return // the machine has no id for its current start, so no calibration is kept
 	}
 	// A stored calibration is used again until the machine restarts.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})

@@ -129,7 +129,7 @@ type virtual struct {
 	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // requests in flight, in order of start
-	ended   bool             // at least one request in flights has ended
+	ended   bool             // at least one request of the list has ended
 	step    func()           // takes the engine's next step
 	stop    func() bool      // stops the timer for the engine's next step
 	next    time.Duration    // time at which the engine's next step is due

@@ -7,7 +7,7 @@ import (
 )
 
 // realistic returns a page of 1,500 lines. It is like a page of vLLM with two engines, with the
-// metrics of Python and of its HTTP server. tokgate reads a tenth of its lines.
+// metrics of Python and of vLLM's HTTP server. tokgate reads a tenth of the page's lines.
 func realistic() []byte {
 	var b strings.Builder
 	b.WriteString(vllmPage)

@@ -39,7 +39,7 @@ func interpolate(s string, c contexts, st status) (string, error) {
 }
 
 // condition evaluates the condition of an if; "" means success(). If the condition uses no status
-// function, such as always(), it also requires that no earlier step has failed.
+// function, such as always(), the job must also be neither failed nor cancelled so far.
 func condition(src string, c contexts, st status) (bool, error) {
 	src = strings.TrimSpace(src)
 	if inner, ok := strings.CutPrefix(src, "${{"); ok && strings.HasSuffix(inner, "}}") {

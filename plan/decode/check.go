@@ -84,7 +84,8 @@ func (d *decoder) checkTime() {
 	}
 }
 
-// checkRequires reports an error if a plan requires nothing: its run could never fail.
+// checkRequires reports an error if a plan without measure_only requires nothing, so that its run
+// could never fail.
 func (d *decoder) checkRequires() {
 	if d.out.Gate.MeasureOnly || len(d.out.Asserts) > 0 || d.opts.lenient {
 		return

@@ -133,7 +133,7 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // before the cut: half a secret would not be found
+			words, _ := d.masks() // mask secrets before the cut, because half a secret is not found
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -195,7 +195,7 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 
 const (
 	maxSnippet = 2000 // longest source or value that is shown in full, in bytes
-	maxExcerpt = 200  // bytes that are shown of anything longer
+	maxExcerpt = 200  // bytes of a longer line that are shown from the mistake on
 )
 
 // short cuts a diagnostic to a readable size. It shortens a very long source line, and removes very

@@ -105,8 +105,8 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy adds the demands of a policy. The parameter of names the owner of the policy: the gate or
-// a workload.
+// policy adds the demands of the policy p. The parameter called of names the owner of the policy:
+// the gate or a workload.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)

@@ -98,7 +98,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
 			detail := fmt.Sprintf("%s. The policy at %s does not let a plan lower this demand of the base branch (keep = %q). Keep the demand, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
-			if _, here := of.Files[w.Range.Filename]; !here { // removed: its line is only in the base branch
+			if _, here := of.Files[w.Range.Filename]; !here { // dropped, so its line is in the base branch
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 			}

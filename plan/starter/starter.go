@@ -124,8 +124,8 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
-// Plan writes a plan. It returns an error for an unknown engine or use case, for choices that need
-// another server, and if not exactly one of URL, Image and Command is set.
+// Plan writes a plan. It returns an error if the choices name an unknown engine or use case,
+// exclude each other, do not fit the server, or do not set exactly one of URL, Image and Command.
 func Plan(a Answers) ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func Plan(a Answers) ([]byte, error) {
 	return out, nil
 }
 
-// check returns an error for choices that exclude each other. The error names the flags of init.
+// check returns an error if no plan can be made from the choices. The error names flags of init.
 func (a Answers) check() error {
 	if !slices.Contains(engine.Names(nil), a.Engine) {
 		return fmt.Errorf("--engine %q is not known; choose one of %s", a.Engine, strings.Join(engine.Names(nil), ", "))
@@ -210,9 +210,9 @@ func (a Answers) Unmeasured(u UseCase) []int {
 	})
 }
 
-// Budget returns the time budget of the plan in minutes. Half an hour is for the start of the
-// server and as a reserve. A use case adds the time that a slow GPU needs for it. A rate adds a
-// warm-up and a drain. A comparison doubles everything but the half hour, and adds 16 starts.
+// Budget returns the time budget of the plan in minutes. The first start and a reserve get half an
+// hour. Each use case gets the time that a slow GPU needs for it and for each rate. A comparison
+// doubles the time of the use cases, and adds 16 starts of 5 minutes.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {

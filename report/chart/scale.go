@@ -9,7 +9,7 @@ import (
 // scale converts the values of one axis to pixels.
 type scale struct {
 	axis     *Axis
-	min, max float64 // smallest and largest value on the axis; their logarithms if Log is set
+	min, max float64 // smallest and largest value on the axis, or their logarithms if Log is set
 	from, to float64 // pixels
 	across   float64 // width of the picture
 	ticks    []float64

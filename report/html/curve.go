@@ -21,7 +21,7 @@ type curve struct {
 	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // value of a case; nil: its mean, or its level's value
+	of    func(*report.Case) report.Number // value to draw for a case; nil: the mean, or the level's value
 	band  bool                             // show the range from p5 to p95 as a shaded band
 	stats []string                         // statistics whose limits are drawn; nil means all
 	zero  bool
@@ -101,7 +101,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	return out
 }
 
-// line returns one case for each load. If there are several, it takes the case with the most
+// line returns one case for each load. If a load has several cases, it takes the one with the most
 // completed requests.
 func (t track) line() []*report.Case {
 	var out []*report.Case

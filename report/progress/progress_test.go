@@ -402,7 +402,7 @@ func TestProbesAreNotCounted(t *testing.T) {
 }
 
 // Two of four requests end, and one of them fails. The budget then ends the probe, so the run
-// cancels the other two. These neither ended nor failed.
+// cancels the other two. Cancelled requests count neither as ended nor as failed.
 func TestCanceledDidNotFail(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})

@@ -35,7 +35,8 @@ func (h Holder) String() string {
 	return fmt.Sprintf("run %s of %s (server %s, tokgate's pid %d, started %s)", h.Run, h.Plan, h.Server, h.PID, h.Started)
 }
 
-// Server is a started server. Exactly one of Group and Container is set.
+// Server is a server that starts or has started. Once it has started, exactly one of Group and
+// Container is set.
 type Server struct {
 	Holder
 	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
@@ -74,7 +75,7 @@ func Dir(getenv func(string) (string, bool)) Folder {
 	return Folder(filepath.Join(os.TempDir(), fmt.Sprintf("tokgate-%d", os.Getuid())))
 }
 
-// Note is an open, locked file that describes a server.
+// Note is an open, locked file. It describes a server, or the holder of a GPU or a port.
 type Note struct {
 	path string
 	file *disk.File
@@ -143,8 +144,8 @@ type Leftover struct {
 }
 
 // Leftovers returns the servers in the notes whose runs have ended, in the order of their runs. The
-// caller must release each of them with Done or Leave. It removes an empty note, because that names
-// no server. A note that cannot be read is an error, because its server may still be running.
+// caller must release each of them with Done or Leave. A note that names no run is removed, such as
+// an empty one. A file that cannot be read is an error, because its server may still be running.
 func (f Folder) Leftovers() ([]Leftover, error) {
 	entries, err := disk.ReadDir(string(f))
 	if errors.Is(err, os.ErrNotExist) {
