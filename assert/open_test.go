@@ -60,6 +60,21 @@ func TestShareOfARate(t *testing.T) {
 	}
 }
 
+// In a stage the wave is the largest number of the stage's own requests in flight.
+func TestShareOfAStage(t *testing.T) {
+	l := backlog(0)
+	l.Stage = &metric.Stage{}
+	s, _ := judgedRate(l, plan.Open{})
+	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
+		if v := s.judge(threshold("success", text)); v.Outcome != want {
+			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
+		}
+	}
+	if s.wave() != 11 {
+		t.Errorf("a wave of %d, want 11", s.wave())
+	}
+}
+
 func TestGrowth(t *testing.T) {
 	// Of every 100 requests, 8 are not answered. At any time, ten other requests are in flight. So
 	// at the end 80 + 10 of 1,000 requests are in flight, a growth of 9 %.

@@ -238,20 +238,16 @@ func (s *subject) units() int {
 	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
 }
 
-// wave returns how many requests are in flight at the same time. At a constant rate this is the
-// mean. In a stage it is the largest number, because the stages before and after share the server.
+// wave returns how many requests are in flight at the same time: at a rate the mean, in a stage the
+// largest number of the stage's own requests.
 func (s *subject) wave() int {
-	if s.level.Kind != metric.OpenLoop {
+	switch mean := s.level.Value("in_flight", metric.Steady, nil, nil); {
+	case s.level.Kind != metric.OpenLoop:
 		return s.level.AtOnce()
-	}
-	if mean := s.level.Value("in_flight", metric.Steady, nil, nil); mean.OK && s.level.Stage == nil {
+	case s.level.Stage == nil && mean.OK:
 		return max(int(math.Ceil(mean.V)), 1)
 	}
-	most := 1
-	for _, p := range s.level.Passages() {
-		most = max(most, p.Max)
-	}
-	return most
+	return max(s.level.MostInFlight(), 1)
 }
 
 // badOnes counts bad requests in each block (groups) and in total (bad). Lost requests are bad too,

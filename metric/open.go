@@ -49,6 +49,20 @@ func (l *Level) Passages() []Passage {
 	return out
 }
 
+// MostInFlight returns the largest number of requests of a round that are in flight at the same
+// time. Requests of other rounds, and of the stages before and after, do not count.
+func (l *Level) MostInFlight() int {
+	most := 0
+	for _, r := range l.Rounds {
+		now := 0
+		for _, c := range (&Passage{Rounds: []*Round{r}}).changes() {
+			now += c.by
+			most = max(most, now)
+		}
+	}
+	return most
+}
+
 // marks is how often the requests in flight are counted in a window, to compute Spread.
 const marks = 400
 
