@@ -262,8 +262,8 @@ func TestToldThresholds(t *testing.T) {
 	}
 }
 
-// Missing telemetry never makes a threshold pass. The threshold is an error with the reason, and so
-// is an assert.
+// Without telemetry, a threshold on a server metric never passes. Its outcome is an error, even if
+// only one round has no telemetry.
 func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
 		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),

@@ -42,14 +42,13 @@ func TestLooks(t *testing.T) {
 		// a p95 with probability 0.95^100 = 0.0059, which is less, so 100 requests are enough for a
 		// look.
 		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
-		// By chance 75 requests meet a p95 with probability 0.95^75 = 0.0213. That is above the
-		// error of their look, 0.0125, so this look is left out. With 105 requests it is 0.0046,
-		// below 0.0245.
+		// The probability that all of 75 requests meet a p95 by chance is 0.95^75 = 0.0213. Their
+		// look may spend an error of only 0.0125, so it is left out. For 105 requests the
+		// probability is 0.0046. Their look may spend 0.0245, so it stays.
 		{"few for p95", 150, 10, nil, []*Threshold{p95}, "105/0.49/7 150/1.00/3"},
 		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 100/1.00/5"},
-		// By chance 435 requests meet a p99 with probability 0.99^435 = 0.0126. That is above the
-		// error of their look, 0.0125, so this look is left out. With 609 requests it is 0.0022,
-		// below 0.0245.
+		// The same for a p99: 0.99^435 = 0.0126 is above 0.0125, and 0.99^609 = 0.0022 is below
+		// 0.0245.
 		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "609/0.49/7 870/1.00/3"},
 		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
 		{"max", 200, 10, nil, []*Threshold{mean, most}, "100/fail/5 200/1.00/5"},

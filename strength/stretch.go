@@ -262,17 +262,17 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 }
 
 // moved converts an instant t of the recording to the slower run. In that run the request s starts
-// later by the duration before, and ends later by the duration late. Between its start and its end,
-// the delay changes evenly. If t is before the start of s, moved returns the argument so.
-func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
+// later by startDelay, and ends later by endDelay. Between its start and its end, the delay changes
+// evenly. If t is before the start of s, moved returns fallback.
+func moved(t time.Duration, s *metric.Sample, startDelay, endDelay, fallback time.Duration) time.Duration {
 	switch {
 	case t < s.Sent:
-		return so
+		return fallback
 	case t >= s.End:
-		return t + late
+		return t + endDelay
 	}
 	share := float64(t-s.Sent) / float64(max(s.End-s.Sent, 1))
-	return t + before + time.Duration(share*float64(late-before))
+	return t + startDelay + time.Duration(share*float64(endDelay-startDelay))
 }
 
 func shift(s *metric.Sample, by time.Duration) {

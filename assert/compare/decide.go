@@ -149,9 +149,9 @@ func (x *comparison) decide() {
 	x.out.Line = x.sentence()
 }
 
-// ways returns the direction of each change that is certainly not zero, by index. All tests of one
-// comparison share the error that the plan allows. So the chance that any of these changes is false
-// is at most this error.
+// ways returns the direction of each significant change. The key is the change's index in
+// x.out.Changes. All tests of one comparison share the plan's error alpha, so the chance that even
+// one direction is wrong is at most alpha.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int

@@ -40,7 +40,8 @@ var fencedPlan = regexp.MustCompile("(?s)```(?:hcl|jsonl)([^\n]*)\n(.*?)```")
 var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
 
 // All plans in the documentation are valid. If an example has only a server or only a workload, the
-// test adds the missing block. If a page names its plans, its commands run these plans.
+// test adds the missing block. The test skips plans with a file name, because
+// TestLongDocumentedCommands runs them.
 func TestLongDocumentedPlans(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
@@ -387,8 +388,8 @@ func (c command) runnable(t *testing.T, url string) []string {
 // line, because comments may contain the same words.
 var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
 
-// validated returns the command `tokgate validate` with the plan and the variables of a tokgate
-// command line. It takes the place of that command line if the plan's server is missing.
+// validated turns the arguments of a `tokgate run` into those of a `tokgate validate`. It keeps the
+// plan, the variables and --base. Plans that need a real server are validated instead of run.
 func validated(run []string) []string {
 	args := []string{"validate"}
 	for i, a := range run {

@@ -115,8 +115,8 @@ func faults(t *testing.T, every int) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		// The server does not count the tokens of hostile text, so only every 24th answer has such
-		// text.
+		// The server does not count the tokens of hostile text. If every answer had such text,
+		// tokgate would find the server's count wrong.
 		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil},
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}

@@ -382,8 +382,8 @@ type page struct {
 	bad      []string
 }
 
-// page returns a system's part of the document. It compares published figures with two simulations:
-// theirs runs as published, and ours under tokgate's conditions.
+// page returns a system's part of the document. That part compares the published figures with two
+// simulations. The simulation theirs uses the published conditions, and ours uses tokgate's.
 func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page {
 	t.Helper()
 	out := &page{fitted: errorsOf{}}

@@ -8,8 +8,7 @@ import (
 )
 
 // The servers in the table differ in how many requests they run at once, in their speed, and in how
-// many prompts they read per second. The column most is the largest number of requests that the
-// saturation may have in flight.
+// many prompts they read per second. The field "most" limits the requests in flight.
 func TestSaturation(t *testing.T) {
 	type server struct {
 		in      int

@@ -59,8 +59,9 @@ type Options struct {
 	Require int
 	// Budget is the time limit of all probes together; 0 means none.
 	Budget time.Duration
-	// Begin is the first level of the ladder if Start is 0; 0 means From. Levels near 1 take
-	// longest and are rarely the limit, so the ladder goes down to them only if it must.
+	// Begin is the first level of the ladder; if it is 0, the ladder begins at From. It is not used
+	// if Start is set. Levels near 1 take longest and are rarely the limit, so a higher Begin saves
+	// time. The ladder goes below it only if it must.
 	Begin int
 	// Start is the last known limit, where the search begins; 0 if there is none.
 	Start int

@@ -249,7 +249,8 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records, as a default, the number of requests of a level for which the plan sets none.
+// unaskedFor records that the plan does not set the level's number of requests. It keeps the default
+// number, which a comparison multiplies by its rounds.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}
