@@ -114,9 +114,9 @@ func (e evidence) worth(effective float64) float64 {
 	return 1
 }
 
-// more returns how many more requests would decide a verdict; -1 if no number would. It also says
-// this in words, with the time that the requests take.
-func (e evidence) more(total float64) (words string, requests int) {
+// shortfall returns how many more requests would decide a verdict; -1 if no number would. It also
+// says this in words, with the time that the requests take.
+func (e evidence) shortfall(total float64) (words string, requests int) {
 	if e.warming() != "" {
 		return "needs a longer warmup, because the server was not warm; more requests would not help", -1
 	}

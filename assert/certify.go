@@ -152,14 +152,14 @@ func (f *foreseenLevel) inMix(requests int) string {
 	return fmt.Sprintf(" (%d requests of its mix)", f.ofMix(requests))
 }
 
-// never marks a finding as impossible: the planned requests cannot pass.
-func (f *foreseenLevel) never(remark, advice string) {
+// ruleOut marks a finding as impossible: the planned requests cannot pass.
+func (f *foreseenLevel) ruleOut(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// more returns the parameter advice, which tells how to get more requests. For a replay it returns
-// the parameter trace instead, because a trace has a fixed number of requests.
-func (f *foreseenLevel) more(advice, trace string) string {
+// remedy returns the parameter advice, which tells how to get more requests. For a replay it
+// returns the parameter trace instead, because a trace has a fixed number of requests.
+func (f *foreseenLevel) remedy(advice, trace string) string {
 	if f.level.Speedup > 0 {
 		return trace
 	}
@@ -181,9 +181,9 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	switch {
 	case units >= 2:
 	case inside:
-		f.never("a mean needs at least two rounds to show a spread", "use two seeds or more")
+		f.ruleOut("a mean needs at least two rounds to show a spread", "use two seeds or more")
 	default:
-		f.never("a mean needs at least two blocks of requests to show a spread", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
+		f.ruleOut("a mean needs at least two blocks of requests to show a spread", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
 	}
 }
 
@@ -193,7 +193,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
 		f.Needed = "∞"
-		f.never("a sample cannot prove that every request succeeds", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share of the requests to fail", thisRunOf(t)))
+		f.ruleOut("a sample cannot prove that every request succeeds", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share of the requests to fail", thisRunOf(t)))
 		return
 	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
@@ -204,7 +204,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	case clusters == plan.ClustersNone:
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
-		noun, why, advice = "waves", "because requests that are in flight together may fail together", f.more(fmt.Sprintf("requests = %d times the mean number of requests in flight", need), "a longer stretch of the trace")
+		noun, why, advice = "waves", "because requests that are in flight together may fail together", f.remedy(fmt.Sprintf("requests = %d times the mean number of requests in flight", need), "a longer stretch of the trace")
 		f.Remark = fmt.Sprintf("a wave is all requests in flight at one time; %d requests make enough waves if at most %d are in flight", f.n, have/need)
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "because requests that are in flight together may fail together"
@@ -219,7 +219,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		if why != "" {
 			why = ", " + why
 		}
-		f.never(fmt.Sprintf("needs %s at %s confidence%s; the plan has only %d", f.Needed, f.confidence, why, have),
+		f.ruleOut(fmt.Sprintf("needs %s at %s confidence%s; the plan has only %d", f.Needed, f.confidence, why, have),
 			fmt.Sprintf("either use %s, or write %s to judge only the requests of this run", advice, thisRunOf(t)))
 	}
 }
@@ -240,9 +240,9 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.duration > 0:
 		f.Remark = "as many as arrive in " + plan.PlainDuration(f.duration)
 	case f.n < need:
-		f.never(fmt.Sprintf("needs %s%s at %s confidence; the plan has only %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.more("raise requests", "replay a longer stretch of the trace"))
+		f.ruleOut(fmt.Sprintf("needs %s%s at %s confidence; the plan has only %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), f.remedy("raise requests", "replay a longer stretch of the trace"))
 	case best < float64(need):
-		f.never(fmt.Sprintf("needs %s that count as independent, at %s confidence, but the plan has only %s. With fewer than %s, each wave of %d requests counts as one request",
+		f.ruleOut(fmt.Sprintf("needs %s that count as independent, at %s confidence, but the plan has only %s. With fewer than %s, each wave of %d requests counts as one request",
 			verdict.Count(need, "requests"), f.confidence, verdict.Count(f.waves, "waves"), blocks, f.level.AtOnce()), "use more seeds or raise requests")
 	}
 }

@@ -34,9 +34,9 @@ type characteristic struct {
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most returns the highest share of gates that agrees with a true share of alpha. It lies three
+// ceiling returns the highest share of gates that agrees with a true share of alpha. It lies three
 // standard errors above alpha.
-func (c characteristic) most(alpha float64) float64 {
+func (c characteristic) ceiling(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }
 
@@ -128,15 +128,15 @@ func TestLongCharacteristics(t *testing.T) {
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
 			}, 0, true, ""},
 		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
-		{"the same, missed by failures alone", threshold("goodput", "share >= 95%"), 0.95, clusters(0.05, together...), 60, 8, fail, 0.05, true, plan.ClustersRound},
-		{"success at its limit of 98%, clusters = \"round\", 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, together...)), 10, 30, fail, 0.02, true, plan.ClustersRound},
-		{"success at its limit of 98%, clusters = \"round\", 150 rounds of 8 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, together...)), 150, 8, fail, 0.02, true, plan.ClustersRound},
+		{"the same, missed by failures alone", threshold("goodput", "share >= 95%"), 0.95, clusters(0.05, commonFailures...), 60, 8, fail, 0.05, true, plan.ClustersRound},
+		{"success at its limit of 98%, clusters = \"round\", 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, commonFailures...)), 10, 30, fail, 0.02, true, plan.ClustersRound},
+		{"success at its limit of 98%, clusters = \"round\", 150 rounds of 8 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, commonFailures...)), 150, 8, fail, 0.02, true, plan.ClustersRound},
 		{"success at its limit of 95%, clusters = \"wave\" (the default), 10 rounds of 120 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(inWaves(0.05), chosen(func(p process) bool { return longer(p) && !hides(p) })), 10, 120, fail, 0.05, true, plan.ClustersWave},
 		{"success at its limit of 98%, clusters = \"wave\", 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, inWaves(0.02), 10, 30, fail, 0.02, true, plan.ClustersWave},
 		{"goodput share at its limit of 95%, clusters = \"wave\", 10 rounds of 120 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 10, 120, at, 0.05, true, plan.ClustersWave},
 		{"success at its limit of 95%, clusters = \"none\", 10 rounds of 60 requests", threshold("success", "rate >= 95%"), 0.95, processes[:2], 10, 60, fail, 0.05, true, plan.ClustersNone},
-		{"Beyond the assumption: success at its limit of 95%, clusters = \"wave\", 10 rounds of 120 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(chosen(hides), clusters(0.05, together[1])), 10, 120, fail, 0.05, false, plan.ClustersWave},
-		{"Beyond the assumption: success at its limit of 95%, clusters = \"none\", 10 rounds of 60 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(processes[2:], clusters(0.05, together...)), 10, 60, fail, 0.05, false, plan.ClustersNone},
+		{"Beyond the assumption: success at its limit of 95%, clusters = \"wave\", 10 rounds of 120 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(chosen(hides), clusters(0.05, commonFailures[1])), 10, 120, fail, 0.05, false, plan.ClustersWave},
+		{"Beyond the assumption: success at its limit of 95%, clusters = \"none\", 10 rounds of 60 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(processes[2:], clusters(0.05, commonFailures...)), 10, 60, fail, 0.05, false, plan.ClustersNone},
 		{"Beyond the promise: p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, hidden, 10, 20, at, 0.05, false, ""},
 	}
 	results := make([][]characteristic, len(kinds))
@@ -173,8 +173,8 @@ func TestLongCharacteristics(t *testing.T) {
 			if i == 0 && c.n >= 500 && c.process.name == "independent" && c.share(c.pass) < 0.02-3*math.Sqrt(0.02*0.98/float64(c.n)) {
 				t.Errorf("%s, independent: %.3f pass, which is more care than was promised", k.title, c.share(c.pass))
 			}
-			if k.promised && (c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05)) {
-				t.Errorf("%s, %s: pass %.3f, fail %.3f, at most %.3f", k.title, c.process.name, c.share(c.pass), c.share(c.fail), c.most(0.05))
+			if k.promised && (c.share(c.pass) > c.ceiling(0.05) || c.share(c.fail) > c.ceiling(0.05)) {
+				t.Errorf("%s, %s: pass %.3f, fail %.3f, at most %.3f", k.title, c.process.name, c.share(c.pass), c.share(c.fail), c.ceiling(0.05))
 			}
 		}
 		out.WriteString("\n")
@@ -217,7 +217,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 	for _, p := range hidden {
 		rows = append(rows, row{p, 0.05, threshold("ttft", "p95 < 2s"), func(l *metric.Level) *metric.Level { return l }})
 	}
-	for _, p := range clusters(0.05, together...) {
+	for _, p := range clusters(0.05, commonFailures...) {
 		rows = append(rows, row{p, 0.05, threshold("ttft", "p95 < 2s"), failing})
 	}
 	n := max(*gates/6, 1)
@@ -243,7 +243,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 		out.WriteString("\n")
 		// 150 rounds suffice even if each counts as only one request: the exact test needs 59
 		// independent ones.
-		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
+		if c := results[i][len(plans)-1]; c.share(c.pass) > c.ceiling(0.05) || c.share(c.fail) > c.ceiling(0.05) {
 			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
 		}
 	}
@@ -258,7 +258,7 @@ func chosen(kind func(process) bool) []process {
 // inWaves returns simulated processes whose requests depend on each other only within a wave:
 // requests that run at the same time. The argument share is the share of requests that fail.
 func inWaves(share float64) []process {
-	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
+	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, commonFailures[0]), clusters(share, spells...))
 }
 
 // hides reports whether ten rounds are often too few to show how much rounds differ. Rare events
@@ -347,7 +347,7 @@ func looks(t *testing.T, out *strings.Builder) {
 			}
 		}
 		fmt.Fprintf(out, "| %s | %.1f%% | %.1f%% | %.1f%% |\n", p.name, 100*c.share(c.pass), 100*c.share(c.fail), 100*(1-c.share(c.pass)-c.share(c.fail)))
-		if c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
+		if c.share(c.pass) > c.ceiling(0.05) || c.share(c.fail) > c.ceiling(0.05) {
 			t.Errorf("looks, %s: pass %.3f, fail %.3f", p.name, c.share(c.pass), c.share(c.fail))
 		}
 	}
@@ -382,7 +382,7 @@ type ended struct {
 func onTheWay(t *testing.T, out *strings.Builder) {
 	th := threshold("ttft", "p95 < 2s")
 	n := max(*gates/2, 1)
-	most := characteristic{n: n}.most(0.05)
+	most := characteristic{n: n}.ceiling(0.05)
 	// least returns the lowest share of gates that agrees with a promised share. It lies three
 	// standard errors below the promise.
 	least := func(share float64) float64 { return share - 3*math.Sqrt(share*(1-share)/float64(n)) }
@@ -471,7 +471,7 @@ func power(t *testing.T, out *strings.Builder) {
 					}}.level()
 				})
 				fmt.Fprintf(out, " %.0f / %.0f (%.0f) |", 100*c.share(c.pass), 100*c.share(c.fail), 100*c.share(c.estimate))
-				if n >= 100 && i == 0 && m <= 0.8 && c.share(c.pass) < 0.9 || m > 1 && c.share(c.pass) > c.most(0.05) || m < 1 && c.share(c.fail) > c.most(0.05) {
+				if n >= 100 && i == 0 && m <= 0.8 && c.share(c.pass) < 0.9 || m > 1 && c.share(c.pass) > c.ceiling(0.05) || m < 1 && c.share(c.fail) > c.ceiling(0.05) {
 					t.Errorf("%s at %.1f: pass %.3f, fail %.3f", srv.name, m, c.share(c.pass), c.share(c.fail))
 				}
 			}

@@ -671,9 +671,9 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside simulates a comparison with both servers at the same time, on two sets of GPUs. All times
-// on the second set are multiplied by the parameter cards.
-func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
+// simulateTogether simulates a comparison with both servers at the same time, on two sets of GPUs.
+// All times on the second set are multiplied by the parameter cards.
+func simulateTogether(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {
 			x := (1 + 0.01*float64(i%7)) * (1 + 0.002*float64((round/2)%3)*float64(side))
@@ -712,7 +712,7 @@ func TestCardsCancel(t *testing.T) {
 		{"one faster by 10 %, 10 % worse", 1 / 1.1, 1.1, Fail},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p, run := beside(10, row.cards, row.candidate)
+			p, run := simulateTogether(10, row.cards, row.candidate)
 			x := Judge(p, run, Options{}).Comparisons[0]
 			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
 				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
@@ -728,7 +728,7 @@ func TestCardsCancel(t *testing.T) {
 	}
 	// Servers that swap GPUs between rounds are compared in pairs of rounds. So ten rounds give
 	// five units, even when the plan no longer asks for the swap.
-	p, run := beside(10, 1.1, 1)
+	p, run := simulateTogether(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
 	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
 		t.Errorf("%v, %d units", x.Outcome, x.Units)
@@ -772,7 +772,7 @@ func TestCardsThatDoNotCancel(t *testing.T) {
 		}, "the last round has no partner on swapped GPUs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p, run := beside(10, 1.1, 1)
+			p, run := simulateTogether(10, 1.1, 1)
 			row.change(p, run)
 			x := Judge(p, run, Options{}).Comparisons[0]
 			said := x.Skipped

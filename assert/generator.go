@@ -14,8 +14,8 @@ import (
 )
 
 // A slow load generator makes every latency longer. metric.Level.Disturbed finds the rounds in
-// which it was too slow, and most of them are measured again. If some are not, the method late
-// decides for each threshold whether its verdict stands.
+// which it was too slow, and most of them are measured again. If some are not, the method
+// generatorDecided decides for each threshold whether its verdict stands.
 //
 // A level is invalid if the generator used the share mostCPU or more of its processor cores in a
 // round, or if this share is unknown. Its own delays then cannot be told from the server's. A delay
@@ -57,7 +57,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		switch {
 		case words != "" && t.Outcome == Inconclusive:
 			t.Notes = append(t.Notes, words+": the generator, and not the server, may be why the verdict is undecided")
-		case words != "" && s.late(t):
+		case words != "" && s.generatorDecided(t):
 			why = words
 		case delay > leastDelay && s.flips(t, delay):
 			why = "the load generator may have read answers late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
@@ -81,12 +81,12 @@ func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether a slow load generator may have decided a pass or a fail. A generator is slow
-// if it sends requests late, reads answers late, or sends too little load.
+// generatorDecided reports whether a slow load generator may have decided a pass or a fail. A
+// generator is slow if it sends requests late, reads answers late, or sends too little load.
 //
 // The outcome is safe if the other rounds alone give it too, or if it outlasts a correction for the
 // delay. A fail is also safe if less load could only have helped to pass.
-func (s *subject) late(v judgedThreshold) bool {
+func (s *subject) generatorDecided(v judgedThreshold) bool {
 	m := v.threshold.Metric
 	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
 		return false
@@ -154,7 +154,7 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 // judgedOn returns the outcome of a threshold on l, a corrected copy of the level. It overwrites
 // the argument other, which must be a copy of s.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
-	if other.evidence = gather(l); !s.ahead() {
+	if other.evidence = gather(l); !s.unfinished() {
 		other.due = 0
 	}
 	return other.judge(t).Outcome

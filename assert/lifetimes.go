@@ -68,9 +68,9 @@ func (s *subject) few(e float64) (moments float64, ok bool) {
 	return has * stat.PerLifetime(e), true
 }
 
-// together returns the result of the method few. But if the rounds show that requests are not fast
-// or slow together, ok is false.
-func (s *subject) together(o observations, e float64) (moments float64, ok bool) {
+// fewMoments returns the result of the method few. But if the rounds show that requests are not
+// fast or slow together, ok is false.
+func (s *subject) fewMoments(o observations, e float64) (moments float64, ok bool) {
 	moments, ok = s.few(e)
 	long := moments >= leastAlone*stat.PerLifetime(e)
 	if ok && long && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n) {

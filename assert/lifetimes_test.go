@@ -15,9 +15,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A p95 needs 59 independent moments. A lifetime (the duration of a request) counts as 1.87 moments,
-// so the window must last 31.6 lifetimes. The window here lasts 100 s. Requests of 1 s have 100
-// lifetimes in it, which is enough. Requests of 4 s have only 25 lifetimes, or 46.8 moments.
+// A p95 needs 59 independent moments. A lifetime (the duration of a request) counts as 1.87
+// moments, so the window must last 31.6 lifetimes. The window here lasts 100 s. Requests of 1 s
+// have 100 lifetimes in it, which is enough. Requests of 4 s have only 25 lifetimes, or 46.8
+// moments.
 func TestTogether(t *testing.T) {
 	for _, tt := range []struct {
 		takes, apart time.Duration // duration of a request; TTFT difference of neighbouring rounds
@@ -41,13 +42,13 @@ func TestTogether(t *testing.T) {
 			}
 		}
 		s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
-		if got, capped := s.together(s.observe(metric.MustLookup("ttft")), tt.e); capped != tt.capped || math.Abs(got-tt.want) > 0.1 {
+		if got, capped := s.fewMoments(s.observe(metric.MustLookup("ttft")), tt.e); capped != tt.capped || math.Abs(got-tt.want) > 0.1 {
 			t.Errorf("%+v: %v, %v", tt, got, capped)
 		}
 	}
 	l := backlog(0)
 	l.Kind, l.N = metric.ClosedLoop, 10
-	if _, capped := (&subject{evidence: gather(l), alpha: 0.05}).together(observations{}, 0.01); capped {
+	if _, capped := (&subject{evidence: gather(l), alpha: 0.05}).fewMoments(observations{}, 0.01); capped {
 		t.Error("the rounds of a closed loop begin anew")
 	}
 }
@@ -126,7 +127,7 @@ func TestLongMovingTogether(t *testing.T) {
 	}
 	for k, count := range columns {
 		c := characteristic{n: int(row-1) * *crowds, pass: count[Pass], fail: count[Fail]}
-		if most := c.most(0.05); c.share(c.pass) > most || c.share(c.fail) > most {
+		if most := c.ceiling(0.05); c.share(c.pass) > most || c.share(c.fail) > most {
 			t.Errorf("%s at its limit: of %d windows %d pass and %d fail", names[k], c.n, c.pass, c.fail)
 		}
 	}

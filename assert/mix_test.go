@@ -89,19 +89,19 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 			w.Loads = []*plan.Load{{Kind: alone.Kind, Levels: []plan.Level{{Name: alone.Name, N: alone.N, Requests: alone.Due(), Rounds: len(alone.Rounds)}}}}
 			q, only := *p, *run
 			q.Workloads, only.Levels = []*plan.Workload{&w}, []*metric.Level{&alone}
-			if diff := cmp.Diff(of(Judge(&q, &only, Options{}), part.Address()), of(judged, part.Address())); diff != "" {
+			if diff := cmp.Diff(partVerdicts(Judge(&q, &only, Options{}), part.Address()), partVerdicts(judged, part.Address())); diff != "" {
 				t.Errorf("%s (-alone +in the mix):\n%s", part.Address(), diff)
 			}
-			if n := len(of(judged, part.Address())); n != 7 {
+			if n := len(partVerdicts(judged, part.Address())); n != 7 {
 				t.Errorf("%s has %d verdicts", part.Address(), n)
 			}
 		}
 	}
 }
 
-// of returns the verdicts on one workload of a mix. It removes their notes on lock-step, because
-// all parts have the same notes.
-func of(v Verdicts, workload string) []Verdict {
+// partVerdicts returns the verdicts on one workload of a mix. It removes their notes on lock-step,
+// because all parts have the same notes.
+func partVerdicts(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
 		if x.Workload == workload {
@@ -153,7 +153,7 @@ func TestPartsUpToALook(t *testing.T) {
 	mix.Divide()
 	v := Judge(p, run, Options{})
 	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 %, 5 % of 600 requests
-		for _, x := range of(v, "production/"+name) {
+		for _, x := range partVerdicts(v, "production/"+name) {
 			if x.N != want {
 				t.Errorf("%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)
 			}

@@ -65,9 +65,9 @@ func (o observations) values() []stat.Ascending {
 	return out
 }
 
-// over counts, for each block, the observations that do not meet the limit. Missing observations
-// count too.
-func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
+// countFailing counts, for each block, the observations that do not meet the limit. Missing
+// observations count too.
+func (o observations) countFailing(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
 	groups = make([]stat.Group, len(o.blocks))
 	for i, d := range o.blocks {
 		k := d.Worst + sample.Beyond(d, op, limit)

@@ -50,9 +50,9 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again is the first id of the simulated jobs that stand for tokens computed a second time by a
-// crowded server, not for requests.
-const again = 1 << 40
+// recomputedJobs is the first id of the simulated jobs that stand for tokens computed a second time
+// by a crowded server, not for requests.
+const recomputedJobs = 1 << 40
 
 // saturation holds what was measured while the simulated engine was saturated.
 type saturation struct {
@@ -91,7 +91,7 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 		emitted, next, _ := e.Advance(now)
 		free := 0
 		for _, x := range emitted {
-			if x.ID >= again {
+			if x.ID >= recomputedJobs {
 				continue
 			}
 			if x.At > from && x.At <= from+length {
@@ -174,7 +174,7 @@ func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.
 
 func (m *rateModel) send(e *sim.Engine, at time.Duration, j sim.Job) {
 	if m.lost > 0 && e.State(at).Waiting > 0 {
-		mustSubmit(e, at, sim.Job{ID: again + j.ID, Input: 1, Output: m.lost})
+		mustSubmit(e, at, sim.Job{ID: recomputedJobs + j.ID, Input: 1, Output: m.lost})
 	}
 	mustSubmit(e, at, j)
 }
@@ -201,7 +201,7 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, most satura
 	work := func(until time.Duration) {
 		emitted, _, _ := e.Advance(until)
 		for _, x := range emitted {
-			if x.ID >= again {
+			if x.ID >= recomputedJobs {
 				continue
 			}
 			s := samples[x.ID]
@@ -383,7 +383,7 @@ func (m *rateModel) answered(n int, length time.Duration) float64 {
 		emitted, next, _ := e.Advance(now)
 		free := 0
 		for _, x := range emitted {
-			if x.ID >= again {
+			if x.ID >= recomputedJobs {
 				continue
 			}
 			if first == 0 {

@@ -13,8 +13,8 @@ import (
 type required struct {
 	*plan.Threshold
 	severity verdict.Severity
-	// by is the threshold that implies this one; nil if the plan itself declares it.
-	by *plan.Threshold
+	// impliedBy is the threshold that implies this one; nil if the plan itself declares it.
+	impliedBy *plan.Threshold
 }
 
 // name returns the name of the verdict, such as "sla.ttft.p95". It is stable across runs.
@@ -28,18 +28,18 @@ func (r required) name() string {
 
 // why says why tokgate adds the threshold; "" if the plan declares it.
 func (r required) why() string {
-	if r.by == nil {
+	if r.impliedBy == nil {
 		return ""
 	}
 	if r.Metric.Name == growing {
 		return "tokgate adds this threshold because a server must keep up with the rate. To allow a growing backlog, set a threshold on backlog_growth"
 	}
-	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.by))
+	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.impliedBy))
 }
 
 // unjudged returns the verdict on a threshold before anything is measured.
 func (r required) unjudged(policy plan.Policy) Verdict {
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.impliedBy != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 

@@ -54,9 +54,9 @@ var hidden = []process{
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
 }
 
-// together lists processes in which all requests of a wave or round fail together. Nothing else
-// shows that requests depend on each other.
-var together = []process{
+// commonFailures lists processes in which all requests of a wave or round fail together. Nothing
+// else shows that requests depend on each other.
+var commonFailures = []process{
 	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
 	{name: "1 round in %s fails", slowRounds: 1},
 }

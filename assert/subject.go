@@ -34,8 +34,8 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 	return min(n, s.crowding()*float64(s.n))
 }
 
-// ahead reports whether the level still has planned requests to measure.
-func (s *subject) ahead() bool { return s.due > s.n }
+// unfinished reports whether the level still has planned requests to measure.
+func (s *subject) unfinished() bool { return s.due > s.n }
 
 // largest returns the largest rate that the saturated server sustained, in requests per second. low
 // and high are its bounds at the error alpha. ok is false if the rate is unknown.

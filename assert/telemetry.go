@@ -177,10 +177,10 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
-// told judges metrics that have one value for a level. The value comes from the server's counters,
-// the GPUs or the plan's prices. A t interval over rounds decides, or the value itself if it is
-// exact. For all other metrics told returns false.
-func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
+// judgeLevelValue judges metrics that have one value for a level. The value comes from the server's
+// counters, the GPUs or the plan's prices. A t interval over rounds decides, or the value itself if
+// it is exact. For all other metrics judgeLevelValue returns false.
+func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 	name := t.Metric.Name
 	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
 	switch {

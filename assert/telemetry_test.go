@@ -35,9 +35,9 @@ func times(counts map[float64]int) []float64 {
 	return out
 }
 
-// told returns a level with 100 requests in each round. It calls the function tell for the server
-// metrics of each round.
-func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
+// telemetryLevel returns a level with 100 requests in each round. It calls the function tell for
+// the server metrics of each round.
+func telemetryLevel(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
 	l := shape{rounds: rounds, perRound: 100}.level()
 	for i, r := range l.Rounds {
 		r.Telemetry = tell(i)
@@ -101,7 +101,7 @@ func TestCountedThresholds(t *testing.T) {
 		{"a mean over its limit", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.29, nil, Fail, "300 ms > 290 ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v := judged(t, told(10, queue(tt.counts)), bound("queue_wait", tt.stat, plan.Less, tt.limit), tt.change)
+			v := judged(t, telemetryLevel(10, queue(tt.counts)), bound("queue_wait", tt.stat, plan.Less, tt.limit), tt.change)
 			if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 				t.Errorf("%v: %s (%s), want %v with %q", v.Outcome, v.Message, v.Needs, tt.outcome, tt.words)
 			}
@@ -112,12 +112,12 @@ func TestCountedThresholds(t *testing.T) {
 	}
 	// With a single round, each wave of requests counts as one request. The result is then
 	// uncertain, because 100 requests with 4 in flight make only 25 waves.
-	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
+	v := judged(t, telemetryLevel(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
 	if v.Outcome != Inconclusive || v.Effective > 25 {
 		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
 	}
 	// Rounds that differ make the effective number of requests smaller.
-	v = judged(t, told(10, func(i int) *metric.Telemetry {
+	v = judged(t, telemetryLevel(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
 	}), bound("queue_wait", "p95", plan.Less, 1), nil)
@@ -126,7 +126,7 @@ func TestCountedThresholds(t *testing.T) {
 	}
 	// The server's histogram does not contain requests that it never finished, so they count as
 	// bad.
-	l := told(10, queue(map[float64]int{0.2: 100}))
+	l := telemetryLevel(10, queue(map[float64]int{0.2: 100}))
 	for i := range 30 {
 		fail(l.Rounds[2].Samples[i])
 	}
@@ -144,7 +144,7 @@ func TestLongCountedIsNotLessStrict(t *testing.T) {
 		scale, limit := 0.1+rng.Float64(), 0.2+2*rng.Float64()
 		values := make([][]float64, 8)
 		over := 0
-		l := told(8, func(i int) *metric.Telemetry {
+		l := telemetryLevel(8, func(i int) *metric.Telemetry {
 			for range 100 {
 				v := rng.ExpFloat64() * scale
 				values[i] = append(values[i], v)
@@ -191,7 +191,7 @@ func TestReadThresholds(t *testing.T) {
 		{"mean", plan.Less, 0.504, Inconclusive, "over 5 rounds"},
 		{"mean", plan.Less, 0.45, Fail, "over 5 rounds"},
 	} {
-		v := judged(t, told(5, tell), bound("kv_usage", tt.stat, tt.op, tt.limit), nil)
+		v := judged(t, telemetryLevel(5, tell), bound("kv_usage", tt.stat, tt.op, tt.limit), nil)
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
 		}
@@ -207,13 +207,13 @@ func TestReadThresholds(t *testing.T) {
 		return tm
 	}
 	for _, stat := range []string{"max", "min", "mean"} {
-		v := judged(t, told(5, patchy), bound("kv_usage", stat, plan.Less, 0.95), nil)
+		v := judged(t, telemetryLevel(5, patchy), bound("kv_usage", stat, plan.Less, 0.95), nil)
 		if v.Outcome != Error || v.Message != "kv_usage "+stat+" has no value: 20 of 320 readings failed: 503" {
 			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
 		}
 	}
 	// The mean of a single round has no interval.
-	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
+	if v := judged(t, telemetryLevel(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
 		t.Errorf("one round: %v", v.Outcome)
 	}
 }
@@ -255,7 +255,7 @@ func TestToldThresholds(t *testing.T) {
 		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
 		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
 	} {
-		v := judged(t, told(5, tell), bound(tt.name, "", tt.op, tt.limit), tt.change)
+		v := judged(t, telemetryLevel(5, tell), bound(tt.name, "", tt.op, tt.limit), tt.change)
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 			t.Errorf("%s %s %v: %v: %s, want %v with %q", tt.name, tt.op, tt.limit, v.Outcome, v.Message, tt.outcome, tt.words)
 		}
@@ -266,8 +266,8 @@ func TestToldThresholds(t *testing.T) {
 // only one round has no telemetry.
 func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
-		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),
-		"404 Not Found": told(5, func(i int) *metric.Telemetry {
+		"nothing was read": telemetryLevel(5, func(int) *metric.Telemetry { return nil }),
+		"404 Not Found": telemetryLevel(5, func(i int) *metric.Telemetry {
 			missing := map[string]string{}
 			for _, d := range metric.Defs {
 				missing[d.Name] = "404 Not Found"
@@ -276,7 +276,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 		}),
 	}
 	// Four rounds have telemetry, and one has not.
-	half := told(5, func(i int) *metric.Telemetry {
+	half := telemetryLevel(5, func(i int) *metric.Telemetry {
 		if i == 4 {
 			return &metric.Telemetry{Missing: map[string]string{"kv_usage": "500", "queue_wait": "500", "preemptions": "500"}}
 		}
@@ -314,7 +314,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 
 // Only a failed threshold has a note on what the server was doing.
 func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
-	l := told(5, func(int) *metric.Telemetry {
+	l := telemetryLevel(5, func(int) *metric.Telemetry {
 		return &metric.Telemetry{
 			Added: map[string]float64{metric.Preempted: 3},
 			Gauges: map[string]metric.Gauge{
@@ -343,7 +343,7 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 }
 
 func TestAssertsOnTelemetry(t *testing.T) {
-	l := told(5, func(int) *metric.Telemetry {
+	l := telemetryLevel(5, func(int) *metric.Telemetry {
 		return &metric.Telemetry{
 			Added:      map[string]float64{metric.Preempted: 0, metric.AcceptedTokens: 120, metric.DraftTokens: 200, metric.Drafts: 100, metric.AcceptedAt(0): 80, metric.AcceptedAt(1): 40},
 			Gauges:     map[string]metric.Gauge{"kv_usage": {N: 10, Mean: 0.8, Max: 0.98}},
@@ -410,14 +410,14 @@ func TestPageOfAnotherServer(t *testing.T) {
 			generated float64 // tokens that the server counts in a round; the client counts 1100
 			want      Outcome
 		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
-			v := judged(t, told(10, tell(tt.generated)), th, nil)
+			v := judged(t, telemetryLevel(10, tell(tt.generated)), th, nil)
 			if v.Outcome != tt.want || tt.want == Error && !strings.Contains(v.Message, "the page belongs to another server") {
 				t.Errorf("%s with %v tokens: %v: %s", label(th), tt.generated, v.Outcome, v.Message)
 			}
 		}
 	}
 	// GPU metrics do not come from the server, so they still have values.
-	l := told(10, func(int) *metric.Telemetry {
+	l := telemetryLevel(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})
 	if v := judged(t, l, bound("gpu_temperature", "max", plan.Less, 80), nil); v.Outcome != Pass {

@@ -18,7 +18,7 @@ import (
 func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
-	groups, over, total := o.over(t.Op, t.Limit)
+	groups, over, total := o.countFailing(t.Op, t.Limit)
 	e := t.Allowed()
 	if total == 0 {
 		noValue(v, t, t.Metric.NoValue)
@@ -29,7 +29,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.Value = metric.Some(p)
 	counted := s.effective(groups, [][]stat.Ascending{o.values()})
 	v.Effective = counted
-	moments, together := s.together(o, e)
+	moments, together := s.fewMoments(o, e)
 	if together {
 		v.Effective = min(counted, countAs(moments))
 	}
@@ -38,7 +38,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 
 	share := float64(over) / float64(total)
 	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
-	if decision == stat.Below && (together || s.ahead() && !s.clear(t, o, e)) {
+	if decision == stat.Below && (together || s.unfinished() && !s.clear(t, o, e)) {
 		decision = stat.Open
 	}
 	if decision == stat.Open && !(together && s.lifetimes() < leastLifetimes) && s.margin(v, t, o, groups, share, e) {
@@ -49,7 +49,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		what = "gaps"
 	}
 	v.Message = fmt.Sprintf("%s: %d of %d %s %s (%s, allowed %s), %s", compared(t, v.Value), over, total, what,
-		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
+		badSide(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
 	if s.policy.Decide == plan.Estimate {
 		// The point estimate meets the limit if no more observations miss the limit than lie beyond
@@ -96,7 +96,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 			v.Needs, v.More = s.lowerRate(), -1
 			return
 		}
-		v.Needs, v.More = s.more(needed)
+		v.Needs, v.More = s.shortfall(needed)
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 // (exponential) rounds it erred three times as often as allowed. So the bound must cover all
 // but half of the share that may miss the limit, and may err with a fifth of the plan's error only.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
-	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
+	if s.unfinished() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
 	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha())
@@ -239,7 +239,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	if n, ok := stat.MeanNeeded(units, limit, s.alpha); ok {
 		needed = float64(s.n) * float64(n) / float64(len(units))
 	}
-	v.Needs, v.More = s.more(needed)
+	v.Needs, v.More = s.shortfall(needed)
 }
 
 // exact judges a statistic such as min or every. Its value is exact for the requests of this run,
@@ -247,7 +247,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
-	_, over, total := o.over(t.Op, t.Limit)
+	_, over, total := o.countFailing(t.Op, t.Limit)
 	x, ok := d.Stat(t.Stat)
 	if !ok || total == 0 {
 		noValue(v, t, t.Metric.NoValue)
@@ -266,7 +266,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
 		// Add how many values miss the limit. This number would say nothing about the best value,
 		// such as a min with an upper limit.
-		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
+		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, badSide(t))
 	}
 	v.Notes = append(v.Notes, thisRun)
 	s.notes(v, o, 0)

@@ -80,7 +80,7 @@ type shareTest struct {
 
 // goodBy returns the measured values that decide which requests are good. The result moments is the
 // largest number of independent moments in the level, if the share e of the requests is bad; see
-// the function together.
+// the method fewMoments.
 func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments float64) {
 	moments = math.Inf(1)
 	for _, g := range s.workload.Good {
@@ -89,7 +89,7 @@ func (s *subject) goodBy(e float64) (quantities [][]stat.Ascending, moments floa
 		}
 		o := s.observe(g.Metric)
 		quantities = append(quantities, o.values())
-		if few, ok := s.together(o, e); ok {
+		if few, ok := s.fewMoments(o, e); ok {
 			moments = min(moments, few)
 		}
 	}
@@ -123,7 +123,7 @@ func badAnswer(def metric.Def) string {
 
 // certifyShare decides a threshold on a share. The string why explains why c.n is less than the
 // number of requests. In a short window, moments is the number of independent moments, which limits
-// how many requests count; see the function together. In a longer window it is infinite.
+// how many requests count; see the method fewMoments. In a longer window it is infinite.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, moments float64, why string) {
 	if words, ok := s.crowded(c.n); ok {
 		why = words
@@ -369,7 +369,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
 		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
 		// window.
-		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
+		v.Needs, v.More = s.shortfall((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // even in a long window, the growth meets the limit
 			v.Needs, v.More = s.lowerRate(), -1
 		}

@@ -13,7 +13,7 @@ import (
 // notes adds a note on how many independent requests the measured requests are worth. e is the
 // share of requests that a percentile allows beyond the limit; 0 for other statistics.
 func (s *subject) notes(v *Verdict, o observations, e float64) {
-	moments, together := s.together(o, e)
+	moments, together := s.fewMoments(o, e)
 	words, crowded := s.crowded(v.Effective)
 	switch {
 	case !s.sound && v.Effective > 0:
@@ -116,8 +116,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
 }
 
-// beyond names the side of the limit on which a value is bad: "below" or "over".
-func beyond(t *plan.Threshold) string {
+// badSide names the side of the limit on which a value is bad: "below" or "over".
+func badSide(t *plan.Threshold) string {
 	if sample.Upward(t.Op) {
 		return "below"
 	}

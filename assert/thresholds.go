@@ -18,7 +18,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 	success := Skipped
 	for _, t := range list {
 		v := s.judge(t.Threshold)
-		v.Severity, v.Implied = t.severity, t.by != nil
+		v.Severity, v.Implied = t.severity, t.impliedBy != nil
 		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
 			v.Outcome, v.More = Inconclusive, s.due-s.n
 		}
@@ -98,7 +98,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	case t.Metric.Scope == metric.PerReading:
 		s.read(&v, t)
 	case t.Metric.Scope == metric.PerLevel:
-		if !s.told(&v, t) {
+		if !s.judgeLevelValue(&v, t) {
 			s.wide(&v, t)
 		}
 	case t.Stat.Kind == metric.Percentile:

@@ -92,7 +92,7 @@ func witnessed(l *metric.Level) []string {
 		{"server_e2e", s.whole, "server_e2e", s.whole.n, behind("server_e2e"), front},
 	} {
 		h, why := l.Histogram(w.by)
-		if same := why == "" && !apart(h.N(), w.n) || w.name == "server_itl" && stepped(l, s) > 0; !same || w.n < witnessLeast || !(theirs(w.name) > 0) {
+		if same := why == "" && !disagree(h.N(), w.n) || w.name == "server_itl" && stepped(l, s) > 0; !same || w.n < witnessLeast || !(theirs(w.name) > 0) {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
@@ -107,8 +107,8 @@ func witnessed(l *metric.Level) []string {
 	return notes
 }
 
-// apart reports whether two counts differ too much to be counts of the same requests.
-func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
+// disagree reports whether two counts differ too much to be counts of the same requests.
+func disagree(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
 // stepped returns the mean time between tokens, in seconds. It computes the mean from the server's
 // total decoding time (llama.cpp: tools/server, t_token_generation). It returns 0 if the engine
@@ -116,7 +116,7 @@ func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnes
 func stepped(l *metric.Level, s seen) float64 {
 	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
 	rest := tokens.V - s.whole.n
-	if !seconds.OK || !tokens.OK || rest <= 0 || apart(rest, s.token.n) {
+	if !seconds.OK || !tokens.OK || rest <= 0 || disagree(rest, s.token.n) {
 		return 0
 	}
 	return seconds.V / rest

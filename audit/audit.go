@@ -322,7 +322,7 @@ func (a *auditor) outcome() {
 		if t == nil || v.Kind != "sla" || f == nil {
 			continue
 		}
-		is, known := f.of(t.Metric, t.Stat)
+		is, known := f.value(t.Metric, t.Stat)
 		if known {
 			a.number(k.String(), v.Name, v.Value, is, true)
 		}
@@ -339,9 +339,9 @@ func (a *auditor) outcome() {
 	}
 }
 
-// of returns the value of a figure, named by the metric and statistic of a threshold. known is
+// value returns the value of a figure, named by the metric and statistic of a threshold. known is
 // false if the audit could not compute the figure.
-func (f figures) of(metric, stat string) (v float64, known bool) {
+func (f figures) value(metric, stat string) (v float64, known bool) {
 	name := strings.TrimSpace(metric + " " + stat)
 	switch {
 	case metric == "success":

@@ -91,7 +91,7 @@ var requestMetrics = []requestMetric{
 	{"lag", false, false, func(s *sample) (float64, bool) { return seconds(s.Scheduled, s.Sent), s.Sent != 0 }},
 }
 
-func (m requestMetric) over(requests []*sample) spread {
+func (m requestMetric) spread(requests []*sample) spread {
 	d := spread{higher: m.higher}
 	for _, s := range requests {
 		v, ok := m.of(s)
@@ -180,7 +180,7 @@ func (l *level) derive(all bool) figures {
 		f["due"] += float64(due)
 	}
 	for _, m := range requestMetrics {
-		f.put(m.name, m.over(requests))
+		f.put(m.name, m.spread(requests))
 	}
 	f.put("itl", gaps(requests))
 	if _, ok := f["speed mean"]; ok && took > 0 {

@@ -200,10 +200,10 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 				likewise[d] = append(likewise[d], fmt.Sprintf("%s in compare.%s", c.Name(), x.Compare.Name))
 				continue
 			}
-			impossible[of] = c.never(x.Compare)
+			impossible[of] = c.impossible(x.Compare)
 			diags = append(diags, impossible[of])
 		}
-		d := x.seldom()
+		d := x.rarePass()
 		switch first := warned[x.Compare.Range]; {
 		case d == nil:
 		case first != nil:
@@ -229,9 +229,9 @@ func Likewise(others []string) string {
 	return "Likewise " + strings.Join(others, ", ") + "."
 }
 
-// never is the diagnostic for a change that can never be certified. It is an error, or a warning if
-// the change only warns.
-func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
+// impossible is the diagnostic for a change that can never be certified. It is an error, or a
+// warning if the change only warns.
+func (c ChangeChance) impossible(x *plan.Compare) *hcl.Diagnostic {
 	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
 	if c.Severity == plan.SeverityWarn {
 		d.Severity = hcl.DiagWarning
@@ -243,9 +243,9 @@ func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
 	return d
 }
 
-// seldom returns a warning if an unchanged candidate often does not pass the comparison, otherwise
-// nil. It never warns of a comparison that requires an improvement.
-func (x *Chance) seldom() *hcl.Diagnostic {
+// rarePass returns a warning if an unchanged candidate often does not pass the comparison,
+// otherwise nil. It never warns of a comparison that requires an improvement.
+func (x *Chance) rarePass() *hcl.Diagnostic {
 	var least *ChangeChance
 	for i, c := range x.Changes {
 		if c.Improve || c.Impossible {

@@ -144,7 +144,7 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 // changes adds the results of one level: first the required changes, then those that are only
 // shown.
 func (x *comparison) changes(m matched) {
-	required, late := map[string]bool{}, m.late()
+	required, late := map[string]bool{}, m.lateRounds()
 	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s had to be measured again on both servers, because the generator's machine had disturbed the load on one of them", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
 	}

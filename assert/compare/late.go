@@ -13,9 +13,9 @@ import (
 // pair on the other server. Not all such rounds can be measured again. For the others, the method
 // question checks whether the disturbance could have decided a change.
 
-// late lists the rounds in which the generator was late or a slot was idle, on either side. It
-// returns "" if there are none.
-func (m matched) late() string {
+// lateRounds lists the rounds in which the generator was late or a slot was idle, on either side.
+// It returns "" if there are none.
+func (m matched) lateRounds() string {
 	var said []string
 	for i := range m.candidate.Rounds {
 		for _, l := range []*metric.Level{m.control, m.candidate} {

@@ -32,7 +32,7 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 			return &metric.Sample{Server: x.out.Candidate, Workload: p.Workload, Level: p.Level, Order: p.Order, Said: &metric.Said{Text: a.Text}}
 		}
 		if p.Control.Text != "" || p.Candidate.Text != "" { // a text was recorded
-			out = append(out, Lost{Metrics: names, Why: why + o.less(), Control: side(p.Control), Candidate: side(p.Candidate)})
+			out = append(out, Lost{Metrics: names, Why: why + o.rarity(), Control: side(p.Control), Candidate: side(p.Candidate)})
 		}
 	}
 	odd, _, _ := Oddities(r)

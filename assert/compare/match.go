@@ -37,7 +37,7 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 		control, m.one, problem = x.stored(w, level.Name)
 	}
 	if problem == "" {
-		problem = alike(control, candidate)
+		problem = workDifference(control, candidate)
 	}
 	if problem != "" {
 		return m, problem
@@ -90,8 +90,9 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 	return control, one, ""
 }
 
-// alike returns how the work of two levels differs, in words. It returns "" if it does not differ.
-func alike(control, candidate *metric.Level) string {
+// workDifference returns how the work of two levels differs, in words. It returns "" if it does not
+// differ.
+func workDifference(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the load of the control is %s (%s), but the load of the candidate is %s (%s)", control.Kind.Text(control.N, control.Rate), control.Kind, candidate.Kind.Text(candidate.N, candidate.Rate), candidate.Kind)
 	}

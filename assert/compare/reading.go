@@ -285,12 +285,12 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 	}
 	if len(odd) > 0 {
 		p := r.Pairs[odd[0].Pair]
-		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
+		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].rarity()))
 	}
 }
 
-// less returns, in words, how much less likely the odd answer is than the control's answer.
-func (o Oddity) less() string {
+// rarity returns, in words, how much less likely the odd answer is than the control's answer.
+func (o Oddity) rarity() string {
 	if o.Excess <= 0 {
 		return ""
 	}

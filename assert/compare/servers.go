@@ -36,8 +36,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 			problem = "the candidate's run did not end: " + verdict.OneLine(x.Run.Stopped)
 		}
 		if problem == "" {
-			x.only()
-			x.apart()
+			x.noteControlOnly()
+			x.noteUnscored()
 		}
 	}
 	if problem == "" {
@@ -112,9 +112,9 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// apart adds a note if a run has scored answers that this comparison cannot use. Scores are
+// noteUnscored adds a note if a run has scored answers that this comparison cannot use. Scores are
 // comparable only if the control also scored the candidate's answers.
-func (x *comparison) apart() {
+func (x *comparison) noteUnscored() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
 	}
@@ -148,9 +148,9 @@ func (x *comparison) servers() string {
 	return ""
 }
 
-// only is for comparisons of stored runs. It adds a note for each level that was measured on the
-// control alone.
-func (x *comparison) only() {
+// noteControlOnly is for comparisons of stored runs. It adds a note for each level that was
+// measured on the control alone.
+func (x *comparison) noteControlOnly() {
 	for _, l := range x.control.Levels {
 		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
 			continue

@@ -43,7 +43,7 @@ func located(c column, watched []night) []cut {
 		}
 		expected := robust(xs[from:cut.Night], c.floor).predict(to-cut.Night, tonight.Correlation)
 		cut.Night = seen[cut.Night]
-		if 2*min(expected.above(cut.After), expected.below(cut.After)) <= level && math.Abs(cut.After-cut.Before) >= c.ignore {
+		if 2*min(expected.upperTail(cut.After), expected.lowerTail(cut.After)) <= level && math.Abs(cut.After-cut.Before) >= c.ignore {
 			out = append(out, cut)
 		}
 	}

@@ -124,10 +124,10 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above returns how likely an unchanged series has a mean at least this high. It returns 1 if there
-// is no prediction. To save time it also returns 1 near the center, where the probability is too
-// high for an alarm.
-func (p prediction) above(mean float64) float64 {
+// upperTail returns how likely an unchanged series has a mean at least this high. It returns 1 if
+// there is no prediction. To save time it also returns 1 near the center, where the probability is
+// too high for an alarm.
+func (p prediction) upperTail(mean float64) float64 {
 	const unremarkable = 2.3 // exceeded by normal values with probability 0.0107, more than perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
@@ -136,6 +136,6 @@ func (p prediction) above(mean float64) float64 {
 	return stat.StudentCDF(-t, p.Freedom)
 }
 
-// below returns how likely an unchanged series has a mean at most this low. The method above does
+// lowerTail returns how likely an unchanged series has a mean at most this low. upperTail does
 // the same for a high mean.
-func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }
+func (p prediction) lowerTail(mean float64) float64 { return p.upperTail(2*p.Center - mean) }

@@ -23,14 +23,14 @@ func (s scale) takes(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v >= 0 || s.signed) && (v > 0 || !s.log)
 }
 
-func (s scale) to(v float64) float64 {
+func (s scale) transform(v float64) float64 {
 	if s.log {
 		return math.Log(v)
 	}
 	return v
 }
 
-func (s scale) from(x float64) float64 {
+func (s scale) invert(x float64) float64 {
 	if s.log {
 		return math.Exp(x)
 	}

@@ -75,7 +75,7 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 			t.Message = fmt.Sprintf("run %s has the value %v, which is not valid for %s", run, v, def.Name)
 			return c, t, false
 		}
-		c.values[s.at[i]] = s.scale.to(v)
+		c.values[s.at[i]] = s.scale.transform(v)
 	}
 	return c, t, true
 }
@@ -149,7 +149,7 @@ func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Cha
 		i, _ := slices.BinarySearch(s.at, c.Night)
 		n := nights[c.Night]
 		out = append(out, Change{
-			Run: n.Run, Started: n.Started, Before: s.scale.from(c.Before), After: s.scale.from(c.After), P: c.P,
+			Run: n.Run, Started: n.Started, Before: s.scale.invert(c.Before), After: s.scale.invert(c.After), P: c.P,
 			Job: n.Job, Differs: differs(nights[s.at[i-1]], n, s.key.Server),
 		})
 	}
@@ -178,9 +178,9 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	}
 	t.Tonight = &Bounds{
 		Reference: tonight.Reference,
-		Center:    by.from(tonight.Expected.Center),
-		Low:       by.from(by.within(low)),
-		High:      by.from(by.within(high)),
+		Center:    by.invert(tonight.Expected.Center),
+		Low:       by.invert(by.within(low)),
+		High:      by.invert(by.within(high)),
 		Noise:     tonight.Expected.Sigma,
 		Shift:     tonight.Shift,
 	}

@@ -54,15 +54,15 @@ func TestPredict(t *testing.T) {
 	}
 	// The mean lies 3 standard errors from the center. For t with 15 degrees of freedom P(t ≥ 3) =
 	// 0.0045.
-	if got := p.above(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+	if got := p.upperTail(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+	if got := p.lowerTail(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
 	// Ten nights with a correlation of 0.9 have only 0.8·10·(1 − 0.81)/(1 + 0.81) − 1 = −0.2
 	// degrees of freedom, so there is no prediction.
-	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
+	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.upperTail(100) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -59,9 +59,9 @@ type evidence struct {
 	nights int
 }
 
-// The method or returns the stronger of two pieces of evidence: e, and the p-value p of a window of
+// stronger returns the stronger of two pieces of evidence: e, and the p-value p of a window of
 // the given number of nights.
-func (e evidence) or(p float64, nights int) evidence {
+func (e evidence) stronger(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
 	}
@@ -97,14 +97,14 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 		if math.Abs(mean-m.Mean) < s.ignore {
 			continue
 		}
-		higher, lower := expected.above(mean)/w.share, expected.below(mean)/w.share
+		higher, lower := expected.upperTail(mean)/w.share, expected.lowerTail(mean)/w.share
 		switch s.worse {
 		case +1:
-			worse, better = worse.or(higher, w.nights), better.or(lower, w.nights)
+			worse, better = worse.stronger(higher, w.nights), better.stronger(lower, w.nights)
 		case -1:
-			worse, better = worse.or(lower, w.nights), better.or(higher, w.nights)
+			worse, better = worse.stronger(lower, w.nights), better.stronger(higher, w.nights)
 		default:
-			worse = worse.or(2*min(higher, lower), w.nights)
+			worse = worse.stronger(2*min(higher, lower), w.nights)
 		}
 	}
 	return worse, better
