@@ -33,9 +33,9 @@ type answering struct {
 // second time.
 type question struct {
 	place
-	number int // of all
-	order  int // number of the question at this workload and level
-	again  bool
+	number   int // of all
+	order    int // number of the question at this workload and level
+	repeated bool
 }
 
 // response is one server's answer to a question, with the scores that servers gave it.
@@ -93,16 +93,16 @@ func (a *answering) questions(round int, at place, again bool) []question {
 		first += n
 	}
 	for n := first; n < first+a.due[round]; n++ {
-		if a.places[n%len(a.places)] == at && (!again || twice(n)) {
+		if a.places[n%len(a.places)] == at && (!again || repeats(n)) {
 			out = append(out, question{at, n, n / len(a.places), again})
 		}
 	}
 	return out
 }
 
-// twice reports whether the control answers prompt n a second time. It does so for one prompt in
+// repeats reports whether the control answers prompt n a second time. It does so for one prompt in
 // four. The golden ratio spreads these prompts evenly, also over workloads that take turns.
-func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
+func repeats(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
 // Asks returns how many prompts the servers of a comparison answer, and how many of these prompts
 // the control answers a second time. Both numbers are 0 if the comparison has no answers block.
@@ -112,7 +112,7 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	}
 	due := load.Split(c.Answers.Prompts, c.Rounds)
 	for n := range c.Answers.Prompts - due[len(due)-1] {
-		if twice(n) {
+		if repeats(n) {
 			again++
 		}
 	}
@@ -297,7 +297,7 @@ func (a *answering) unscored(x *side) []*response {
 // answers and those of its candidates. A candidate scores some of its own answers.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
-		return a.control(x) || twice(h.number)
+		return a.control(x) || repeats(h.number)
 	}
 	return slices.ContainsFunc(a.group.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == x.server && c.Candidate == y.server
@@ -357,9 +357,9 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 				then()
 			})
 		})
-		r.until(func() bool { return open < atOnce })
+		r.runUntil(func() bool { return open < atOnce })
 	}
-	r.until(func() bool { return open == 0 })
+	r.runUntil(func() bool { return open == 0 })
 }
 
 // inFlight returns the number of requests in flight at the level. For a rate it is the mean over
@@ -405,10 +405,10 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 			for _, q := range a.questions(round, at, false) {
 				out.Due++
 				pair := metric.AnswerPair{Workload: at.workload.Address(), Level: at.level, Order: q.order}
-				pair.Control, pair.Candidate = ofControl[q].by(control), ofCandidate[q].by(control)
+				pair.Control, pair.Candidate = ofControl[q].pairedAnswer(control), ofCandidate[q].pairedAnswer(control)
 				ofCandidate[q].weigh(pair.Candidate, candidate, control)
-				q.again = true
-				pair.Again = ofControl[q].by(control)
+				q.repeated = true
+				pair.Again = ofControl[q].pairedAnswer(control)
 				pair.Hold()
 				if withheld(at.workload) {
 					for _, x := range []*metric.PairedAnswer{pair.Control, pair.Candidate, pair.Again} {
@@ -442,8 +442,9 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by returns the answer together with the control's scores of it; nil if there is no answer.
-func (h *response) by(control *side) *metric.PairedAnswer {
+// pairedAnswer returns the answer together with the control's scores of it; nil if there is no
+// answer.
+func (h *response) pairedAnswer(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
 	}

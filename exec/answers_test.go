@@ -42,7 +42,7 @@ func TestAlike(t *testing.T) {
 		for _, text := range tt.texts {
 			kept = append(kept, keptAnswer{claimed: tt.claimed, text: text})
 		}
-		if compared, same := alike(kept); compared != tt.compared || same != tt.same {
+		if compared, same := countEqual(kept); compared != tt.compared || same != tt.same {
 			t.Errorf("%s: %d of %d, want %d of %d", tt.name, same, compared, tt.same, tt.compared)
 		}
 	}

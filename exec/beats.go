@@ -17,10 +17,10 @@ const timerGrain = time.Millisecond
 // that the operating system gives to other programs.
 type beats []time.Duration
 
-// late records a heartbeat that came late by the given time. Further heartbeats were due during
-// that time, so each of them counts too, with its own delay. Work
-// that arrived when one of them was due waited just as long.
-func (b *beats) late(by time.Duration) {
+// recordLate records a heartbeat that came late by the given time. Further heartbeats were due
+// during that time, so each of them counts too, with its own delay. Work that arrived when one of
+// them was due waited just as long.
+func (b *beats) recordLate(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat
 	}

@@ -35,10 +35,10 @@ func TestBeats(t *testing.T) {
 	} {
 		var b beats
 		for range tt.beats {
-			b.late(ms)
+			b.recordLate(ms)
 		}
 		for _, by := range tt.late {
-			b.late(by)
+			b.recordLate(by)
 		}
 		if b.stall() != tt.stall || b.delay() != tt.delay {
 			t.Errorf("%s: a stall of %v and a delay of %v, want %v and %v", tt.name, b.stall(), b.delay(), tt.stall, tt.delay)

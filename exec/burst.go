@@ -25,7 +25,7 @@ func (rd *round) burst(health *func() metric.Health) {
 		rd.watch(health)
 		rd.look()
 		rd.read()
-		rd.together(metric.Measured, 0, rd.out.Due)
+		rd.sendTogether(metric.Measured, 0, rd.out.Due)
 	}
 }
 
@@ -34,7 +34,7 @@ func (rd *round) burst(health *func() metric.Health) {
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
 		rd.prepare(metric.Warmup, from, n)
-		rd.together(metric.Warmup, from, n)
+		rd.sendTogether(metric.Warmup, from, n)
 		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
 			break
 		}
@@ -51,11 +51,11 @@ func (rd *round) pause(d time.Duration) {
 	over := false
 	stop := rd.Clock.Timer(rd.Clock.Now()+d, func() { over = true })
 	defer stop()
-	rd.until(func() bool { return over || rd.halted() })
+	rd.runUntil(func() bool { return over || rd.halted() })
 }
 
-// together sends n requests at once, numbered from the given number, and waits until they end.
-func (rd *round) together(phase metric.Phase, from, n int) {
+// sendTogether sends n requests at once, numbered from the given number, and waits until they end.
+func (rd *round) sendTogether(phase metric.Phase, from, n int) {
 	at := rd.Clock.Now()
 	for i := range n {
 		if rd.check(); rd.halted() {
@@ -63,7 +63,7 @@ func (rd *round) together(phase metric.Phase, from, n int) {
 		}
 		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
 	}
-	rd.until(func() bool {
+	rd.runUntil(func() bool {
 		// If the round was halted, its open requests are awaited later, in the drain.
 		return len(rd.flights) == 0 || rd.halted()
 	})

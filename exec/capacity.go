@@ -259,7 +259,7 @@ func (h *hunt) deep(n int) []int {
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
-		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || over(l) != h.capacity.Over {
+		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || searchKind(l) != h.capacity.Over {
 			continue
 		}
 		s := &series{level: l}
@@ -268,7 +268,7 @@ func (h *hunt) measuredBefore() []search.Result {
 			continue
 		}
 		at, planned := l.N, 1
-		switch over(l) {
+		switch searchKind(l) {
 		case metric.OpenLoop:
 			at = int(math.Round(l.Rate / plan.RateStep))
 		case metric.Speedup:
@@ -288,8 +288,8 @@ func (h *hunt) measuredBefore() []search.Result {
 	return out
 }
 
-// over returns the kind of search to which the level belongs.
-func over(l *metric.Level) metric.LoadKind {
+// searchKind returns the kind of search to which the level belongs.
+func searchKind(l *metric.Level) metric.LoadKind {
 	if l.Speedup > 0 {
 		return metric.Speedup
 	}

@@ -83,7 +83,7 @@ func (w *window) dueIn(part int) int {
 	}
 	due := 0
 	for number := first; number < first+w.parts[part]; number++ {
-		due += w.meets(metric.Measured, number, 0).of
+		due += w.meets(metric.Measured, number, 0).turns
 	}
 	return due
 }

@@ -18,7 +18,7 @@ func (rd *round) closed(health *func() metric.Health) {
 		if !c.Fill {
 			c.Warmup--
 		}
-		rd.together(metric.Warmup, 0, 1)
+		rd.sendTogether(metric.Warmup, 0, 1)
 		if d, ok := load.Duration(rd.out.Samples, metric.Warmup); ok {
 			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
 		}
@@ -59,7 +59,7 @@ func (rd *round) closed(health *func() metric.Health) {
 		}
 		rd.ask()
 	}
-	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
+	rd.runUntil(func() bool { return rd.loop.Over() || rd.halted() })
 	rd.ended = nil
 	if rd.timer != nil { // the round stopped before the end of its time
 		rd.timer()

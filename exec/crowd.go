@@ -62,7 +62,7 @@ func (rd *round) people(health *func() metric.Health) {
 		at := begin + rd.Load.People.RampUp*time.Duration(user)/time.Duration(rd.level.N)
 		c.stops[user] = rd.Clock.Timer(at, func() { c.next(user, at) })
 	}
-	rd.until(func() bool { return c.over && c.pending == 0 || rd.halted() })
+	rd.runUntil(func() bool { return c.over && c.pending == 0 || rd.halted() })
 	rd.ended = nil
 	for _, stop := range c.stops {
 		stop()

@@ -24,12 +24,12 @@ func (s *series) examineOf(of *asking) {
 	if len(a.texts) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
 		return
 	}
-	compared, same := alike(a.texts)
+	compared, same := countEqual(a.texts)
 	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
 	s.recount(of)
 	if key := [2]string{of.level.Server, of.level.Workload}; of.workload.Prompt.Dataset == nil && !s.repeated[key] && s.yield == nil {
 		s.repeated[key] = true
-		a.found.Again = s.again(of)
+		a.found.Again = s.repeat(of)
 	}
 	found := a.found
 	of.level.Answers = &found
@@ -60,9 +60,9 @@ func (s *series) recount(of *asking) {
 	}
 }
 
-// alike returns how many answers can be compared, and how many of these equal another answer. Two
-// answers are compared only up to the end of the shorter one.
-func alike(kept []keptAnswer) (compared, same int) {
+// countEqual returns how many answers can be compared, and how many of these equal another answer.
+// Two answers are compared only up to the end of the shorter one.
+func countEqual(kept []keptAnswer) (compared, same int) {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
 		words := strings.Fields(k.text)
 		slices.Sort(words)
@@ -78,10 +78,10 @@ func alike(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// again sends one new prompt several times, and returns how long each request took. The next
+// repeat sends one new prompt several times, and returns how long each request took. The next
 // request is sent after the answer to the last. The server may read the prompt from its prefix
 // cache, but must generate every answer anew.
-func (s *series) again(of *asking) []time.Duration {
+func (s *series) repeat(of *asking) []time.Duration {
 	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
 	request := of.request
 	request.Prompt, request.Output, request.Timeout = prompt, min(of.workload.Output.Mean, againTokens), againTime
@@ -91,7 +91,7 @@ func (s *series) again(of *asking) []time.Duration {
 	var took []time.Duration
 	first := ""
 	for i := range againTimes {
-		sample, text := s.alone(&request)
+		sample, text := s.sendAlone(&request)
 		if !sample.Completed() || text == "" || i > 0 && text != first || !s.check() {
 			break
 		}
@@ -100,15 +100,15 @@ func (s *series) again(of *asking) []time.Duration {
 	return took
 }
 
-// alone sends one request while no other is in flight, and waits for its answer.
-func (s *series) alone(request *client.Request) (*metric.Sample, string) {
+// sendAlone sends one request while no other is in flight, and waits for its answer.
+func (s *series) sendAlone(request *client.Request) (*metric.Sample, string) {
 	sample, over := &metric.Sample{OutputAsked: request.Output}, false
 	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })
 	answer.Keep(keptBytes)
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	s.target.Transport.Send(ctx, request, answer)
-	s.until(func() bool { return over })
+	s.runUntil(func() bool { return over })
 	text := answer.Said().String()
 	if !over { // the clock was stopped, and the transport may still write to the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""

@@ -46,11 +46,11 @@ func (rd *round) read() {
 	rd.inside.Read()
 	stop := rd.Clock.Timer(rd.Clock.Now()+edge, func() { late = true })
 	defer stop()
-	rd.until(func() bool { return late || !rd.inside.Busy() })
+	rd.runUntil(func() bool { return late || !rd.inside.Busy() })
 }
 
-// told ends the reading of the server's metrics, and keeps those of the measured window.
-func (rd *round) told() {
+// endTelemetry ends the reading of the server's metrics, and keeps those of the measured window.
+func (rd *round) endTelemetry() {
 	if rd.inside == nil {
 		return
 	}

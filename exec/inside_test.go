@@ -14,9 +14,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// told returns a source of server metrics, and a counter of its readings. The metrics are the
-// counts of b's transport. If fail returns an error, the reading fails.
-func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
+// countedMetrics returns a source of server metrics, and a counter of its readings. The metrics are
+// the counts of b's transport. If fail returns an error, the reading fails.
+func countedMetrics(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	n := 0
 	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {
 		n++
@@ -41,7 +41,7 @@ func TestInside(t *testing.T) {
 		// A request takes 2 s, and the 4 slots start half a second apart. So four requests begin
 		// every 2 s.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
-		b.target.Inside, _ = told(b, nil)
+		b.target.Inside, _ = countedMetrics(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestInsideOfABurst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 16, Rounds: 2}}}
 		b := newBench(t, c, planOf(11, load), steady(20*ms, ms))
-		b.target.Inside, _ = told(b, nil)
+		b.target.Inside, _ = countedMetrics(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestInsideFails(t *testing.T) {
 				p := planOf(101, closedLoad(4, 60, 42))
 				p.Secrets = []string{"sk-verysecret"}
 				b := newBench(t, c, p, steady(s, 10*ms))
-				b.target.Inside, _ = told(b, fail)
+				b.target.Inside, _ = countedMetrics(b, fail)
 				run, err := exec.Run(t.Context(), b.Config)
 				if err != nil {
 					t.Fatal(err)

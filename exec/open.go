@@ -51,7 +51,7 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.prepare(metric.Measured, 0, rd.out.Due)
 	rd.prepare(metric.Filler, 0, warmupPrompts)
 	o := rd.Load.Open
-	rd.connect(min(expected(w.early(), rd.durations[rd.Workload]), o.MaxInFlight))
+	rd.connect(min(expected(w.firstRate(), rd.durations[rd.Workload]), o.MaxInFlight))
 	if !rd.check() || rd.halted() {
 		return
 	}
@@ -73,15 +73,15 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.ended, rd.listen = w.took, w.listen
 	w.next(health, begin)
 	end := w.guard()
-	rd.until(func() bool { return w.pending == 0 || rd.halted() })
+	rd.runUntil(func() bool { return w.pending == 0 || rd.halted() })
 	end()
 	w.stop()
 	w.leave()
 	rd.ended = nil
 }
 
-// early returns the rate at the beginning of the window, in requests per second.
-func (w *window) early() float64 {
+// firstRate returns the rate at the beginning of the window, in requests per second.
+func (w *window) firstRate() float64 {
 	switch {
 	case w.replay != nil:
 		at := w.replay.At

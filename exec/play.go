@@ -34,7 +34,7 @@ func (rd *round) play() {
 	rd.drain()
 	rd.out.Health = health()
 	rd.settle()
-	rd.told()
+	rd.endTelemetry()
 }
 
 // drain waits for the measured requests in flight, at most for the drain time-out. It cancels all
@@ -46,14 +46,14 @@ func (rd *round) drain() {
 		}
 	}
 	if rd.out.Stopped == "" {
-		rd.until(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
+		rd.runUntil(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
 		for _, f := range rd.inFlight() {
 			f.cancel()
 		}
 	}
 	waited := false
 	stop := rd.Clock.Timer(rd.Clock.Now()+abandon, func() { waited = true })
-	rd.until(func() bool { return len(rd.flights) == 0 || waited })
+	rd.runUntil(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
 		// Record a new sample, because the transport may still write to the sample of this request.

@@ -46,7 +46,7 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 // advance. It leaves out conversations, because their prompts contain earlier answers.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
-	l, nth := rd.of(phase, order)
+	l, nth := rd.lotOf(phase, order)
 	if !ok || l.workload.Prompt.Turns.Several() {
 		return p
 	}
@@ -104,9 +104,9 @@ func expected(rate float64, each time.Duration) int {
 	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
 }
 
-// ahead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it is
-// the prompt of the Nth request after the request of the given turn.
-func (rd *round) ahead(turn load.Turn) {
+// makeAhead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it
+// is the prompt of the Nth request after the request of the given turn.
+func (rd *round) makeAhead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {
 			rd.prepare(turn.Phase, turn.Order+rd.level.N, 1)
@@ -122,7 +122,7 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 		rd.readyBytes -= p.Bytes()
 		return p
 	}
-	l, nth := rd.of(phase, order)
+	l, nth := rd.lotOf(phase, order)
 	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: nth, First: l.first, Longer: rd.before[id]}
 	if rd.replay != nil {
 		made.Recorded = rd.replay.recorded(phase, order)

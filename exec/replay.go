@@ -25,16 +25,16 @@ type Recorded struct {
 // the number 0.
 type replay struct {
 	*load.Replay
-	rows     *traffic.Replay
-	speed    float64
-	context  int   // context of the server in tokens; 0 if not known
-	first    int   // index in rows of the first row to send
-	shared   []int // the field Shared of each row, up to the last measured row; see Recorded
-	children map[int][]int
-	answered map[int]bool
-	ripe     map[int]bool // rows that are due, but wait for an earlier answer
-	waits    map[int]func() bool
-	short    int // number of prompts that could not be made as short as recorded
+	rows       *traffic.Replay
+	speed      float64
+	context    int   // context of the server in tokens; 0 if not known
+	first      int   // index in rows of the first row to send
+	shared     []int // the field Shared of each row, up to the last measured row; see Recorded
+	children   map[int][]int
+	answered   map[int]bool
+	ripe       map[int]bool // rows that are due, but wait for an earlier answer
+	waits      map[int]func() bool
+	lengthened int // number of prompts that could not be made as short as recorded
 }
 
 // scaled divides a recorded duration by the speed of the replay.
@@ -77,8 +77,8 @@ func (r *replay) notes() []string {
 	if cut > 0 {
 		out = append(out, fmt.Sprintf("%d of %d requests were cut to the server's context of %d tokens", cut, r.Due, r.context))
 	}
-	if r.short > 0 {
-		out = append(out, fmt.Sprintf("%d prompts are shorter than what the server puts around every prompt: they are as short as possible", r.short))
+	if r.lengthened > 0 {
+		out = append(out, fmt.Sprintf("%d prompts are shorter than what the server puts around every prompt: they are as short as possible", r.lengthened))
 	}
 	if n := r.rows.Empty; n > 0 {
 		out = append(out, fmt.Sprintf("%d rows of the trace are left out, such as those of requests that failed", n))
@@ -95,7 +95,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 	p.Output = of.Output
 	if of.Text == nil {
 		if p.Tokens > of.Input {
-			r.short++
+			r.lengthened++
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {

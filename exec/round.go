@@ -140,7 +140,7 @@ type talk struct {
 	number int          // number of the conversation within its phase
 	slot   int
 	turn   int // under way, from 1
-	of     int
+	turns  int
 	prompt client.Prompt // prompt of the turn
 }
 
@@ -160,7 +160,7 @@ func (rd *round) watch(health *func() metric.Health) {
 	meter := rd.Meter()
 	due, seen := rd.Clock.Now(), beats{}
 	var stop func() bool
-	late := func() { seen.late(rd.Clock.Now() - due) }
+	late := func() { seen.recordLate(rd.Clock.Now() - due) }
 	var beat func()
 	beat = func() {
 		late()
@@ -204,7 +204,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		return
 	}
 	f := &flight{number: rd.launched, turn: turn, at: at, talk: t}
-	f.lot, f.nth = rd.of(turn.Phase, turn.Order)
+	f.lot, f.nth = rd.lotOf(turn.Phase, turn.Order)
 	rd.launched++
 	if turn.Phase == metric.Measured {
 		rd.judged++
@@ -234,7 +234,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		f.answer, f.asked = answer, f.lot.askedBy(&request)
 		answer.Keep(most)
 	}
-	if t != nil && t.turn < t.of {
+	if t != nil && t.turn < t.turns {
 		f.spoken = answer
 		answer.KeepReply(replyBytes)
 	}
@@ -245,7 +245,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	rd.target.Transport.Send(ctx, &request, stream)
 	rd.opens(turn.Slot, turn.Phase)
 	if rd.loop != nil && turn.Phase != metric.Warmup {
-		rd.ahead(turn)
+		rd.makeAhead(turn)
 	}
 }
 
@@ -375,10 +375,10 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of returns the lot of a request, which is the requests of its part of the mix. nth is the number
-// of the request in that lot and phase. The number of warm-up and filler requests is not known in
-// advance, so the order of their parts is drawn block by block.
-func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
+// lotOf returns the lot of a request, which is the requests of its part of the mix. nth is the
+// number of the request in that lot and phase. The number of warm-up and filler requests is not
+// known in advance, so the order of their parts is drawn block by block.
+func (rd *round) lotOf(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order
 	}

@@ -20,7 +20,7 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	r := newRunner(ctx, c)
 	defer r.close()
 	// In a Sample an offset of zero means "never". So wait until the clock is past zero.
-	r.until(func() bool { return c.Clock.Now() > 0 })
+	r.runUntil(func() bool { return c.Clock.Now() > 0 })
 	r.observe(c.Observer.RunStarted(r.run))
 	cases := Cases(c.Plan)
 	for _, c := range cases {

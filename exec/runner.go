@@ -153,10 +153,10 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock as long as done returns false. It goes on after a failure or an interrupt,
-// because requests in flight must end. If no event can happen any more, it returns early, and the
-// run ends.
-func (r *runner) until(done func() bool) {
+// runUntil runs the clock as long as done returns false. It goes on after a failure or an
+// interrupt, because requests in flight must end. If no event can happen any more, it returns
+// early, and the run ends.
+func (r *runner) runUntil(done func() bool) {
 	for r.check(); !done(); r.check() {
 		if !r.wait() {
 			return

@@ -48,7 +48,7 @@ const mostSaturating = time.Minute
 
 // saturate runs the saturation.
 func (rd *round) saturate(health *func() metric.Health) {
-	s := &saturation{round: rd, answers: map[*flight]*counted{}, steps: load.Saturation{N: rd.level.N, Most: rd.saturates, Enough: enough(rd.Workload)}}
+	s := &saturation{round: rd, answers: map[*flight]*counted{}, steps: load.Saturation{N: rd.level.N, Most: rd.saturates, Enough: targetSpeed(rd.Workload)}}
 	rd.prepare(metric.Filler, 0, rd.level.N)
 	rd.saturated.Busy = 1
 	if !rd.check() || rd.halted() {
@@ -63,7 +63,7 @@ func (rd *round) saturate(health *func() metric.Health) {
 	for slot := range rd.level.N {
 		s.next(slot)
 	}
-	rd.until(func() bool { return s.over || rd.halted() })
+	rd.runUntil(func() bool { return s.over || rd.halted() })
 	rd.ended, rd.listen = nil, nil
 	rd.saturated = load.Window{Start: s.from, End: s.to, Busy: 1}
 	for _, stop := range s.stops {
@@ -132,7 +132,7 @@ func (s *saturation) joins(had int) {
 	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{}
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
-		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
+		if l, nth := s.lotOf(id.phase, id.order); !l.workload.Output.Natural {
 			// The first request begins nearest to its end, and each further request farther from
 			// it. So the first requests end, and are replaced, while the server still reads the
 			// prompts of the last. In the opposite order, the first requests would advance
@@ -193,9 +193,9 @@ func (s *saturation) ended(f *flight) {
 	s.next(f.turn.Slot)
 }
 
-// enough returns the speed, in tok/s, at which a saturation stops looking for more. It is twice the
-// highest speed that the plan asks for; 0 if unknown.
-func enough(w *plan.Workload) float64 {
+// targetSpeed returns the speed, in tok/s, at which a saturation stops looking for more. It is
+// twice the highest speed that the plan asks for; 0 if unknown.
+func targetSpeed(w *plan.Workload) float64 {
 	rate := 0.0
 	for _, l := range w.Loads {
 		for _, level := range l.Levels {

@@ -48,7 +48,7 @@ func (t *turns) at(x *side) {
 // side_by_side, both servers run at once: in even rounds each has its own GPUs, and in odd rounds
 // they swap. Without side_by_side it returns the server itself and nil.
 func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
-	if !t.beside {
+	if !t.parallel {
 		return s, nil
 	}
 	of := x.server
@@ -78,7 +78,7 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 // GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
-	if t.beside {
+	if t.parallel {
 		first := &x.fingerprints[t.rounds%2]
 		if *first == nil {
 			*first = found
@@ -106,9 +106,9 @@ func (t *turns) startAll() bool {
 			sides = append(sides, x)
 		}
 	}
-	if !apart(sides) {
+	if !separateGPUs(sides) {
 		for _, x := range sides {
-			if !t.start(x) || !t.alike() {
+			if !t.start(x) || !t.compareServers() {
 				return false
 			}
 		}
@@ -128,17 +128,17 @@ func (t *turns) startAll() bool {
 		}
 	}
 	for _, x := range sides {
-		if !t.prepare(x) || !t.alike() {
+		if !t.prepare(x) || !t.compareServers() {
 			return false
 		}
 	}
 	return true
 }
 
-// apart reports whether all servers get different GPUs. A server that asks for a number of GPUs
-// gets free ones. A server that takes all GPUs, or a local process that names none, shares them
-// with the others.
-func apart(sides []*side) bool {
+// separateGPUs reports whether all servers get different GPUs. A server that asks for a number of
+// GPUs gets free ones. A server that takes all GPUs, or a local process that names none, shares
+// them with the others.
+func separateGPUs(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0
 	for _, x := range sides {

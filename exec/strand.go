@@ -8,7 +8,7 @@ import (
 )
 
 // Two rounds that run side by side are two strands of the loop. A strand is sequential code that
-// waits by the function until. While one strand waits, the other may run. Only one runs at a time,
+// waits by the method runUntil. While one strand waits, the other may run. Only one runs at a time,
 // so no lock is needed, and in virtual time the order is always the same.
 
 // sideBySide runs the strands in turns until all have ended. A strand must not call it.
@@ -33,7 +33,7 @@ func (r *runner) sideBySide(strands ...func()) {
 		waiting = slices.DeleteFunc(waiting, func(goOn func() bool) bool { return !goOn() })
 	}
 	for step(); len(waiting) > 0; step() {
-		// If no event can happen any more, set stuck, so that all strands end; see until.
+		// If no event can happen any more, set stuck, so that all strands end; see runUntil.
 		r.stuck = r.stuck || !r.wait()
 	}
 	r.stuck = false

@@ -20,7 +20,7 @@ type Talker interface {
 // meets starts a new conversation.
 func (rd *round) meets(phase metric.Phase, number, slot int) *talk {
 	t := &talk{phase: phase, number: number, slot: slot, turn: 1}
-	t.of = rd.Workload.Prompt.Turns.Draw(rd.chance(t, 0).Float64())
+	t.turns = rd.Workload.Prompt.Turns.Draw(rd.chance(t, 0).Float64())
 	return t
 }
 
@@ -46,7 +46,7 @@ func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 // conversation ends with its last turn, or with a failed turn.
 func (rd *round) goesOn(f *flight) bool {
 	t := f.talk
-	if t.turn >= t.of || !f.sample.Completed() {
+	if t.turn >= t.turns || !f.sample.Completed() {
 		return false
 	}
 	said, whole := f.spoken.Reply()
@@ -80,7 +80,7 @@ func (rd *round) misses(f *flight) int {
 		return 0
 	}
 	failed := t.turn
-	for t.turn < t.of {
+	for t.turn < t.turns {
 		t.turn++
 		g := &flight{turn: f.turn, lot: f.lot, at: f.sample.End, talk: t}
 		s := rd.sample(g)
@@ -90,5 +90,5 @@ func (rd *round) misses(f *flight) int {
 		rd.Observer.RequestStarted(rd.level, metric.Measured)
 		rd.observe(rd.Observer.SampleDone(s))
 	}
-	return t.of - failed
+	return t.turns - failed
 }

@@ -27,23 +27,23 @@ const fewestRounds = 5
 // So a faster GPU favours neither server.
 type turns struct {
 	*runner
-	group     plan.Group
-	restart   plan.Restart
-	beside    bool // side by side
-	sides     []*side
-	records   []*metric.Comparison
-	answering *answering // the answers that a control scores; nil if it scores none
-	rounds    int        // number of rounds that every server completed
-	apart     string     // differences of the servers that the plan does not declare; "" if none
-	slot      int
-	began     time.Duration
-	durations map[*side]map[*plan.Workload]time.Duration
+	group       plan.Group
+	restart     plan.Restart
+	parallel    bool // side by side
+	sides       []*side
+	records     []*metric.Comparison
+	answering   *answering // the answers that a control scores; nil if it scores none
+	rounds      int        // number of rounds that every server completed
+	differences string     // differences of the servers that the plan does not declare; "" if none
+	slot        int
+	began       time.Duration
+	durations   map[*side]map[*plan.Workload]time.Duration
 }
 
 // takeTurns runs the compared cases of a group of servers in turns. It returns the order of the
 // servers. It also returns the cases of each server that are not compared.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
-	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
+	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, parallel: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
 	order = t.order()
 	for _, s := range order {
@@ -178,11 +178,11 @@ func (t *turns) note(text string) {
 // least fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
-	if t.restart == plan.RestartOrder || t.beside {
+	if t.restart == plan.RestartOrder || t.parallel {
 		block = 2
 	}
 	for t.rounds < until {
-		if sheds && t.rounds >= fewestRounds && t.rounds%block == 0 && t.short(block) {
+		if sheds && t.rounds >= fewestRounds && t.rounds%block == 0 && t.timeShort(block) {
 			t.note(fmt.Sprintf("the budget left time for %d of %d rounds", t.rounds, until))
 			for _, rec := range t.records {
 				rec.Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: 1}}
@@ -207,7 +207,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 	}
 	ok, again := true, t.places()
 	for ok && len(again) > 0 {
-		if t.beside {
+		if t.parallel {
 			ok = t.legs(sides, again)
 		} else {
 			ok = t.inTurns(sides, again)
@@ -216,7 +216,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 			if sheds && t.deadline > 0 {
 				until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more rounds
 			}
-			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
+			return measuredAgain(d, voided, until) && !(sheds && t.timeShort(1))
 		})
 	}
 	return ok
@@ -246,8 +246,8 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 	return true
 }
 
-// short reports whether the time budget is too short for the given number of further rounds.
-func (t *turns) short(rounds int) bool {
+// timeShort reports whether the time budget is too short for the given number of further rounds.
+func (t *turns) timeShort(rounds int) bool {
 	if t.deadline == 0 {
 		return false
 	}
@@ -261,7 +261,7 @@ func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
 	}
-	if x.target == nil && (!t.start(x) || !t.alike()) {
+	if x.target == nil && (!t.start(x) || !t.compareServers()) {
 		return false
 	}
 	for i, c := range x.cases {
@@ -280,10 +280,10 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike compares the two servers of a comparison when both have started. The list changed in the
-// plan says in what they may differ. If they differ in another fact, alike returns false, and no
-// further leg (one server's turn in a round) runs.
-func (t *turns) alike() bool {
+// compareServers compares the two servers of a comparison when both have started. The list changed
+// in the plan says in what they may differ. If they differ in another fact, compareServers returns
+// false, and no further leg (one server's turn in a round) runs.
+func (t *turns) compareServers() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
 		if i < 0 || t.sides[i].found == nil || len(t.sides[i].found.Starts) == 0 {
@@ -293,11 +293,11 @@ func (t *turns) alike() bool {
 	}
 	for _, c := range t.group.Compares {
 		a, b := found(c.Control.Server), found(c.Candidate)
-		if a != nil && b != nil && t.apart == "" {
-			t.apart = plan.Unnamed(c.Changed, plan.Apart(c.Changed, a, b))
+		if a != nil && b != nil && t.differences == "" {
+			t.differences = plan.Unnamed(c.Changed, plan.Apart(c.Changed, a, b))
 		}
 	}
-	return t.apart == ""
+	return t.differences == ""
 }
 
 // begin prepares a server's turn at one case, and returns its number of requests.
@@ -326,7 +326,7 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
 	for _, x := range sides {
-		if !t.check() || !t.start(x) || !t.alike() {
+		if !t.check() || !t.start(x) || !t.compareServers() {
 			return false
 		}
 		most = max(most, len(x.cases))
@@ -347,7 +347,7 @@ func (t *turns) legs(sides []*side, only []place) bool {
 			results = append(results, p)
 			strands = append(strands, func() {
 				if p.ended, p.lost = x.series[i].play([]int{due}); !p.ended {
-					t.alone(x, i, sides)
+					t.cutRound(x, i, sides)
 				}
 			})
 		}
@@ -374,9 +374,9 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the legs of case i on all servers except gone, whose leg was cut short. Legs, the
+// cutRound cuts the legs of case i on all servers except gone, whose leg was cut short. Legs, the
 // servers' turns in a round, are judged only together.
-func (t *turns) alone(gone *side, i int, sides []*side) {
+func (t *turns) cutRound(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
@@ -409,8 +409,8 @@ func (t *turns) ended(cases int) string {
 		return metric.SkippedOnly
 	case !going:
 		return t.why()
-	case t.apart != "":
-		return t.apart
+	case t.differences != "":
+		return t.differences
 	case t.answering.unread() != "":
 		return t.answering.unread()
 	}

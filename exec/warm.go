@@ -43,7 +43,7 @@ func (s *series) warmBy(a *asking) {
 		s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(*metric.Sample) {
 			s.Clock.Post(func() { open-- })
 		}))
-		s.until(func() bool { return open < warmAtOnce })
+		s.runUntil(func() bool { return open < warmAtOnce })
 	}
-	s.until(func() bool { return open == 0 })
+	s.runUntil(func() bool { return open == 0 })
 }

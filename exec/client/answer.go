@@ -28,7 +28,7 @@ type Answer struct {
 	sample   *metric.Sample
 	done     func(*metric.Sample)
 	usage    metric.Usage
-	told     int  // number of tokens that events reported, until the end of the first chunk
+	reported int  // number of tokens that events reported, until the end of the first chunk
 	reasoned int  // number of reasoning tokens, from the usage
 	aloud    bool // some reasoning was sent
 	keep     int  // most bytes of text that may still be recorded
@@ -112,7 +112,7 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 		s.Usage = &a.usage
 	}
 	if s.Chunks == 0 {
-		a.told += e.Tokens
+		a.reported += e.Tokens
 	}
 	if e.Content || e.Reasoning || e.ToolCall {
 		a.chunk(at, e)
@@ -140,7 +140,7 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 		s.First = at
 		// FirstTokens includes tokens that the server made before the first chunk, but held back.
 		// The counts in events and in continuous usage include them too.
-		s.FirstTokens = a.told
+		s.FirstTokens = a.reported
 		if s.FirstTokens == 0 {
 			s.FirstTokens = e.Made
 		}

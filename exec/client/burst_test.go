@@ -141,14 +141,14 @@ func (s *timed) Event(at time.Duration, e *Event) {
 		return
 	}
 	if s.chunks++; s.chunks == 1 {
-		s.first, s.late = at, since(s.origin, at, e.Raw)
+		s.first, s.late = at, readDelay(s.origin, at, e.Raw)
 	}
 	s.last = at
 }
 
-// since returns how long after its write a chunk was stamped. The text wrote is the time of the
+// readDelay returns how long after its write a chunk was stamped. The text wrote is the time of the
 // write in nanoseconds since 1970. The timestamp at is an offset from origin.
-func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
+func readDelay(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {
 		return time.Hour
@@ -226,7 +226,7 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 				}
 				if got++; got == 1 {
 					from := bytes.Index(line, []byte(`"content":"`)) + len(`"content":"`)
-					out.late[i] = since(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
+					out.late[i] = readDelay(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
 				}
 			}
 			if got -= 2; got != chunks { // the finish and the usage are no chunks of text

@@ -144,7 +144,7 @@ func (d *direct) send(c *call, r *Request) {
 		}
 	})
 	fresh := d.h.freshOnly.Load()
-	if ready := r.Prompt.Ready; ready.of(r) && !fresh {
+	if ready := r.Prompt.Ready; ready.builtFor(r) && !fresh {
 		c.body = ready.body
 		for l := d.take(); l != nil; l = d.take() {
 			if l.start(c, ready.wire) {
@@ -182,7 +182,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 // body returns the body of the request r. If the transport built the body beforehand, it returns
 // those bytes.
 func (h *HTTP) body(r *Request) ([]byte, error) {
-	if r.Prompt.Ready.of(r) {
+	if r.Prompt.Ready.builtFor(r) {
 		return r.Prompt.Ready.body, nil
 	}
 	return r.Body(h.config.Engine.Dialect)
@@ -238,7 +238,7 @@ func (d *direct) carry(c *call, fresh bool) {
 		c.end(d.h.config.Now(), c.failure(err))
 		return
 	}
-	l := &line{d: d, conn: unpolled(conn), once: fresh}
+	l := &line{d: d, conn: unpolled(conn), single: fresh}
 	l.start(c, wire)
 	watch(l)
 }

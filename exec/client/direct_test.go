@@ -238,9 +238,9 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// by makes the client h use the given path. It turns off the path that bypasses net/http, or lets
-// it work without the poller.
-func by(path string, h *HTTP) *HTTP {
+// usePath makes the client h use the given path. It turns off the path that bypasses net/http, or
+// lets it work without the poller.
+func usePath(path string, h *HTTP) *HTTP {
 	switch path {
 	case "net/http":
 		h.direct = nil
@@ -279,7 +279,7 @@ func TestLongPathsAgree(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got[path] = three(t, by(path, h))
+				got[path] = three(t, usePath(path, h))
 				h.Close()
 				l.Close()
 				// After a day of virtual time, the server has noticed that the client has gone.
@@ -320,7 +320,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			go scripted(l, script)
-			h := by(path, dial(t, Config{}, "http://"+l.Addr().String()))
+			h := usePath(path, dial(t, Config{}, "http://"+l.Addr().String()))
 			for _, s := range three(t, h) {
 				if s.Failure != nil {
 					s.Failure.Message = strings.ReplaceAll(s.Failure.Message, l.Addr().String(), "SERVER")
@@ -371,7 +371,7 @@ func TestDetours(t *testing.T) {
 func TestPathsSendTheSame(t *testing.T) {
 	var got [2][]string
 	for i, path := range []string{"net/http", "the poller"} {
-		h := by(path, serve(t, Config{APIKey: "k", Headers: map[string]string{"host": "other.test", "X-Team": " a b"}, Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
+		h := usePath(path, serve(t, Config{APIKey: "k", Headers: map[string]string{"host": "other.test", "X-Team": " a b"}, Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			got[i] = append(got[i], fmt.Sprint(r.Method, r.URL, r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, string(body)))
 			good(w, 8)
@@ -434,7 +434,7 @@ func FuzzPaths(f *testing.F) {
 		for i, path := range []string{"net/http", "direct"} {
 			l := memnet.Listen()
 			go scripted(l, []answer{{pieces: pieces, close: true}})
-			h := by(path, dial(t, Config{Dial: l.DialContext}, "http://memory.test"))
+			h := usePath(path, dial(t, Config{Dial: l.DialContext}, "http://memory.test"))
 			r := chatRequest()
 			r.Timeout = 2 * time.Second
 			got[i] = outcomeOf(send(t, h, r))

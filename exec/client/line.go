@@ -16,10 +16,10 @@ import (
 // line is a connection of the direct path, which carries one call at a time. Its watcher reads the
 // bytes that arrive. The lock mu protects the current call.
 type line struct {
-	d     *direct
-	conn  net.Conn
-	once  bool          // the connection can carry only one answer
-	since time.Duration // time at which the connection became idle; direct's lock protects it
+	d      *direct
+	conn   net.Conn
+	single bool          // the connection can carry only one answer
+	since  time.Duration // time at which the connection became idle; direct's lock protects it
 
 	mu   sync.Mutex
 	call *call   // current call; nil if no call uses the connection
@@ -257,7 +257,7 @@ func (l *line) finish(c *call, whole bool) {
 	if l.rd != nil {
 		l.rd.split.reset()
 	}
-	if !whole || l.once || l.d.h.freshOnly.Load() {
+	if !whole || l.single || l.d.h.freshOnly.Load() {
 		l.close()
 		return
 	}

@@ -61,8 +61,8 @@ type Ready struct {
 	natural    bool
 }
 
-// of reports whether p was built for a request with the fields of r.
-func (p *Ready) of(r *Request) bool {
+// builtFor reports whether p was built for a request with the fields of r.
+func (p *Ready) builtFor(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
 

@@ -57,7 +57,7 @@ func (w *walker) top() error {
 		case "usage":
 			return w.usage()
 		case "timings": // llama.cpp's
-			return w.object(func(name []byte) error { return w.only(name, "predicted_n", &w.e.Made) })
+			return w.object(func(name []byte) error { return w.readCount(name, "predicted_n", &w.e.Made) })
 		case "error":
 			return w.failure()
 		case "object":
@@ -159,17 +159,17 @@ func (w *walker) usage() error {
 		case "completion_tokens":
 			return w.count(&w.u.Output)
 		case "completion_tokens_details":
-			return w.object(func(name []byte) error { return w.only(name, "reasoning_tokens", &w.u.Reasoning) })
+			return w.object(func(name []byte) error { return w.readCount(name, "reasoning_tokens", &w.u.Reasoning) })
 		case "prompt_tokens_details":
-			return w.object(func(name []byte) error { return w.only(name, "cached_tokens", &w.u.Cached) })
+			return w.object(func(name []byte) error { return w.readCount(name, "cached_tokens", &w.u.Cached) })
 		}
 		return w.skip()
 	})
 }
 
-// The method "only" reads the value of a field as a count if the field has the wanted name. It
+// readCount reads the value of a field as a count if the field has the wanted name. It
 // skips the value of any other field.
-func (w *walker) only(name []byte, wanted string, n *int) error {
+func (w *walker) readCount(name []byte, wanted string, n *int) error {
 	if string(name) == wanted {
 		return w.count(n)
 	}

@@ -240,7 +240,7 @@ func (l *line) poll() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by = polling(); !l.gone && l.again() != nil {
+	if l.by = polling(); !l.gone && l.rewatch() != nil {
 		// The poller has no memory to watch the line, so fail the call as on a dead connection.
 		l.conn.(*socket).interrupt()
 		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
@@ -248,8 +248,8 @@ func (l *line) poll() bool {
 	return true
 }
 
-// again makes the poller watch the line, whether it watched the line before or not.
-func (l *line) again() error {
+// rewatch makes the poller watch the line, whether it watched the line before or not.
+func (l *line) rewatch() error {
 	s := l.conn.(*socket)
 	l.by.lines.Lock()
 	if n := s.fd + 1 - len(l.by.lines.by); n > 0 {
@@ -317,7 +317,7 @@ func (p *poller) turn() (more bool) {
 		}
 		if aside := f.l.aside; aside != nil {
 			f.l.unwatch()
-			go f.l.beside(aside)
+			go f.l.handOver(aside)
 		}
 		f.l.mu.Unlock()
 	}
@@ -374,13 +374,13 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 	return n == len(room) || ready&^syscall.EPOLLIN != 0 && err == nil
 }
 
-// beside calls the function aside, which reads an answer that is not a plain stream. Then it gives
-// the line back to the poller.
-func (l *line) beside(aside func()) {
+// handOver calls the function aside, which reads an answer that is not a plain stream. Then it
+// gives the line back to the poller.
+func (l *line) handOver(aside func()) {
 	aside()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.gone && l.again() != nil {
+	if !l.gone && l.rewatch() != nil {
 		l.d.drop(l)
 		l.close()
 	}

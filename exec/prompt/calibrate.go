@@ -209,7 +209,7 @@ func (m *Maker) learn(q *questions, e effort) error {
 		return q.err
 	}
 	try := scales
-	if quick.more > 1 {
+	if quick.wordError > 1 {
 		try = scales[1:]
 	}
 	for _, by := range try {
@@ -279,9 +279,9 @@ func (m *Maker) confirm(q *questions) error {
 	return q.err
 }
 
-// off makes two prompts of the requested lengths. For each it returns by how many tokens the count
-// of the function usage is too high.
-func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
+// usageError makes two prompts of the requested lengths. For each it returns by how many tokens the
+// count of the function usage is too high.
+func (m *Maker) usageError(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {
 		got, err := m.Check(ctx, usage, Key{Level: "calibration", Order: i}, tokens[i])
@@ -298,7 +298,7 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 // number, the tokenizer leaves out that many tokens around a prompt, and agree corrects m.
 // Otherwise it returns false.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
-	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
+	off, err := m.usageError(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {
 		return false, err
 	}
@@ -331,13 +331,13 @@ func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
 	if len(m.ids) < 16 {
 		return nil, fmt.Errorf("the tokenizer made only %d different tokens of %d words", len(m.ids), len(words))
 	}
-	off, err := m.off(ctx, o.Usage, 16, 256)
+	off, err := m.usageError(ctx, o.Usage, 16, 256)
 	if err != nil {
 		return nil, err
 	}
 	if off[0] != off[1] || off[0] < 0 {
 		return nil, fmt.Errorf("prompts of 16 and 256 token ids were counted as %d and %d", 16+off[0], 256+off[1])
 	}
-	m.around = off[0]
+	m.added = off[0]
 	return m, nil
 }

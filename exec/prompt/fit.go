@@ -103,7 +103,7 @@ type fitter struct {
 	ctx      context.Context
 	tokens   int
 	count    Counter
-	off      int     // tokens that the server's usage counts and its tokenizer does not
+	extra    int     // tokens that the server's usage counts and its tokenizer does not
 	perToken float64 // estimated bytes per token
 }
 
@@ -134,7 +134,7 @@ func (f *fitter) learn(usage Counter) error {
 	if off[0] != off[1] {
 		return fmt.Errorf("rows of %s cannot be cut to %d tokens: the server's tokenizer counts %d and %d tokens fewer than the model is charged for", f.rows.set.Path, f.tokens, off[0], off[1])
 	}
-	f.off = off[0]
+	f.extra = off[0]
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (f *fitter) learn(usage Counter) error {
 // the index of the prompt's row in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
-	return n + f.off, err
+	return n + f.extra, err
 }
 
 // fit finds where to cut the text to get the requested number of tokens. It tries places between a

@@ -29,7 +29,7 @@ func (m *Maker) Known() *Known {
 	if m.perToken > 0 {
 		return nil
 	}
-	k := &Known{Exact: m.exact, Separator: m.sep, Lead: Measured{m.lead.text, m.lead.cost}, IDs: m.ids, Around: m.around}
+	k := &Known{Exact: m.exact, Separator: m.sep, Lead: Measured{m.lead.text, m.lead.cost}, IDs: m.ids, Around: m.added}
 	for _, w := range m.pool {
 		k.Pool = append(k.Pool, Measured{w.text, w.cost})
 	}
@@ -51,7 +51,7 @@ func (k *Known) maker(salt uint64) *Maker {
 		if len(ids) < 16 || len(ids) > mostIDs || ids[0] < 0 || k.Around < 0 || k.Around > mostIDs {
 			return nil
 		}
-		m.ids, m.around = ids, k.Around
+		m.ids, m.added = ids, k.Around
 		return m
 	}
 	m.sep = k.Separator
@@ -93,7 +93,7 @@ func (o Options) recall(ctx context.Context) *Maker {
 		return nil
 	}
 	small, large := m.Least()+16*max(m.costs, 1), m.Least()+256*max(m.costs, 1)
-	if off, err := m.off(ctx, o.Usage, small, large); err != nil || off != [2]int{} {
+	if off, err := m.usageError(ctx, o.Usage, small, large); err != nil || off != [2]int{} {
 		return nil
 	}
 	return m

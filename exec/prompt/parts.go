@@ -37,20 +37,20 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-// of returns the random source for the text of the piece p.
-func of(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
+// textSource returns the random source for the text of the piece p.
+func textSource(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
 // partIDs writes token ids.
 func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
-	ids := make([]int, 0, total-m.around)
+	ids := make([]int, 0, total-m.added)
 	for _, p := range parts {
-		r := of(h, p)
-		for n := 0; n < p.Tokens && len(ids) < total-m.around; n++ {
+		r := textSource(h, p)
+		for n := 0; n < p.Tokens && len(ids) < total-m.added; n++ {
 			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.ids)))
 			ids = append(ids, m.ids[hi])
 		}
 	}
-	for len(ids) < total-m.around {
+	for len(ids) < total-m.added {
 		ids = append(ids, m.ids[0])
 	}
 	return ids
@@ -72,7 +72,7 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 			n = total - made
 		}
 		if n > 0 && m.makes(n) && (m.makes(total-made-n) || last) {
-			m.words(&b, of(h, p), n)
+			m.words(&b, textSource(h, p), n)
 			made += n
 		}
 	}
@@ -89,7 +89,7 @@ func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) str
 	b := append(make([]byte, 0, size+longest), m.lead.text...)
 	upTo := 0
 	for i, p := range parts {
-		r := of(h, p)
+		r := textSource(h, p)
 		upTo += p.Tokens
 		end := min(int(m.perToken*float64(upTo)+m.before+0.5), size)
 		if i == len(parts)-1 {

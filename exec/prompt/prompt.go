@@ -55,8 +55,8 @@ type Maker struct {
 	perToken, before float64
 
 	// ids holds the token ids from which prompts are made; nil if prompts are text.
-	ids    []int
-	around int // number of tokens that the server adds to a prompt of ids
+	ids   []int
+	added int // number of tokens that the server adds to a prompt of ids
 }
 
 // word is a text and its number of tokens.
@@ -73,7 +73,7 @@ func (m *Maker) Exact() bool { return m.exact }
 func (m *Maker) Least() int {
 	switch {
 	case m.ids != nil:
-		return m.around + 1
+		return m.added + 1
 	case m.perToken > 0:
 		return max(int((float64(len(m.lead.text)+2*longest)-m.before)/m.perToken)+1, 1)
 	}
@@ -279,7 +279,7 @@ func (m *Maker) usable() bool {
 
 // makeIDs makes a prompt that consists of token ids.
 func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
-	n := tokens - m.around
+	n := tokens - m.added
 	if n < 1 {
 		return client.Prompt{}, fmt.Errorf("a prompt of %d tokens cannot be made: the least is %d", tokens, m.Least())
 	}

@@ -85,7 +85,7 @@ func acrossSpaces(text string) []string {
 }
 
 // fake is a server that counts with the tokenizer t, and adds a template of a fixed number of
-// tokens, the field around. It may limit the length of prompts.
+// tokens, the field added. It may limit the length of prompts.
 type fake struct {
 	t       tokenizer
 	around  int

@@ -15,13 +15,13 @@ import (
 // questions asks the function count for the token counts of texts. The words of these texts are
 // joined by sep.
 type questions struct {
-	ctx   context.Context
-	count Counter
-	ids   func(ctx context.Context, text string) ([]int, error) // nil if the server returns no ids
-	sep   string
-	base  int   // token count of the text that lead returns; 0 if not asked yet
-	more  int   // mean error of the words' costs in the last text, in tokens
-	err   error // the counter's first error
+	ctx       context.Context
+	count     Counter
+	ids       func(ctx context.Context, text string) ([]int, error) // nil if the server returns no ids
+	sep       string
+	base      int   // token count of the text that lead returns; 0 if not asked yet
+	wordError int   // mean error of the words' costs in the last text, in tokens
+	err       error // the counter's first error
 }
 
 func (q *questions) total(text string) (int, error) {
@@ -205,14 +205,14 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 		if i == 0 {
 			return q.ground()
 		}
-		over[i-1], err = s.over(segments[i-1])
+		over[i-1], err = s.surplus(segments[i-1])
 		return err
 	})
-	q.more = 0
+	q.wordError = 0
 	for _, n := range over {
-		q.more += n - q.base
+		q.wordError += n - q.base
 	}
-	q.more /= len(order)
+	q.wordError /= len(order)
 	odd := s.odd(segments, over)
 	s.hunt(odd, e.atOnce)
 	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
@@ -236,10 +236,10 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// over returns the token count of a text minus the costs of its words. The text is the opening (see
-// the function lead), followed by the words of segment. If the costs add up, the result is the cost
-// of the opening.
-func (s *suspects) over(segment []int) (int, error) {
+// surplus returns the token count of a text minus the costs of its words. The text is the opening
+// (see the function lead), followed by the words of segment. If the costs add up, the result is the
+// cost of the opening.
+func (s *suspects) surplus(segment []int) (int, error) {
 	var b strings.Builder
 	b.WriteString(lead(s.sep))
 	sum := 0
@@ -281,7 +281,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 		}
 		over := make([]int, len(parts))
 		s.each(len(parts), atOnce, func(i int) (err error) {
-			over[i], err = s.over(parts[i])
+			over[i], err = s.surplus(parts[i])
 			return err
 		})
 		odd = s.odd(parts, over)

@@ -45,12 +45,12 @@ func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
 		return 0
 	}
-	return s.again(k, p.N)
+	return s.confirmTime(k, p.N)
 }
 
-// again returns how long it takes to confirm level n after it passes with k requests. A
+// confirmTime returns how long it takes to confirm level n after it passes with k requests. A
 // confirmation measures the level again with new requests.
-func (s *Search) again(k, n int) time.Duration {
+func (s *Search) confirmTime(k, n int) time.Duration {
 	if !s.opts.Confirm {
 		return 0
 	}

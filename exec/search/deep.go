@@ -39,9 +39,9 @@ func (s *Search) wide() bool {
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
 }
 
-// alike continues a probe of one level with many requests. If none has begun, and undecided levels
-// are far apart, it begins one.
-func (s *Search) alike() (Probe, bool) {
+// deepProbe continues a probe of one level with many requests. If none has begun, and undecided
+// levels are far apart, it begins one.
+func (s *Search) deepProbe() (Probe, bool) {
 	if s.opts.Deep == nil {
 		return Probe{}, false
 	}
@@ -105,10 +105,10 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 		// lower level would hardly show more.
 		n = int(float64(fail) / apart)
 	}
-	for n > pass && !mayPass(ts, n, s.most(n), hope) {
+	for n > pass && !mayPass(ts, n, s.deepRequests(n), hope) {
 		n = max(n-step(n), pass)
 	}
-	lo, hi := s.around(n)
+	lo, hi := s.neighbors(n)
 	if n > pass && hi > s.nextTo(lo) {
 		return s.halve(lo, hi)
 	}
@@ -126,10 +126,10 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	pass, _ := s.bounds()
 	top := s.top()
 	n := max(pass+1, s.opts.From)
-	for n < top && !mayFail(ts, n, s.most(n), hope) {
+	for n < top && !mayFail(ts, n, s.deepRequests(n), hope) {
 		n = min(n+step(n), top)
 	}
-	lo, hi := s.around(n - 1)
+	lo, hi := s.neighbors(n - 1)
 	if n < top && hi > s.nextTo(lo) {
 		return s.halve(lo, hi)
 	}
@@ -164,7 +164,7 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	if n <= pass || n >= s.top() || l != nil && (l.stands != Inconclusive || l.tried || l.retried) {
 		return Probe{}, false
 	}
-	most := s.most(n)
+	most := s.deepRequests(n)
 	if !mayPass(ts, n, most, hope) && !mayFail(ts, n, most, hope) {
 		return Probe{}, false
 	}
@@ -187,26 +187,26 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	return Probe{}, false
 }
 
-// most returns the largest number of requests that a deep probe of level n can have. The budget
-// must last for twice as many, because a pass is confirmed with as many new requests. The result is
-// 0 if there is no time.
-func (s *Search) most(n int) int {
+// deepRequests returns the largest number of requests that a deep probe of level n can have. The
+// budget must last for twice as many, because a pass is confirmed with as many new requests. The
+// result is 0 if there is no time.
+func (s *Search) deepRequests(n int) int {
 	most := 0
 	for _, k := range s.opts.Deep(n) {
 		have := 0
 		if l := s.find(n); l != nil && l.deep != nil {
 			have = l.deep.have
 		}
-		if s.opts.Budget == 0 || s.predict(n, k-have)+s.again(k, n) <= s.left() {
+		if s.opts.Budget == 0 || s.predict(n, k-have)+s.confirmTime(k, n) <= s.left() {
 			most = k
 		}
 	}
 	return most
 }
 
-// around returns the two measured levels next to n. Both are in the range in which the limit may
+// neighbors returns the two measured levels next to n. Both are in the range in which the limit may
 // lie: lo is at or below n, and hi is above n.
-func (s *Search) around(n int) (lo, hi int) {
+func (s *Search) neighbors(n int) (lo, hi int) {
 	pass, _ := s.bounds()
 	lo, hi = max(pass, s.opts.From-1), s.top()
 	for _, l := range s.levels {
@@ -253,7 +253,7 @@ func (s *Search) lacking() string {
 	switch looks := s.opts.Deep(n); {
 	case len(looks) == 0 || needs > float64(looks[len(looks)-1]):
 		said += " (max_requests)"
-	case s.opts.Budget > 0 && needs > float64(s.most(n)):
+	case s.opts.Budget > 0 && needs > float64(s.deepRequests(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
 		said += " (require)" // if the plan required this level, the search would measure it

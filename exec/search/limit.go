@@ -210,7 +210,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		// A retry replaces the old verdict unless the retry is inconclusive.
 		if r.Outcome != Inconclusive {
 			if r.Outcome != l.stands {
-				s.note("%s %s first, but %s on fresh requests", s.label(l.n), did(l.stands), did(r.Outcome))
+				s.note("%s %s first, but %s on fresh requests", s.label(l.n), pastTense(l.stands), pastTense(r.Outcome))
 			}
 			l.stands = r.Outcome
 		}
@@ -219,7 +219,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		if !l.confirmed {
 			l.stands = r.Outcome
 			l.have = math.MaxInt // so that later probes do not extend the first samples
-			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), did(r.Outcome))
+			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), pastTense(r.Outcome))
 		}
 	case Deep:
 		l.stands = r.Outcome

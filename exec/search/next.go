@@ -10,7 +10,7 @@ import (
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
-			s.repeat, s.settle, s.gate, s.early, s.rung, s.alike, s.extend, s.below, s.above, s.remaining, s.decide, s.check, s.confirm,
+			s.repeat, s.settle, s.gate, s.extendEarly, s.rung, s.deepProbe, s.extend, s.probeBelow, s.probeAbove, s.remaining, s.decide, s.check, s.confirm,
 		} {
 			if p, ok := want(); ok && !yield(p) {
 				return
@@ -24,7 +24,7 @@ func (s *Search) wants() iter.Seq[Probe] {
 func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
 	for _, l := range s.levels {
-		if l.again && l.n > pass && l.n < s.top() {
+		if l.retry && l.n > pass && l.n < s.top() {
 			return s.fresh(l, Again), true
 		}
 	}
@@ -60,15 +60,15 @@ func (s *Search) gate() (Probe, bool) {
 	case l == nil:
 		return s.first(r, Gate)
 	case l.stands == Inconclusive:
-		return s.more(l, math.MaxInt)
+		return s.addRequests(l, math.MaxInt)
 	}
 	return Probe{}, false
 }
 
-// early extends an undecided level before the ladder, the first phase of a search, goes on. If
-// undecided levels are far apart, early does nothing, because a deep probe of one level then uses
-// the requests better.
-func (s *Search) early() (Probe, bool) {
+// extendEarly extends an undecided level before the ladder, the first phase of a search, goes on.
+// If undecided levels are far apart, early does nothing, because a deep probe of one level then
+// uses the requests better.
+func (s *Search) extendEarly() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
 	}
@@ -85,7 +85,7 @@ func (s *Search) extend() (Probe, bool) {
 		if l.needs < 0 {
 			continue
 		}
-		p, ok := s.more(l, l.needs)
+		p, ok := s.addRequests(l, l.needs)
 		if !ok {
 			continue
 		}
@@ -112,7 +112,7 @@ func (s *Search) rung() (Probe, bool) {
 	}
 	pass, fail := s.bounds()
 	if lo := s.levels[0].n; pass == 0 && lo > s.opts.From {
-		return s.first(s.clamp(s.down(lo)), Ladder)
+		return s.first(s.clamp(s.levelBelow(lo)), Ladder)
 	}
 	hi := 0
 	for _, l := range s.levels {
@@ -121,7 +121,7 @@ func (s *Search) rung() (Probe, bool) {
 		}
 	}
 	if (fail == 0 || fail > s.ceiling) && hi > 0 && hi < s.ceiling-1 && !s.vague {
-		return s.first(s.clamp(s.up(hi)), Ladder)
+		return s.first(s.clamp(s.levelAbove(hi)), Ladder)
 	}
 	return Probe{}, false
 }
@@ -141,10 +141,10 @@ func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up returns the next level above hi, usually 2·hi. It is lower around start, the limit of an
-// earlier search. There the levels are start−d, start+d, start+2d, start+4d and so on, where d is
-// the stride.
-func (s *Search) up(hi int) int {
+// levelAbove returns the next level above hi, usually 2·hi. It is lower around start, the limit of
+// an earlier search. There the levels are start−d, start+d, start+2d, start+4d and so on, where d
+// is the stride.
+func (s *Search) levelAbove(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
 		switch {
@@ -159,9 +159,9 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down returns the next level below lo: half of lo, or a higher level that lies close to the last
-// known limit. See up.
-func (s *Search) down(lo int) int {
+// levelBelow returns the next level below lo: half of lo, or a higher level that lies close to the
+// last known limit. See levelAbove.
+func (s *Search) levelBelow(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {
 		switch {
@@ -177,10 +177,10 @@ func (s *Search) down(lo int) int {
 // clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below returns a probe halfway between L, the highest level that passes, and the lowest
+// probeBelow returns a probe halfway between L, the highest level that passes, and the lowest
 // inconclusive level above it. Without an inconclusive level, the probe is halfway between L and
 // the lowest level that fails or cannot be measured.
-func (s *Search) below() (Probe, bool) {
+func (s *Search) probeBelow() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
 		return Probe{}, false
@@ -192,9 +192,9 @@ func (s *Search) below() (Probe, bool) {
 	return s.halve(pass, to)
 }
 
-// above returns a probe above the highest inconclusive level. It is halfway to the lowest level
-// that fails or cannot be measured.
-func (s *Search) above() (Probe, bool) {
+// probeAbove returns a probe above the highest inconclusive level. It is halfway to the lowest
+// level that fails or cannot be measured.
+func (s *Search) probeAbove() (Probe, bool) {
 	us := s.undecided()
 	if len(us) == 0 {
 		return Probe{}, false
@@ -293,10 +293,10 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
 }
 
-// more returns a probe that adds requests to the first samples of a level. It ends at the first
-// planned look with at least need new requests, or else at the last look. ok is false if no look is
-// left.
-func (s *Search) more(l *level, need int) (Probe, bool) {
+// addRequests returns a probe that adds requests to the first samples of a level. It ends at the
+// first planned look with at least need new requests, or else at the last look. ok is false if no
+// look is left.
+func (s *Search) addRequests(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)
 	p.Planned = len(looks)

@@ -23,15 +23,15 @@ import (
 // RFC 9971 (MLRsearch) also finds a rate by short and long trials, but does not bound the error.
 // Rates certifies at the plan's confidence.
 type Rates struct {
-	opts    RateOptions
-	visits  []Visit
-	pending *Probe
-	short   int // number of probes so far that only estimate
-	long    int // number of probes so far that try to certify a rate
-	sets    map[int]int
-	spent   time.Duration
-	ended   string
-	notes   []string
+	opts      RateOptions
+	visits    []Visit
+	pending   *Probe
+	estimates int // number of probes so far that only estimate
+	long      int // number of probes so far that try to certify a rate
+	sets      map[int]int
+	spent     time.Duration
+	ended     string
+	notes     []string
 }
 
 // RateOptions describes a search over rates. Rates are counted in steps of Step requests per
@@ -119,7 +119,7 @@ func (s *Rates) Report(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{p, r})
 	if p.Purpose == Estimate {
-		s.short++
+		s.estimates++
 	} else {
 		s.long++
 	}
@@ -136,10 +136,10 @@ func (s *Rates) Stop(reason string) {
 // want returns the next probe, or the reason why the search ends.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
-	if !ok || s.short == 0 {
+	if !ok || s.estimates == 0 {
 		return s.estimating(s.clamp(firstShort * s.opts.Largest))
 	}
-	if s.short < shortProbes && estimate < float64(s.opts.UpTo) {
+	if s.estimates < shortProbes && estimate < float64(s.opts.UpTo) {
 		return s.estimating(s.clamp(min(estimate, mostShort*s.opts.Largest)))
 	}
 	pass, fail := s.bounds()
@@ -208,7 +208,7 @@ func (s *Rates) undecided() string {
 // estimating returns a short probe at the rate n, which only estimates the limit. The second result
 // is the reason if the budget does not allow the probe; otherwise "".
 func (s *Rates) estimating(n int) (Probe, string) {
-	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
+	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.estimates + 1)}}
 	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > left {
 		return p, fmt.Sprintf("budget: %s left, %d requests at %s for an estimate take about %s", round(max(left, 0)), p.Looks[0], s.label(n), round(s.takes(n, p.Looks[0])))
 	}
@@ -230,7 +230,7 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 	p = Probe{N: n, Purpose: Certify, Looks: []int{requests}}
 	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, requests) > left {
 		if n == s.opts.Require {
-			p.Looks[0] = int((left - s.beside()).Seconds() * float64(n) * s.opts.Step)
+			p.Looks[0] = int((left - s.overhead()).Seconds() * float64(n) * s.opts.Step)
 		}
 		if p.Looks[0] < s.opts.Short || n != s.opts.Require {
 			return p, fmt.Sprintf("budget: %s left, certifying %s takes about %s", round(left), s.label(n), round(s.takes(n, requests)))
@@ -242,11 +242,11 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 // takes returns the duration of a probe with the given number of requests at rate n, including
 // warm-up and drain.
 func (s *Rates) takes(n, requests int) time.Duration {
-	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
+	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.overhead()
 }
 
-// beside returns how long a probe takes outside its window, for warm-up and drain.
-func (s *Rates) beside() time.Duration {
+// overhead returns how long a probe takes outside its window, for warm-up and drain.
+func (s *Rates) overhead() time.Duration {
 	most := time.Duration(0)
 	for _, v := range s.visits {
 		if v.Result.Spent > 0 {

@@ -120,7 +120,7 @@ type level struct {
 	sets      int
 	spent     time.Duration // time to the first decision; a confirmation takes about as long
 	saturated bool          // the generator was saturated once at this level
-	again     bool          // measure the level once more, because the generator was saturated
+	retry     bool          // measure the level once more, because the generator was saturated
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
@@ -246,7 +246,7 @@ func (s *Search) take(p Probe, r Result) {
 	l.sets = max(l.sets, p.Set+1)
 	l.retried = l.retried || p.Purpose == Retry
 	l.tried = l.tried || p.Purpose == Confirm
-	l.again = false
+	l.retry = false
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
@@ -262,7 +262,7 @@ func (s *Search) take(p Probe, r Result) {
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
 			// The generator may have been saturated by chance, because its machine was busy. So
 			// measure the level once more.
-			l.saturated, l.again = true, p.Set == 0
+			l.saturated, l.retry = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return
 		}
@@ -356,7 +356,7 @@ func (s *Search) note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-func did(o Outcome) string {
+func pastTense(o Outcome) string {
 	switch o {
 	case Pass:
 		return "passed"

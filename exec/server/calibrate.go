@@ -94,7 +94,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	c := &metric.Calibration{Streams: calibrationStreams, CPU: health().CPU, Took: l.Clock.Now() - begin}
 	var delays []time.Duration
 	for i, a := range read {
-		delays = append(delays, late(emitted.of(strconv.Itoa(i)), a.at)...)
+		delays = append(delays, readDelays(emitted.times(strconv.Itoa(i)), a.at)...)
 	}
 	if len(delays) < calibrationStreams {
 		return nil, fmt.Errorf("only %d chunks were read", len(delays))
@@ -105,9 +105,9 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, nil
 }
 
-// late returns the delay between the write and the read of each chunk of a stream. Chunks that were
-// not read are left out.
-func late(written, read []time.Duration) []time.Duration {
+// readDelays returns the delay between the write and the read of each chunk of a stream. Chunks
+// that were not read are left out.
+func readDelays(written, read []time.Duration) []time.Duration {
 	var delays []time.Duration
 	for i := range min(len(written), len(read)) {
 		delays = append(delays, max(read[i]-written[i], 0))
@@ -133,7 +133,7 @@ func (s *stamps) add(id string, at time.Duration) {
 	s.mu.Unlock()
 }
 
-func (s *stamps) of(id string) []time.Duration {
+func (s *stamps) times(id string) []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.at[id]

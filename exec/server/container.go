@@ -232,8 +232,8 @@ func (c *container) follow() {
 	}()
 }
 
-// over reports whether the container has ended.
-func (c *container) over() bool {
+// ended reports whether the container has ended.
+func (c *container) ended() bool {
 	select {
 	case <-c.exited:
 		return true
@@ -244,11 +244,11 @@ func (c *container) over() bool {
 
 // gone implements running.
 func (c *container) gone() error {
-	if c.closing || !c.over() {
+	if c.closing || !c.ended() {
 		return nil
 	}
 	// The rest of the log may come a moment later.
-	within(c.Clock, always(reaped), c.read)
+	within(c.Clock, constant(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {
 		return &exec.ServerError{Err: fmt.Errorf("container %s can no longer be followed: %w", c.name, c.err), Log: log}
@@ -291,7 +291,7 @@ func (c *container) end() error {
 		return nil
 	}
 	c.closing = true
-	if c.follower != nil && !c.over() {
+	if c.follower != nil && !c.ended() {
 		// The command stop kills the container after a fixed time. But the grace period may change
 		// during the wait, so the code below ends the wait itself.
 		ctx, cancel := context.WithCancel(context.Background())
@@ -301,12 +301,12 @@ func (c *container) end() error {
 			defer close(stopped)
 			_, _ = c.runtime.output(ctx, nil, "stop", "--time", seconds, c.name)
 		}()
-		within(c.Clock, c.grace, c.over)
+		within(c.Clock, c.grace, c.ended)
 		cancel()
 		<-stopped
 	}
 	err := c.runtime.remove(context.Background(), c.name)
-	within(c.Clock, always(reaped), func() bool { return c.follower == nil || c.read() && c.over() })
+	within(c.Clock, constant(reaped), func() bool { return c.follower == nil || c.read() && c.ended() })
 	c.stop()
 	if c.follower != nil {
 		<-c.followed

@@ -22,7 +22,7 @@ func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration)
 			killOne(pid)
 		}
 	}
-	if within(c, always(reaped), gone) {
+	if within(c, constant(reaped), gone) {
 		return fmt.Errorf("process group %d could not be killed: end it by hand", group)
 	}
 	return nil

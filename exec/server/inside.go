@@ -19,9 +19,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// inside prepares to read the server's own metrics and its GPUs. A problem does not prevent the
+// openWatch prepares to read the server's own metrics and its GPUs. A problem does not prevent the
 // measurement. If a source is missing, the Watch holds the reason.
-func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
+func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 	t := r.server.Telemetry
 	w = &telemetry.Watch{Clock: r.Clock, Interval: t.Interval}
 	if t.Off {

@@ -30,7 +30,7 @@ func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[
 	r := &reached{Launcher: l, server: s, url: url}
 	r.config.BaseURL, r.config.Now, r.config.APIKey, r.config.Headers, r.config.Dial = url, c.Now, "sk-verysecret", headers, l.Dial
 	r.config.Engine = engine.Of(s.Engine)
-	w, leave := r.inside("tokgate-sim")
+	w, leave := r.openWatch("tokgate-sim")
 	defer leave()
 	session := w.Begin(t.Context())
 	defer session.End()
@@ -290,7 +290,7 @@ func BenchmarkScrape(b *testing.B) {
 	c := clock.NewReal()
 	r := &reached{Launcher: New(Options{Clock: c}), server: plain("vllm"), url: front.URL}
 	r.config.BaseURL, r.config.Now, r.config.Engine = front.URL, c.Now, engine.Of("vllm")
-	w, leave := r.inside("m")
+	w, leave := r.openWatch("m")
 	defer leave()
 	before, _ := CPUTime()
 	for b.Loop() {

@@ -151,14 +151,14 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 		return c.remove(ctx, o.Container)
 	}
 	if o.leads() {
-		return endGroup(l.Clock, o.Group, o.Mark, always(leftoverGrace))
+		return endGroup(l.Clock, o.Group, o.Mark, constant(leftoverGrace))
 	}
 	// Use only the mark, and not the process group. The group's leader has ended, so the number of
 	// the group may be reused.
 	for _, pid := range marked(o.Mark) {
 		killOne(pid)
 	}
-	if within(l.Clock, always(reaped), func() bool { return len(marked(o.Mark)) == 0 }) {
+	if within(l.Clock, constant(reaped), func() bool { return len(marked(o.Mark)) == 0 }) {
 		return errors.New("it did not end")
 	}
 	return nil

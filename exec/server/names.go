@@ -18,8 +18,8 @@ type virtualPrompts struct {
 	datasets map[*plan.Workload]rowPrompts
 }
 
-// of implements Target.Prompts.
-func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+// prompts implements Target.Prompts.
+func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 	if err := fits(w, v.limit); err != nil {
 		return nil, err
 	}

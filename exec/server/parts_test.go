@@ -142,7 +142,7 @@ func TestMeter(t *testing.T) {
 func TestLate(t *testing.T) {
 	// The second chunk was read before it was written, because the clock was set back, so its delay
 	// counts as 0. The third chunk was never read.
-	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
+	got := readDelays([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
 	if !slices.Equal(got, []time.Duration{2, 0}) {
 		t.Errorf("got %v, want 2, 0", got)
 	}

@@ -86,14 +86,14 @@ func (c *child) gone() error {
 	if c.closing {
 		return nil
 	}
-	if !c.over() && !c.replaced() {
+	if !c.ended() && !c.replaced() {
 		return nil
 	}
 	log := c.log.since(c.before)
 	switch {
-	case c.over() && c.err != nil:
+	case c.ended() && c.err != nil:
 		return endOf("the server's process", c.err.Error(), log, c.died)
-	case c.over():
+	case c.ended():
 		return endOf("the server's process", "exit status 0", log, c.died)
 	case listener(c.port) != "":
 		return &exec.ServerError{Err: errors.New("the server was restarted under the load, so there is no verdict"), Log: log}
@@ -101,8 +101,8 @@ func (c *child) gone() error {
 	return &exec.ServerError{Err: errors.New("the server no longer listens, and its process does not end"), Log: excerpt(log)}
 }
 
-// over reports whether the process has ended.
-func (c *child) over() bool {
+// ended reports whether the process has ended.
+func (c *child) ended() bool {
 	select {
 	case <-c.exited:
 		return true
@@ -136,10 +136,10 @@ func (c *child) replaced() bool {
 	// Nothing listens on the port, so the server is about to end. vLLM takes seconds for this after
 	// its engine died.
 	if who == "" {
-		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
+		within(c.Clock, c.grace, func() bool { return c.ended() || listener(c.port) != "" })
 	}
-	within(c.Clock, always(lookOn), c.over)
-	return c.over() || listener(c.port) != c.first
+	within(c.Clock, constant(lookOn), c.ended)
+	return c.ended() || listener(c.port) != c.first
 }
 
 // instance implements running. The listening socket identifies the server. The process does not,
@@ -163,7 +163,7 @@ func (c *child) end() error {
 	if err := endGroup(c.Clock, group, c.mark, c.grace); err != nil {
 		return err
 	}
-	if within(c.Clock, always(2*reaped), c.over) {
+	if within(c.Clock, constant(2*reaped), c.ended) {
 		return fmt.Errorf("process %d could not be waited for", group)
 	}
 	return nil

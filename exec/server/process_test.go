@@ -128,7 +128,7 @@ func testHolder() lease.Holder {
 
 func childLauncher(t *testing.T) *Launcher {
 	l := New(Options{Clock: clock.NewReal(), LogDir: t.TempDir(), State: lease.Folder(t.TempDir()), Holder: testHolder(), Redact: []string{"sk-verysecret"}})
-	l.Grace = always(300 * time.Millisecond)
+	l.Grace = constant(300 * time.Millisecond)
 	return l
 }
 
@@ -146,7 +146,7 @@ func kill9(t *testing.T, pid string) {
 // eventually runs the clock until done returns true. It fails the test after a minute.
 func eventually(t *testing.T, l *Launcher, done func() bool) {
 	t.Helper()
-	if within(l.Clock, always(time.Minute), done) {
+	if within(l.Clock, constant(time.Minute), done) {
 		t.Fatal("it did not happen within a minute")
 	}
 }

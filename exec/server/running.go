@@ -54,7 +54,7 @@ func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool)
 	return false
 }
 
-func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
+func constant(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 
 // outOfMemory lists words with which engines report that memory ran out.
 var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc failed", "not enough memory", "Cannot allocate memory"}

@@ -394,7 +394,7 @@ func TestRowsDoNotFit(t *testing.T) {
 			defer target.Close()
 			data := &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}
 			_, err = target.Prompts(t.Context(), data, 1)
-			_, virtual := virtualPrompts{32768, map[*plan.Workload]rowPrompts{}}.of(t.Context(), data, 1)
+			_, virtual := virtualPrompts{32768, map[*plan.Workload]rowPrompts{}}.prompts(t.Context(), data, 1)
 			for _, err := range []error{err, virtual} {
 				switch {
 				case tt.want == "" && err != nil, tt.want != "" && err == nil:

@@ -99,7 +99,7 @@ func TestSoak(t *testing.T) {
 
 // cycle starts and ends one server, in the i-th of the ways that TestSoak lists.
 func cycle(t *testing.T, state lease.Folder, run string, i int, container *sync.Mutex, d dock) (name string, err error) {
-	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run, PID: os.Getpid()}, Reap: true, Grace: always(100 * time.Millisecond)})
+	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run, PID: os.Getpid()}, Reap: true, Grace: constant(100 * time.Millisecond)})
 	quiet := func(string) {}
 	start := func(mode string, then func(pid string) error) error {
 		s := childServerOf(os.Args[0], mode, "/")

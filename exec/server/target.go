@@ -31,7 +31,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.state("streams are read by way of net/http: " + why)
 	}
 	makers := map[string]*promptMaker{}
-	inside, leave := r.inside(id.model.ID)
+	inside, leave := r.openWatch(id.model.ID)
 	t := &exec.Target{
 		Transport:   r.api,
 		Model:       id.model.ID,

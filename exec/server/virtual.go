@@ -64,7 +64,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		"profile":       profile.Name,
 		"simulated":     "in virtual time",
 	}
-	inside := l.inside(v, s, profile)
+	inside := l.openWatch(v, s, profile)
 	leave := l.Clock.Settled(v.settle)
 	closing := func() error {
 		v.stop()
@@ -82,7 +82,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Model:       engine.Model(),
 		Context:     profile.MaxModelLen,
 		Fingerprint: found,
-		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.of,
+		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.prompts,
 		Scorer:      v,
 		Check:       v.check,
 		Reset: func(context.Context) error {
@@ -101,9 +101,9 @@ func (v *virtual) check(context.Context) error {
 	return nil
 }
 
-// inside returns a reader of the server's own metrics and of its GPU. The page of metrics has the
-// same text as over HTTP. If the profile has no GPU, nothing is read about GPUs.
-func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
+// openWatch returns a reader of the server's own metrics and of its GPU. The page of metrics has
+// the same text as over HTTP. If the profile has no GPU, nothing is read about GPUs.
+func (l *Virtual) openWatch(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
 		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",

@@ -342,7 +342,7 @@ func TestRunsAgree(t *testing.T) {
 			}
 			// Compare sums with a tolerance. The requests before this round differ, which changes
 			// the sums in the last digit.
-			if d := cmp.Diff(inside(r), inside(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
+			if d := cmp.Diff(serverMetrics(r), serverMetrics(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
 		}
@@ -367,8 +367,8 @@ func timings(r *metric.Round) []timing {
 	return out
 }
 
-// inside returns the server's own metrics, without times and reasons.
-func inside(r *metric.Round) metric.Telemetry {
+// serverMetrics returns the server's own metrics, without times and reasons.
+func serverMetrics(r *metric.Round) metric.Telemetry {
 	t := r.Telemetry
 	return metric.Telemetry{Reads: t.Reads, Failed: t.Failed, Added: t.Added, Histograms: t.Histograms, Gauges: t.Gauges}
 }

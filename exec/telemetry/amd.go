@@ -128,7 +128,7 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	if len(cards) < want {
 		return nil, fmt.Errorf("amd-smi reports %d of the %d GPUs", len(cards), want)
 	}
-	return together("amd-smi", cards)
+	return combine("amd-smi", cards)
 }
 
 // amdHeld reports whether heat (throttled) or a power cap (capped) reduces the clocks: 1 for yes, 0

@@ -44,8 +44,8 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		if told, err = told[:0].read(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		gpu, uuid := told.of("gpu"), told.of("UUID")
-		if told.of("GPU_I_ID") != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
+		gpu, uuid := told.value("gpu"), told.value("UUID")
+		if told.value("GPU_I_ID") != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
 			continue
 		}
 		v, err := number(string(rest))
@@ -72,5 +72,5 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 	for _, c := range cards {
 		list = append(list, *c)
 	}
-	return together("the DCGM exporter", list)
+	return combine("the DCGM exporter", list)
 }

@@ -41,10 +41,10 @@ func (c *card) held(reasons uint64) {
 	}
 }
 
-// together combines the GPUs of one server. Power, memory and energy are summed, and the busy share
+// combine combines the GPUs of one server. Power, memory and energy are summed, and the busy share
 // is averaged. The temperature is the highest and the clock the lowest. One throttled GPU makes the
 // server throttled. If any GPU does not report a value, the combined value is missing.
-func together(tool string, cards []card) (*Reading, error) {
+func combine(tool string, cards []card) (*Reading, error) {
 	if len(cards) == 0 {
 		return nil, errors.New(tool + " told of no GPU")
 	}

@@ -16,7 +16,7 @@ import (
 func TestTogether(t *testing.T) {
 	a := card{power: 300, busy: 0.9, memory: 70e9, temperature: 60, clock: 1.7e9, energy: 1000, xid: 31}
 	b := card{power: 350, busy: 0.5, memory: 71e9, temperature: 72, clock: 1.2e9, energy: 3000, throttled: 1, ecc: 2}
-	got, err := together("nvidia-smi", []card{a, b})
+	got, err := combine("nvidia-smi", []card{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,17 +31,17 @@ func TestTogether(t *testing.T) {
 	}
 	// If one of two GPUs does not report a value, their sum is missing.
 	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
-	got, err = together("nvidia-smi", []card{a, b})
+	got, err = combine("nvidia-smi", []card{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not report it for every GPU" || len(got.Counters) != 0 {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := together("nvidia-smi", nil); err == nil {
+	if _, err := combine("nvidia-smi", nil); err == nil {
 		t.Error("no GPU is a reading")
 	}
-	if _, err := together("nvidia-smi", []card{unknownCard()}); err == nil {
+	if _, err := combine("nvidia-smi", []card{unknownCard()}); err == nil {
 		t.Error("a GPU that tells nothing is a reading")
 	}
 }
@@ -213,7 +213,7 @@ func FuzzNvidiaLine(f *testing.F) {
 	f.Add("0, GPU-6c4d, 301.25, 98, 70123, 64, 1755")
 	f.Fuzz(func(t *testing.T, line string) {
 		if _, c, ok := nvidiaLine(line); ok {
-			finite(t)(together("nvidia-smi", []card{c}))
+			finite(t)(combine("nvidia-smi", []card{c}))
 		}
 	})
 }

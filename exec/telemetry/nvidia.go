@@ -265,7 +265,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 		}
 		cards = append(cards, c.card)
 	}
-	return together("nvidia-smi", cards)
+	return combine("nvidia-smi", cards)
 }
 
 // words returns the reason why the program ended.

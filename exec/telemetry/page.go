@@ -195,7 +195,7 @@ func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 		return nil, err
 	}
 	for _, name := range []string{"tp_rank", "pp_rank"} {
-		if rank := p.labels.of(name); rank != "" && rank != "0" {
+		if rank := p.labels.value(name); rank != "" && rank != "0" {
 			return nil, nil
 		}
 	}
@@ -203,7 +203,7 @@ func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 		r := &wanted[i]
 		value := ""
 		if r.Label != "" {
-			if value = p.labels.of(r.Label); r.Value != "" && value != r.Value {
+			if value = p.labels.value(r.Label); r.Value != "" && value != r.Value {
 				continue
 			}
 		}
@@ -216,7 +216,7 @@ func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 			t.ours = position + "[" + strconv.Itoa(i) + "]"
 		}
 		if r.part == "bucket" {
-			t.bound = p.labels.of("le")
+			t.bound = p.labels.value("le")
 			if t.le, err = strconv.ParseFloat(t.bound, 64); err != nil {
 				t.le = math.NaN()
 			}
@@ -375,7 +375,7 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 				continue
 			}
 			read, err := labels(nil).read(text)
-			if value := read.of(f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
+			if value := read.value(f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
 				out[f.Key] = strings.ToLower(value)
 			}
 		}
@@ -472,8 +472,8 @@ func (l labels) read(text []byte) (labels, error) {
 	return l, nil
 }
 
-// of returns the value of a label; "" if there is none.
-func (l labels) of(name string) string {
+// value returns the value of a label; "" if there is none.
+func (l labels) value(name string) string {
 	for _, x := range l {
 		if string(x.name) == name { // does not allocate
 			if bytes.IndexByte(x.value, '\\') < 0 {

@@ -26,8 +26,8 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// until reads the source repeatedly, until done accepts the result.
-func until(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
+// readUntil reads the source repeatedly, until done accepts the result.
+func readUntil(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
 	t.Helper()
 	ok, busy := false, false
 	deadline := c.Now() + 20*time.Second
@@ -57,7 +57,7 @@ done`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, c, smi.Source(), func(r *Reading, err error) bool {
+	readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
 		return err == nil && r.Gauges["power"] == 500.5 && r.Gauges["gpu_clock"] == 1.5e9
 	})
 	smi.Close()
@@ -67,7 +67,7 @@ done`)
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
 	// After Close, the source must report an error, and no process may remain.
-	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
+	readUntil(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})
 	smi.Close()
@@ -90,7 +90,7 @@ while :; do echo "`+tt.reading+`"; sleep 0.05; done`), []string{"0"}, time.Secon
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, c, smi.Source(), func(r *Reading, err error) bool {
+		readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
 			if err != nil {
 				return false
 			}
@@ -162,7 +162,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 			if !prepared.Load() {
 				t.Error("the command was not prepared")
 			}
-			until(t, c, smi.Source(), func(r *Reading, err error) bool {
+			readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
 				if err == nil {
 					t.Fatalf("it told %v", r)
 				}
@@ -179,7 +179,7 @@ func TestAMDSMI(t *testing.T) {
 	c := clock.NewReal()
 	args := filepath.Join(t.TempDir(), "args")
 	source := AMDSMI(c, program(t, `echo "$@" > `+args+`; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`), []string{"1"})
-	until(t, c, source, func(r *Reading, err error) bool { return err == nil && r.Gauges["power"] == 742 })
+	readUntil(t, c, source, func(r *Reading, err error) bool { return err == nil && r.Gauges["power"] == 742 })
 	if raw, err := os.ReadFile(args); err != nil || strings.TrimSpace(string(raw)) != "metric --json --gpu 1" {
 		t.Errorf("it was run with %q (%v)", raw, err)
 	}
@@ -187,7 +187,7 @@ func TestAMDSMI(t *testing.T) {
 		`echo "no permission" >&2; exit 1`: "amd-smi: exit status 1: no permission",
 		`echo hello`:                       "the expected JSON",
 	} {
-		until(t, c, AMDSMI(c, program(t, script), nil), func(r *Reading, err error) bool {
+		readUntil(t, c, AMDSMI(c, program(t, script), nil), func(r *Reading, err error) bool {
 			return err != nil && strings.Contains(err.Error(), want)
 		})
 	}

@@ -95,7 +95,7 @@ type feed struct {
 	readings []stamped
 	failed   []failure
 	busy     bool
-	again    bool // the source is read again as soon as possible
+	reread   bool // the source is read again as soon as possible
 	turn     int  // number of the current reading; an answer with a lower number came too late
 	stop     func() bool
 	late     func() bool
@@ -115,7 +115,7 @@ type failure struct {
 // takes no second reading.
 func (f *feed) tick() {
 	f.read()
-	f.again = false
+	f.reread = false
 	c := f.session.watch.Clock
 	f.stop = c.Timer(c.Now()+f.every, f.tick)
 }
@@ -125,7 +125,7 @@ func (f *feed) read() {
 		return
 	}
 	if f.busy {
-		f.again = true
+		f.reread = true
 		return
 	}
 	c := f.session.watch.Clock
@@ -169,8 +169,8 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 		f.readings, f.failed = halved(f.readings), halved(f.failed)
 		f.every *= 2
 	}
-	if f.again {
-		f.again = false
+	if f.reread {
+		f.reread = false
 		f.read()
 	}
 }
@@ -187,5 +187,5 @@ func halved[T any](s []T) []T {
 }
 
 func (f *feed) history(none string) history {
-	return history{readings: f.readings, failed: f.failed, every: f.every, none: none, absent: f.source == nil}
+	return history{readings: f.readings, failed: f.failed, every: f.every, reason: none, absent: f.source == nil}
 }

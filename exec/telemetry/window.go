@@ -18,7 +18,7 @@ type history struct {
 	failed   []failure
 	every    time.Duration // planned time between two readings
 	absent   bool          // the source does not exist
-	none     string        // the reason why the source is absent
+	reason   string        // the reason why the source is absent
 }
 
 // summarize computes the telemetry of a round from readings. It depends only on its arguments.
@@ -114,7 +114,7 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 func (h history) unread() string {
 	switch {
 	case h.absent:
-		return cmp.Or(h.none, unread)
+		return cmp.Or(h.reason, unread)
 	case len(h.readings) > 0:
 		return ""
 	case len(h.failed) > 0:

@@ -31,7 +31,7 @@ func TestSummarize(t *testing.T) {
 		at(6*s-20*time.Millisecond, 0, 19, 20, 5, 20),
 		at(7*s, 9, 30, 90, 90, 90), // after it
 	}}
-	got := summarize(2*s, 6*s, server, history{absent: true, none: "no GPU here"})
+	got := summarize(2*s, 6*s, server, history{absent: true, reason: "no GPU here"})
 	if got.From != 2010*time.Millisecond || got.To != 5980*time.Millisecond || got.Reads != 6 || got.Failed != 0 {
 		t.Errorf("from %v to %v, %d reads, %d failed", got.From, got.To, got.Reads, got.Failed)
 	}
@@ -83,7 +83,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}{
 		{"nothing was read", history{failed: []failure{{2 * s, "first"}, {4 * s, "500 Internal Server Error"}}}, "queue_wait", "500 Internal Server Error"},
 		{"nothing was asked", history{}, "waiting", "it was not read"},
-		{"off", history{absent: true, none: "telemetry is off in the plan"}, "preemptions", "telemetry is off in the plan"},
+		{"off", history{absent: true, reason: "telemetry is off in the plan"}, "preemptions", "telemetry is off in the plan"},
 		{"the counter began anew", history{readings: []stamped{good[0], at(4*s, 1, 0, 0, 0, 0), at(6*s, 1, 9, 20, 0, 9)}}, "preemptions", "it was restarted"},
 		{"the histogram began anew", history{readings: []stamped{good[0], at(6*s, 1, 9, 9, 5, 9)}}, "queue_wait", "it was restarted"},
 		{"other buckets", history{readings: []stamped{good[0], {6 * s, &Reading{Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{2}, Counts: []float64{99, 99}, Sum: 99}}}}}}, "queue_wait", "it was restarted"},
