@@ -65,7 +65,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 	switch l.Kind {
 	case OpenLoop, Users:
 		if r.Leg != nil || l.Kind == Users {
-			out.Load = late(r)
+			out.Load = lateness(r)
 		}
 		return out
 	case Burst:

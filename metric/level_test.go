@@ -27,7 +27,7 @@ func closeTo(t *testing.T, what string, got Value, want float64) {
 	}
 }
 
-func none(t *testing.T, what string, got Value) {
+func checkNone(t *testing.T, what string, got Value) {
 	t.Helper()
 	if got.OK || got.Why == "" {
 		t.Errorf("%s = %+v, want no value and a reason", what, got)
@@ -59,7 +59,7 @@ func TestRates(t *testing.T) {
 	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
 	closeTo(t, "goodput", l.Value("goodput", Steady, func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
 	closeTo(t, "goodput of none", l.Value("goodput", Steady, func(*Sample) bool { return false }, nil), 0)
-	none(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
+	checkNone(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
 	// Of 3 due requests, 2 completed and 1 is good.
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
@@ -99,12 +99,12 @@ func TestNoLevelValue(t *testing.T) {
 		"no samples": {Kind: ClosedLoop, N: 1, Rounds: []*Round{{WindowStart: s, WindowEnd: s}}},
 	} {
 		for _, name := range names {
-			none(t, name+" of "+what, l.Value(name, Steady, yes, l))
+			checkNone(t, name+" of "+what, l.Value(name, Steady, yes, l))
 		}
 	}
-	none(t, "ttft", (&Level{}).Value("ttft", Steady, nil, nil))
+	checkNone(t, "ttft", (&Level{}).Value("ttft", Steady, nil, nil))
 	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s, Complete: true}}}
-	none(t, "throughput", l.Value("throughput", Steady, nil, nil))
+	checkNone(t, "throughput", l.Value("throughput", Steady, nil, nil))
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
 }
 
@@ -138,14 +138,14 @@ func TestScalingAndPrefill(t *testing.T) {
 	// The efficiency is 24 tok/s at concurrency 4, divided by 4 · 10 tok/s.
 	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", Steady, nil, one), 0.6)
 	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
-	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
-	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
+	checkNone(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
+	checkNone(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
 	// 100 input tokens in a mean TTFT of 2 s are 50 tok/s.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
-	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
+	checkNone(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
 	// The hit rate ignores requests without a number of cached tokens, such as the third. Of the
 	// first two it is (30 + 0) / (100 + 100) = 0.15.
-	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
+	checkNone(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
 		x.Usage.Cached = cached
@@ -188,9 +188,9 @@ func TestSynchrony(t *testing.T) {
 			t.Errorf("synchrony of random starts of %d slots is %.2f on average", slots, mean)
 		}
 	}
-	none(t, "one slot", lock.Synchrony(1))
-	none(t, "too many slots", lock.Synchrony(1<<40))
-	none(t, "one start each", round(3, 1, func(slot, _ int) float64 { return float64(slot) }).Synchrony(3))
-	none(t, "burst", (&Level{Kind: Burst, N: 8, Rounds: []*Round{lock}}).Synchrony())
+	checkNone(t, "one slot", lock.Synchrony(1))
+	checkNone(t, "too many slots", lock.Synchrony(1<<40))
+	checkNone(t, "one start each", round(3, 1, func(slot, _ int) float64 { return float64(slot) }).Synchrony(3))
+	checkNone(t, "burst", (&Level{Kind: Burst, N: 8, Rounds: []*Round{lock}}).Synchrony())
 	closeTo(t, "mean of rounds", (&Level{Kind: ClosedLoop, N: 8, Rounds: []*Round{lock, spread}}).Synchrony(), 0.5)
 }

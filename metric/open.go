@@ -287,8 +287,8 @@ func ofLevels(name string) bool {
 // OfStages reports whether the metric of this name exists for a stage of an open loop.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
-// again is the number of consecutive good requests that show that a server has recovered.
-const again = 10
+// recoveryRun is the number of consecutive good requests that show that a server has recovered.
+const recoveryRun = 10
 
 // Recovery returns the time from the beginning of a stage until requests are good again. That is
 // when the first of ten good requests in a row is due. At the end of the round, fewer than ten are
@@ -301,7 +301,7 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 		if run++; !s.Completed() || !good(s) {
 			run = 0
 		}
-		if run == again || run > 0 && i == len(measured)-1 {
+		if run == recoveryRun || run > 0 && i == len(measured)-1 {
 			return Some((measured[i-run+1].Scheduled - r.WindowStart).Seconds())
 		}
 	}
@@ -318,10 +318,10 @@ const (
 
 // Late says in words that the requests of an open loop were sent too late; "" if not. It judges all
 // rounds together, so one late request in a short round does not count.
-func (l *Level) Late() string { return late(l.Rounds...) }
+func (l *Level) Late() string { return lateness(l.Rounds...) }
 
-// late implements Late. The rounds may be parts of one window, or each have a window.
-func late(rounds ...*Round) string {
+// lateness implements Late. The rounds may be parts of one window, or each have a window.
+func lateness(rounds ...*Round) string {
 	var samples []*Sample
 	// gaps counts the gaps between due times within rounds, and span is their total length.
 	gaps, span := 0, time.Duration(0)

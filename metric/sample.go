@@ -167,14 +167,14 @@ func (g *Gaps) UnmarshalJSON(raw []byte) error {
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
 	case "ttft", "ttft_turn_1", "ttft_later":
-		return since(s.begin(), s.First)
+		return secondsBetween(s.begin(), s.First)
 	case "ttfa":
-		return since(s.begin(), s.FirstAnswer)
+		return secondsBetween(s.begin(), s.FirstAnswer)
 	case "e2e":
 		if s.Failure != nil {
 			return 0, false
 		}
-		return since(s.begin(), s.Last)
+		return secondsBetween(s.begin(), s.Last)
 	case "e2e_speed":
 		e2e, ok := s.Value("e2e")
 		if !ok || e2e <= 0 || s.Usage == nil {
@@ -237,7 +237,7 @@ func (s *Sample) begin() time.Duration {
 	return s.Sent
 }
 
-func since(from, to time.Duration) (float64, bool) {
+func secondsBetween(from, to time.Duration) (float64, bool) {
 	if to == 0 {
 		return 0, false
 	}

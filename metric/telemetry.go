@@ -249,10 +249,10 @@ func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	return sum, true
 }
 
-// told calls the function take for each round, to read the metric called name. If one round has no
-// value, the level has none either, because the missing value may be the worst. Then told returns
-// the reason.
-func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
+// readRounds calls the function take for each round, to read the metric called name. If one round
+// has no value, the level has none either, because the missing value may be the worst. Then
+// readRounds returns the reason.
+func (l *Level) readRounds(name string, take func(*Telemetry) bool) (why string) {
 	if l.Skipped != "" {
 		return "the level was not run: " + l.Skipped
 	}
@@ -285,7 +285,7 @@ func orNone(why string) string {
 // too short may lack readings. If another round has none, or too many are missing, why says so.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
-	why = l.told(name, func(t *Telemetry) bool {
+	why = l.readRounds(name, func(t *Telemetry) bool {
 		x, ok := t.Gauges[name]
 		ok = ok && x.N > 0 // this check is needed because a recording may contain anything
 		if ok {
@@ -316,7 +316,7 @@ const TooShort = "the window was too short to contain a reading"
 // there is none, why is the reason.
 func (l *Level) Histogram(name string) (h Histogram, why string) {
 	mixed := false
-	why = l.told(name, func(t *Telemetry) bool {
+	why = l.readRounds(name, func(t *Telemetry) bool {
 		x, ok := t.Histograms[name]
 		if ok = ok && x.sound(); ok {
 			var same bool
@@ -339,7 +339,7 @@ func (l *Level) Histogram(name string) (h Histogram, why string) {
 // Added returns the increase of a counter, summed over the windows of the level's rounds.
 func (l *Level) Added(name string) Value {
 	sum := 0.0
-	why := l.told(name, func(t *Telemetry) bool {
+	why := l.readRounds(name, func(t *Telemetry) bool {
 		x, ok := t.Added[name]
 		sum += x
 		return ok

@@ -204,7 +204,7 @@ func TestToldByAll(t *testing.T) {
 		if _, why := l.Histogram("queue_wait"); why != want {
 			t.Errorf("%s: queue_wait %q, want %q", name, why, want)
 		}
-		none(t, name+": preemptions", l.Value("preemptions", Steady, nil, nil))
+		checkNone(t, name+": preemptions", l.Value("preemptions", Steady, nil, nil))
 	}
 	// A damaged record.
 	for _, h := range []Histogram{{}, {Counts: []float64{1, 2, 3}}, {Bounds: []float64{1}, Counts: []float64{-1, 3}}, {Bounds: []float64{2, 1}, Counts: []float64{1, 1, 1}}} {
@@ -260,15 +260,15 @@ func TestCosts(t *testing.T) {
 	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows), 2.55)
 	// 360,000 tokens an hour
 	closeTo(t, "cost_per_million_tokens", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, windows), 2.5/0.36)
-	none(t, "without prices", l.Cost("cost_per_hour", Price{}, windows))
-	none(t, "without a window", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, nil))
-	none(t, "no price", l.Cost("ttft", Price{Hour: 2.5}, windows))
+	checkNone(t, "without prices", l.Cost("cost_per_hour", Price{}, windows))
+	checkNone(t, "without a window", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, nil))
+	checkNone(t, "no price", l.Cost("ttft", Price{Hour: 2.5}, windows))
 	for _, r := range l.Rounds {
 		delete(r.Telemetry.Added, Energy)
 	}
 	// 250 W / 100 tok/s = 2.5 J a token
 	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5)
 	delete(l.Rounds[0].Telemetry.Gauges, "power")
-	none(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
-	none(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))
+	checkNone(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
+	checkNone(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))
 }

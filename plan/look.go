@@ -28,16 +28,16 @@ type Look struct {
 // error is divided by it. So such a judgement rarely fails a sound server.
 const abortShare = 10
 
-// early lists when a level may be judged early: after 5/10 and after 7/10 of its rounds.
-var early = []int{5, 7}
+// earlyTenths lists when a level may be judged early: after 5/10 and after 7/10 of its rounds.
+var earlyTenths = []int{5, 7}
 
-// early returns when the levels of a load may be judged early, in tenths of their rounds. A level
-// at a rate is never judged early, because its rounds are parts of one window.
-func (l *Load) early() []int {
+// earlyLooks returns when the levels of a load may be judged early, in tenths of their rounds. A
+// level at a rate is never judged early, because its rounds are parts of one window.
+func (l *Load) earlyLooks() []int {
 	if l.Kind.Windowed() {
 		return nil
 	}
-	return early
+	return earlyTenths
 }
 
 // half returns the number of rounds before a look that can only fail the level; 0 if there is none.
@@ -71,7 +71,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	}
 	level.Rounds = max(level.Rounds, 1)
 	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
-	if p.once(w, level) || !w.requires(level.Name) {
+	if p.judgedOnce(w, level) || !w.requires(level.Name) {
 		return []Look{whole}
 	}
 	ends := []int{level.Requests}
@@ -85,7 +85,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	part := 1 / float64(len(ends))
 	var looks []Look
 	played := 0
-	for _, tenths := range load.early() {
+	for _, tenths := range load.earlyLooks() {
 		rounds := (level.Rounds*tenths + 9) / 10
 		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil || level.Duration > 0 {
 			continue
@@ -95,7 +95,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		look.Spent = whole * whole * part
 		if slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
 			return slices.ContainsFunc(x.required(level.Name), func(t *Threshold) bool {
-				return !x.early(t, load.Kind, x.Portion(level), rounds, look.Spent)
+				return !x.canPassEarly(t, load.Kind, x.Portion(level), rounds, look.Spent)
 			})
 		}) {
 			continue
@@ -149,8 +149,8 @@ func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
 }
 
-// once reports whether a level is judged only once, at its end.
-func (p *Plan) once(w *Workload, level Level) bool {
+// judgedOnce reports whether a level is judged only once, at its end.
+func (p *Plan) judgedOnce(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
 }
 
@@ -165,12 +165,12 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could pass after the given number of rounds. The parameter
-// share is the part of the plan's error that may be spent by then.
+// canPassEarly reports whether a threshold could pass after the given number of rounds. The
+// parameter share is the part of the plan's error that may be spent by then.
 //
 // A threshold on an exact statistic cannot pass early, because it covers all planned requests.
 // Scaling efficiency cannot either, because it needs another level.
-func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
+func (w *Workload) canPassEarly(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {
 	case t.Stat.Exact(), t.Metric.Name == "scaling_efficiency":

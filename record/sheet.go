@@ -37,7 +37,7 @@ func (s *sheet) keep() error {
 	if err := s.file.Sync(); err != nil {
 		return err
 	}
-	return s.there()
+	return s.checkName()
 }
 
 // close syncs the file to disk and closes it.
@@ -49,8 +49,8 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there returns an error if another file has taken the name of the written file.
-func (s *sheet) there() error {
+// checkName returns an error if another file has taken the name of the written file.
+func (s *sheet) checkName() error {
 	written, err := s.file.Stat()
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (c *chunker) tokens(from, to int) {
 		c.tokens(from, last)
 		from = last
 	}
-	c.usage.completion = c.order.told(to)
+	c.usage.completion = c.order.reportedTokens(to)
 	c.start()
 	if c.fx.padding > 0 && c.chunks == 0 {
 		c.buf = append(c.buf, `,"padding":"`...)
@@ -307,7 +307,7 @@ func (c *chunker) write(b []byte) {
 
 // object sends the whole answer as a single JSON object, without a stream.
 func (c *chunker) object() {
-	c.usage.completion = c.order.told(c.order.output)
+	c.usage.completion = c.order.reportedTokens(c.order.output)
 	if c.order.chat {
 		c.buf = c.identity(c.buf[:0], "chat.completion")
 		c.buf = append(c.buf, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)

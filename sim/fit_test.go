@@ -78,17 +78,17 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// enough is the number of requests after which a mean hardly changes. With more requests per seed,
-// fewer seeds suffice.
-const enough = 2400
+// steadyRequests is the number of requests after which a mean hardly changes. With more requests
+// per seed, fewer seeds suffice.
+const steadyRequests = 2400
 
-// of returns the mean outcome over several seeds. One seed is enough if the engine uses no random
-// numbers.
-func (c conditions) of(p *Profile, l load) outcome {
+// meanOutcome returns the mean outcome over several seeds. One seed is enough if the engine uses no
+// random numbers.
+func (c conditions) meanOutcome(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
 	}
-	mean, seeds := outcome{}, min(c.Seeds, (enough-1)/(l.n*l.rounds)+1)
+	mean, seeds := outcome{}, min(c.Seeds, (steadyRequests-1)/(l.n*l.rounds)+1)
 	for seed := range seeds {
 		for name, v := range c.run(p, l, int64(seed+1)) {
 			mean[name] += v / float64(seeds)
@@ -376,7 +376,7 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	seen := map[load]outcome{}
 	run := func(l load) outcome {
 		if seen[l] == nil {
-			seen[l] = c.of(p, l)
+			seen[l] = c.meanOutcome(p, l)
 		}
 		return seen[l]
 	}

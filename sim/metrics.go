@@ -39,14 +39,14 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// told is what the metrics store about a request in flight.
-type told struct {
+// metricsState is what the metrics store about a request in flight.
+type metricsState struct {
 	last   time.Duration // time at which the previous tokens were emitted
 	finish string        // finish reason of the answer, once it is complete
 }
 
 // emission counts the tokens that one step of the engine produced for one request.
-func (m *metrics) emission(e *Emission, r *told) {
+func (m *metrics) emission(e *Emission, r *metricsState) {
 	t := e.Times
 	if e.Total == e.Tokens {
 		m.ttft.add(t.First - t.Submitted)

@@ -158,10 +158,10 @@ type reply struct {
 	claimed int // output tokens that the server reports instead of the true number; 0: none
 }
 
-// told returns how many output tokens the usage reports if the server has sent as many as the
-// parameter sent says. If the server is to report a false total, claimed, the result is false in
-// the same proportion.
-func (r *reply) told(sent int) int {
+// reportedTokens returns how many output tokens the usage reports if the server has sent as many as
+// the parameter sent says. If the server is to report a false total, claimed, the result is false
+// in the same proportion.
+func (r *reply) reportedTokens(sent int) int {
 	if r.claimed == 0 {
 		return sent
 	}

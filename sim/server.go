@@ -323,7 +323,7 @@ type run struct {
 	pending []Emission
 	times   Times
 
-	told told // protected by the server's mutex mu
+	stored metricsState // protected by the server's mutex mu
 }
 
 // submit gives a job to the engine, and starts the loop if it is not running.
@@ -336,7 +336,7 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	if err := s.engine.Submit(s.now(), j); err != nil {
 		return nil, err
 	}
-	r := &run{id: j.ID, told: told{finish: finish}, wake: make(chan struct{}, 1)}
+	r := &run{id: j.ID, stored: metricsState{finish: finish}, wake: make(chan struct{}, 1)}
 	s.runs[j.ID] = r
 	if !s.looping {
 		s.looping = true
@@ -375,7 +375,7 @@ func (s *Server) deliver(emitted []Emission) {
 		if r == nil {
 			continue
 		}
-		s.metrics.emission(e, &r.told)
+		s.metrics.emission(e, &r.stored)
 		r.mu.Lock()
 		r.times = *e.Times
 		r.pending = append(r.pending, *e)

@@ -114,7 +114,7 @@ type Call struct {
 	roled  bool
 	silent bool // the server sends nothing more of the answer, and never ends it
 	over   bool
-	told   told
+	stored metricsState
 }
 
 // NewVirtual returns a server that begins to load its model at the given time. It ignores the
@@ -302,8 +302,8 @@ func (v *Virtual) enlist(c *Call) {
 // submit passes a request to the engine.
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
-	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
-		c.told.finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
+	if c.stored.finish = c.reply.finish; c.stored.finish == "tool_calls" {
+		c.stored.finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
 	}
 	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
 	if cache := v.profile.PrefixCache; cache != nil && len(c.ask.Parts) > 0 {
@@ -360,7 +360,7 @@ func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 			continue
 		}
 		if v.metrics != nil {
-			v.metrics.emission(e, &c.told)
+			v.metrics.emission(e, &c.stored)
 		}
 		if !c.silent {
 			v.emission(c, e)

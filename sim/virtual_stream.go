@@ -93,7 +93,7 @@ func (v *Virtual) running(c *Call) *Usage {
 }
 
 func (v *Virtual) used(c *Call) *Usage {
-	v.usage = Usage{Input: c.input, Output: c.reply.told(c.sent), Cached: c.cached}
+	v.usage = Usage{Input: c.input, Output: c.reply.reportedTokens(c.sent), Cached: c.cached}
 	return &v.usage
 }
 

@@ -173,7 +173,7 @@ var ErrFormat = errors.New("its format is not known")
 // unknown returns the error for a file whose format is not known. The error quotes the names in the
 // file, and suggests what the plan can set.
 func unknown(names []string) error {
-	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
+	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, firstBytes([]byte(strings.Join(names, ", "))))
 }
 
 // parse reads the rows of a trace. If it returns an error, line is the line of the error.
@@ -202,7 +202,7 @@ func (p *traceParser) object(raw []byte, line int) error {
 		return badJSON(raw)
 	}
 	if raw[0] != '{' {
-		return fmt.Errorf("it is no object: %s", short(raw))
+		return fmt.Errorf("it is no object: %s", firstBytes(raw))
 	}
 	if p.format == nil {
 		var names []string
@@ -240,7 +240,7 @@ func (p *traceParser) header(header []string) error {
 	}
 	for _, i := range []int{slotTime, slotInput, slotOutput, slotPrefix, slotAppend} {
 		if name := p.format.names()[i]; name != "" && p.at[i] < 0 {
-			return fmt.Errorf("it has no column %q; it has %s", name, short([]byte(strings.Join(names, ", "))))
+			return fmt.Errorf("it has no column %q; it has %s", name, firstBytes([]byte(strings.Join(names, ", "))))
 		}
 	}
 	return nil

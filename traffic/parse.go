@@ -127,7 +127,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	line, err = eachRecord(b, in, func(header []string) error {
 		at, length, answer = slices.Index(header, column), slices.Index(header, "max_tokens"), slices.Index(header, "answer")
 		if at < 0 {
-			return fmt.Errorf("it has no column %q; it has %s", column, short([]byte(strings.Join(header, ", "))))
+			return fmt.Errorf("it has no column %q; it has %s", column, firstBytes([]byte(strings.Join(header, ", "))))
 		}
 		return nil
 	}, func(fields []string, line int) (err error) {
@@ -137,7 +137,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 		}
 		if length >= 0 && fields[length] != "" {
 			if row.MaxTokens, err = strconv.Atoi(fields[length]); err != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
-				return fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", short([]byte(fields[length])), maxTokens)
+				return fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", firstBytes([]byte(fields[length])), maxTokens)
 			}
 		}
 		if answer >= 0 && fields[answer] != "" {

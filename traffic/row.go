@@ -72,7 +72,7 @@ func readRow(raw []byte, line int) (Row, error) {
 		return Row{}, badJSON(raw)
 	}
 	if raw[0] != '{' {
-		return Row{}, fmt.Errorf("it is no object: %s", short(raw))
+		return Row{}, fmt.Errorf("it is no object: %s", firstBytes(raw))
 	}
 	found := map[string][]byte{}
 	members(raw, func(name string, v []byte) {
@@ -107,7 +107,7 @@ func readRow(raw []byte, line int) (Row, error) {
 	}
 	if n := found["max_tokens"]; n != nil {
 		if json.Unmarshal(n, &row.MaxTokens) != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
-			return Row{}, fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", short(n), maxTokens)
+			return Row{}, fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", firstBytes(n), maxTokens)
 		}
 	}
 	row.Messages, row.Tools = bytes.Clone(messages), bytes.Clone(found["tools"])
@@ -124,8 +124,8 @@ func badJSON(raw []byte) error {
 	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
 }
 
-// short returns the first bytes of text from a file, for an error message.
-func short(raw []byte) string {
+// firstBytes returns the first bytes of text from a file, for an error message.
+func firstBytes(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {
 		return string(raw)

@@ -185,7 +185,7 @@ func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 // and values, and says what to do. width is the column at which lines wrap; 0 means never.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
 	for _, diag := range diags {
-		shown, source := short(files, diag)
+		shown, source := shorten(files, diag)
 		if err := hcl.NewDiagnosticTextWriter(w, source, width, color).WriteDiagnostic(shown); err != nil {
 			return err
 		}
@@ -198,9 +198,9 @@ const (
 	maxExcerpt = 200  // bytes of a longer line that are shown from the mistake on
 )
 
-// short cuts a diagnostic to a readable size. It shortens a very long source line, and removes very
-// long values.
-func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
+// shorten cuts a diagnostic to a readable size. It shortens a very long source line, and removes
+// very long values.
+func shorten(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
 	out := *diag
 	if diag.Expression != nil && diag.EvalContext != nil {
 		for _, t := range diag.Expression.Variables() {

@@ -15,7 +15,7 @@ import (
 )
 
 func (d *decoder) decodeGate() {
-	b := d.only(gateBlock)
+	b := d.single(gateBlock)
 	g := &d.out.Gate
 	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop, Window: metric.Steady, Clusters: plan.ClustersWave}
 	if b == nil {
@@ -55,9 +55,9 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// only is for a top-level block that may occur at most once. It returns nil if the plan does not
+// single opens a top-level block that may occur at most once. It returns nil if the plan does not
 // have the block. Each further block is an error.
-func (d *decoder) only(spec *Block) *body {
+func (d *decoder) single(spec *Block) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func readPolicy(b *body, p *plan.Policy) {
 }
 
 func (d *decoder) decodeHistory() {
-	b := d.only(historyBlock)
+	b := d.single(historyBlock)
 	if b == nil {
 		return
 	}
@@ -99,7 +99,7 @@ var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
 // decodePrices reads the prices of servers. It is called after the servers are read.
 func (d *decoder) decodePrices() {
-	b := d.only(pricesBlock)
+	b := d.single(pricesBlock)
 	if b == nil {
 		return
 	}

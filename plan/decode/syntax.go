@@ -30,20 +30,20 @@ var slips = map[string]struct {
 	detail  func(src []byte, at hcl.Range) string
 }{
 	hclMissingNewline:                          {"", missingNewline},
-	hclMultiLineString:                         {"Missing closing quote", always("The closing quote is missing: a string ends on the line on which it begins. Text of several lines is written <<EOT … EOT.")},
+	hclMultiLineString:                         {"Missing closing quote", constantDetail("The closing quote is missing: a string ends on the line on which it begins. Text of several lines is written <<EOT … EOT.")},
 	hclInvalidCharacter:                        {"", invalidCharacter},
 	hclInvalidExpression:                       {"Missing value", missingValue},
 	"Invalid single-argument block definition": {"One argument a line", oneLine},
 	"Argument definition required":             {"One argument a line", oneLine},
 	"Argument or block definition required":    {"Neither an argument nor a block", neither},
-	"Invalid argument name":                    {"Name in quotes", always("Write names without quotes: input_tokens = 256, load { … }.")},
-	"Unexpected comma after argument":          {"Comma after an argument", always("Remove the comma. An argument ends at the end of its line.")},
+	"Invalid argument name":                    {"Name in quotes", constantDetail("Write names without quotes: input_tokens = 256, load { … }.")},
+	"Unexpected comma after argument":          {"Comma after an argument", constantDetail("Remove the comma. An argument ends at the end of its line.")},
 	"Unclosed configuration block":             {"Missing closing brace", unclosed},
 	"Attribute redefined":                      {"Argument set twice", setTwice},
 	"Invalid block definition":                 {"Brace on another line", looseBrace},
 }
 
-func always(detail string) func([]byte, hcl.Range) string {
+func constantDetail(detail string) func([]byte, hcl.Range) string {
 	return func([]byte, hcl.Range) string { return detail }
 }
 

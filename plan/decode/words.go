@@ -40,7 +40,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 const maxLogo = 64 << 10
 
 func (d *decoder) decodeReport() {
-	b := d.only(reportBlock)
+	b := d.single(reportBlock)
 	if b == nil {
 		return
 	}

@@ -27,8 +27,8 @@ type demand struct {
 	rng      hcl.Range
 }
 
-// less reports whether a requirement is weaker now ("is") than it was before ("was").
-func less(is, was demand) bool {
+// weaker reports whether a requirement is weaker now ("is") than it was before ("was").
+func weaker(is, was demand) bool {
 	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })
 }
@@ -45,13 +45,13 @@ type Weakening struct {
 // an assert, any change counts as weaker.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}
-	for _, d := range of(head) {
+	for _, d := range demandsOf(head) {
 		now[d.key] = append(now[d.key], d)
 	}
 	var out []Weakening
-	for _, was := range of(base) {
+	for _, was := range demandsOf(base) {
 		there := now[was.key]
-		if slices.ContainsFunc(there, func(is demand) bool { return !less(is, was) }) {
+		if slices.ContainsFunc(there, func(is demand) bool { return !weaker(is, was) }) {
 			continue
 		}
 		w := Weakening{was.key, fmt.Sprintf("%s: %s is gone", was.key, was.text), was.rng}
@@ -69,7 +69,7 @@ func Weakened(base, head *plan.Plan) []Weakening {
 	return out
 }
 
-func of(p *plan.Plan) []demand {
+func demandsOf(p *plan.Plan) []demand {
 	var out []demand
 	add := func(d demand) { out = append(out, d) }
 	required(p, add)
