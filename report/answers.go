@@ -62,17 +62,17 @@ var badWords = map[string]string{
 
 // Quote returns the answer in one line.
 func (a *Answer) Quote() string {
-	said := fmt.Sprintf("got %q", short(a.Said))
+	said := fmt.Sprintf("got %q", shorten(a.Said))
 	switch {
 	case a.Expected != "":
-		said = fmt.Sprintf("expected %q, %s", short(a.Expected), said)
+		said = fmt.Sprintf("expected %q, %s", shorten(a.Expected), said)
 	case a.Control != nil:
-		said += fmt.Sprintf("; the control: %q", short(*a.Control))
+		said += fmt.Sprintf("; the control: %q", shorten(*a.Control))
 	}
 	return exampleOf + a.Where() + ": " + said
 }
 
-func short(s string) string { return middleOut(s, 60, 60) }
+func shorten(s string) string { return middleOut(s, 60, 60) }
 
 // middleOut leaves out the middle of a long text. It keeps the beginning and the end, where answers
 // are often garbled.

@@ -92,9 +92,9 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 		}
 	}
 	if c.Crossing > 0 {
-		out.Crossing, out.CrossingLow, out.CrossingHigh = some(c.Crossing), some(c.CrossingLow), some(c.CrossingHigh)
+		out.Crossing, out.CrossingLow, out.CrossingHigh = numberOf(c.Crossing), numberOf(c.CrossingLow), numberOf(c.CrossingHigh)
 		if c.CrossingHigh == 0 {
-			out.CrossingHigh = some(math.Inf(1))
+			out.CrossingHigh = numberOf(math.Inf(1))
 		}
 	}
 	for _, n := range c.NonMonotone {

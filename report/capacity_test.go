@@ -64,7 +64,7 @@ func TestJoining(t *testing.T) {
 }
 
 func TestCarries(t *testing.T) {
-	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: some(93)}
+	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: numberOf(93)}
 	for _, tt := range []struct {
 		c    Capacity
 		want string
@@ -178,8 +178,8 @@ func TestJUnitCapacity(t *testing.T) {
 // A passed check is shown briefly, with its value, limit and headroom.
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
-	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(0.5), Unit: "s"}
-	v := Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: Pass, Message: long, Threshold: th, Value: some(0.0776), N: 150,
+	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: numberOf(0.5), Unit: "s"}
+	v := Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: Pass, Message: long, Threshold: th, Value: numberOf(0.0776), N: 150,
 		Notes: []string{"exact for the requests of this run", "lock-step: in phase", "certified by its margin: 9 of 10"}}
 	tests := []struct {
 		name  string

@@ -120,8 +120,8 @@ func (c *checker) units(x *Case) {
 // figures. The two differ slightly, because they are measured over different periods.
 const slack = 0.25
 
-// enough is the smallest number of completed requests for checks that compare means.
-const enough = 20
+// leastForMeans is the smallest number of completed requests for checks that compare means.
+const leastForMeans = 20
 
 // identities checks figures that can be computed from other figures.
 func (c *checker) identities(x *Case) {
@@ -133,7 +133,7 @@ func (c *checker) identities(x *Case) {
 	// mean e2e. Skip a case with failed requests, which may have produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
-	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
+	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= leastForMeans && x.Failed == 0 && e2e > 0 {
 		most := float64(x.N) * float64(x.OutputTokens) / float64(x.Completed) / e2e
 		if throughput > most*(1+slack) {
 			c.say("%s: the throughput is %s, but %d requests in flight that take %s each can yield only %s", at(x),
@@ -145,7 +145,7 @@ func (c *checker) identities(x *Case) {
 	itl, ok1 := mean("itl")
 	tpot, ok2 := mean("tpot")
 	per, ok3 := mean("tokens_per_chunk")
-	if !ok1 || !ok2 || !ok3 || x.Completed < enough || tpot <= 0 || per <= 0 {
+	if !ok1 || !ok2 || !ok3 || x.Completed < leastForMeans || tpot <= 0 || per <= 0 {
 		return
 	}
 	// If the first chunk has only one token, the later chunks hold more tokens than the mean.
@@ -165,7 +165,7 @@ func (c *checker) largest(x *Case) {
 	if x.Largest == 0 {
 		return
 	}
-	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= enough && got.V > x.Largest*(1+slack) {
+	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= leastForMeans && got.V > x.Largest*(1+slack) {
 		c.say("%s: the rate of completed requests is %s, but the largest rate that the server can sustain is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
 	}
 	for i := range c.doc.Cases {
@@ -215,7 +215,7 @@ func (c *checker) repeats() {
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
 		// Skip a stage too, because its values depend on the stage before it.
-		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 {
+		if x.Skipped != "" || x.Stage != "" || x.Completed < leastForMeans || x.Failed > 0 {
 			continue
 		}
 		k := key{x.Server, x.Workload, x.Kind, x.Load()}

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 	if found := Check(passing()); len(found) > 0 {
 		t.Errorf("a document in which everything is fine: %q", found)
 	}
-	if found := Check(nothing()); len(found) > 0 {
+	if found := Check(emptyDocument()); len(found) > 0 {
 		t.Errorf("an empty document: %q", found)
 	}
 	tests := []struct {
@@ -23,20 +23,20 @@ func TestCheck(t *testing.T) {
 		{"a sum", func(d *Document) { d.Cases[0].Completed = 70 }, "70 requests completed, 0 failed and 0 were given up, but only 60 were due"},
 		{"failures by kind", func(d *Document) { d.Cases[0].Failures = []Failure{{Kind: "timeout", Count: 2}} }, "0 requests failed, but the list by kind has 2"},
 		{"rounds", func(d *Document) { d.Cases[0].Rounds = d.Cases[0].Rounds[:1] }, "the rounds have 30 requests, but the level has 60"},
-		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = some(0.5) }, "success is 50%, but 60 of 60"},
-		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = some(0.1) }, "ttft p95 is 100 ms, which is below p90"},
-		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = some(9) }, "the mean of ttft is 9 s, which is outside the range 200 ms to 380 ms"},
+		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = numberOf(0.5) }, "success is 50%, but 60 of 60"},
+		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = numberOf(0.1) }, "ttft p95 is 100 ms, which is below p90"},
+		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = numberOf(9) }, "the mean of ttft is 9 s, which is outside the range 200 ms to 380 ms"},
 		{"another unit", func(d *Document) { d.Cases[0].Summary("throughput").Unit = "req/s" }, `the unit of throughput is "req/s", but must be "tok/s"`},
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
 		// The case runs one request at a time, with 21 tokens in 800 ms: 26 tok/s.
-		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "but 1 requests in flight that take"},
-		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
+		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = numberOf(100) }, "but 1 requests in flight that take"},
+		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = numberOf(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
 			again := d.Cases[0]
 			again.Level, again.Metrics = "1 again", slices.Clone(again.Metrics)
-			again.Summary("ttft").Mean = some(0.2 * 2)
+			again.Summary("ttft").Mean = numberOf(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but their mean ttft differs: 290 ms and 400 ms"},
 		// The case sends 60 requests in two windows, one request every 100 ms: 10 req/s.
@@ -49,33 +49,33 @@ func TestCheck(t *testing.T) {
 		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "the load 39 is said to pass, but the load 30, which is not larger, is said to fail"},
 		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe at the reported limit of 38 passed"},
 		{"a limit that breaks its own threshold", func(d *Document) {
-			d.Capacities[0].Probes[3].Readings = []Reading{{Metric: "ttft", Stat: "p95", Outcome: "pass", Value: some(8.1)}}
+			d.Capacities[0].Probes[3].Readings = []Reading{{Metric: "ttft", Stat: "p95", Outcome: "pass", Value: numberOf(8.1)}}
 		}, "at the limit of 39, the value of ttft p95 is 8.1 s, which breaks the threshold p95 < 8s"},
-		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = some(60) }, "does not lie between 39, which passed, and 40, which failed"},
+		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = numberOf(60) }, "does not lie between 39, which passed, and 40, which failed"},
 		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
-		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = some(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
+		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = numberOf(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
 		{"a loss that is called better", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "better"})
+			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Direction: "better"})
 		}, "compare x: ttft p95 for chat at 8 is called better, but the change +10% is for the worse"},
 		{"a gain that is called worse", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "higher", Change: some(0.1), Direction: "worse"})
+			d.Comparisons = rows(Change{Better: "higher", Change: numberOf(0.1), Direction: "worse"})
 		}, "is called worse, but the change +10% is for the better"},
-		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: some(0.2), High: some(0.1)}) }, "the lower bound is above the upper bound"},
+		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: numberOf(0.2), High: numberOf(0.1)}) }, "the lower bound is above the upper bound"},
 		{"a row that was measured", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Limit: some(0.05), Outcome: Skipped})
+			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Limit: numberOf(0.05), Outcome: Skipped})
 		}, "was measured and has a limit, but the report calls it skipped"},
 		{"no difference above a row that is worse", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "worse"})
+			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Direction: "worse"})
 			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
 		}, `the answer is "no difference" for chat at 8, but ttft p95 is worse`},
 		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, but the report calls it exact"},
 		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
-		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the reported capacity is 39"},
-		{"more that wait than are in flight", func(d *Document) { d.Passages = over(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
-		{"more arrivals than were due", func(d *Document) { d.Passages = over(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
+		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, numberOf(9) }, "failed, but the reported capacity is 39"},
+		{"more that wait than are in flight", func(d *Document) { d.Passages = onlyPassage(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
+		{"more arrivals than were due", func(d *Document) { d.Passages = onlyPassage(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
 		{"a mean above the most", func(d *Document) {
-			d.Passages = over(Passage{Windows: 1, InFlight: []int{3, 4}})
-			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: some(5)})
+			d.Passages = onlyPassage(Passage{Windows: 1, InFlight: []int{3, 4}})
+			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: numberOf(5)})
 		}, "at most 4 requests are in flight, but the mean is 5 requests"},
 	}
 	for _, tt := range tests {
@@ -87,8 +87,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// over returns p as the only passage of a document. It fills in the fields that name a level.
-func over(p Passage) []Passage {
+// onlyPassage returns p as the only passage of a document. It fills in the fields that name a
+// level.
+func onlyPassage(p Passage) []Passage {
 	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
 	return []Passage{p}
 }
@@ -106,8 +107,8 @@ func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]
 	again.Level, again.Stage, again.Metrics = "after", "2 req/s", slices.Clone(again.Metrics)
-	again.Summary("ttft").Mean = some(9)
-	again.Summary("ttft").Max = some(10)
+	again.Summary("ttft").Mean = numberOf(9)
+	again.Summary("ttft").Max = numberOf(10)
 	d.Cases = append(d.Cases, again)
 	if found := Check(d); len(found) > 0 {
 		t.Errorf("said %q", found)

@@ -48,13 +48,13 @@ var insideColumns = []Column{
 	figure(12, "server_e2e", "mean"),
 	figure(2, "waiting", "max"),
 	figure(6, "running", "mean"),
-	figure(2, "kv_usage", "max").as("KV max"),
+	figure(2, "kv_usage", "max").withHead("KV max"),
 	figure(3, "preemptions", ""),
 	figure(7, "accept_length", ""),
 	figure(4, "power", "mean"),
 	figure(8, "gpu_clock", "min"),
 	figure(9, "energy_per_token", ""),
-	figure(4, "cost_per_million_tokens", "").as("Cost per 1M"),
+	figure(4, "cost_per_million_tokens", "").withHead("Cost per 1M"),
 }
 
 // answerColumns lists the columns on natural answers.
@@ -104,8 +104,8 @@ func gap(keep int, stat string) Column {
 	return column
 }
 
-// as returns a copy of the column with another head, usually a shorter one.
-func (c Column) as(head string) Column {
+// withHead returns a copy of the column with another head, usually a shorter one.
+func (c Column) withHead(head string) Column {
 	c.Head = head
 	return c
 }

@@ -28,7 +28,7 @@ func TestCommentHoldsForeignText(t *testing.T) {
 				}
 				d.Comparisons = append(d.Comparisons, Comparison{
 					Name: foreign, Line: foreign, Outcome: Fail, Decisions: []Decision{{Answer: foreign}},
-					Changes: []Change{{Workload: foreign, Level: foreign, Metric: foreign, Stat: foreign, Unit: foreign, Limit: some(0.05), Outcome: Outcome(foreign), Direction: foreign}},
+					Changes: []Change{{Workload: foreign, Level: foreign, Metric: foreign, Stat: foreign, Unit: foreign, Limit: numberOf(0.05), Outcome: Outcome(foreign), Direction: foreign}},
 				})
 			}
 			d.Verdicts = verdicts
@@ -78,7 +78,7 @@ func TestMarker(t *testing.T) {
 // changes. The order is: the worst changes with a limit, capacities, for each workload the change
 // that decides it, and other certain changes.
 func TestCommentRanksChanges(t *testing.T) {
-	limit := some(0.05)
+	limit := numberOf(0.05)
 	c := Comparison{Changes: []Change{
 		{Workload: "chat", Level: "8", Metric: "e2e", Outcome: Skipped},
 		{Workload: "chat", Level: "8", Metric: "itl", Outcome: Skipped, Direction: "worse"},

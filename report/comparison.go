@@ -127,7 +127,7 @@ func (b *builder) change(c *compare.Change) Change {
 	out := Change{
 		Workload: b.clean(c.Workload), Level: b.clean(c.Level), Metric: c.Metric.Name, Stat: c.Stat.String(), Unit: string(unit), Better: direction(c.Metric.Better),
 		Control: number(c.Control), Candidate: number(c.Candidate), Points: c.Points, Change: number(c.Change), Low: number(c.Low), High: number(c.High),
-		Confidence: some(c.Confidence), Limit: number(c.Limit), Improve: c.Improve, Certifiable: number(c.Certifiable), Outcome: Outcome(c.Outcome.String()),
+		Confidence: numberOf(c.Confidence), Limit: number(c.Limit), Improve: c.Improve, Certifiable: number(c.Certifiable), Outcome: Outcome(c.Outcome.String()),
 		Severity: cmp.Or(string(c.Severity), string(plan.SeverityError)), Direction: string(c.Direction), Message: b.clean(c.Message), Why: b.clean(c.Why), Pairs: []Pair{},
 	}
 	for _, p := range c.Pairs {

@@ -54,7 +54,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 		row := []string{field(d.Run), d.Date(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Simulated),
 			field(c.Server), field(c.Workload), field(c.Level), c.Kind, strconv.FormatFloat(c.Load(), 'f', -1, 64), field(c.purpose()), field(c.Skipped),
 			strconv.Itoa(c.Due), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
-			full(some(c.At)), full(some(c.Duration)), full(some(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
+			full(numberOf(c.At)), full(numberOf(c.Duration)), full(numberOf(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {
 			if def.Later {
 				continue
@@ -109,7 +109,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 
 func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	row := []string{field(s.Server), field(s.Workload), field(s.Level), strconv.Itoa(s.Round), strconv.Itoa(s.Slot),
-		strconv.Itoa(s.Order), string(s.Phase), full(some(s.Scheduled.Seconds()))}
+		strconv.Itoa(s.Order), string(s.Phase), full(numberOf(s.Scheduled.Seconds()))}
 	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
 		row = append(row, offset(t))
 	}
@@ -148,7 +148,7 @@ func offset(t time.Duration) string {
 	if t == 0 {
 		return ""
 	}
-	return full(some(t.Seconds()))
+	return full(numberOf(t.Seconds()))
 }
 
 // full formats a number with all its digits.

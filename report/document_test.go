@@ -17,14 +17,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// nothing returns the document of a run that was interrupted before it measured anything.
-func nothing() *Document {
+// emptyDocument returns the document of a run that was interrupted before it measured anything.
+func emptyDocument() *Document {
 	run := &metric.Run{ID: "r", Tool: "dev", Plan: "p.hcl", Started: time.Unix(0, 0), Stopped: "interrupted"}
 	return New(run, nil, assert.Verdicts{Outcome: assert.Error}, Meta{ExitCode: assert.ExitInterrupted})
 }
 
 func TestDocumentRoundTrip(t *testing.T) {
-	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": nothing()} {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument()} {
 		var b bytes.Buffer
 		if err := d.Write(&b); err != nil {
 			t.Fatal(err)
@@ -59,12 +59,12 @@ func TestNumberJSON(t *testing.T) {
 		n    Number
 		want string
 	}{
-		{some(math.Nextafter(0.3, 1)), "0.30000000000000004"}, // all digits
-		{some(0), "0"},
-		{some(-1.5e-9), "-1.5e-9"},
-		{some(math.Inf(1)), `"+Inf"`},
-		{some(math.Inf(-1)), `"-Inf"`},
-		{some(math.NaN()), "null"},
+		{numberOf(math.Nextafter(0.3, 1)), "0.30000000000000004"}, // all digits
+		{numberOf(0), "0"},
+		{numberOf(-1.5e-9), "-1.5e-9"},
+		{numberOf(math.Inf(1)), `"+Inf"`},
+		{numberOf(math.Inf(-1)), `"-Inf"`},
+		{numberOf(math.NaN()), "null"},
 		{Number{V: math.NaN(), OK: true}, "null"},
 		{Number{V: 3}, "null"}, // OK is false, so the number is null
 	}

@@ -256,7 +256,7 @@ func many() *Document {
 }
 
 func TestJUnitConsumers(t *testing.T) {
-	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": nothing(), "many": many()} {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": many()} {
 		root, _ := junitOf(t, d)
 		for _, c := range consumers {
 			t.Run(name+"/"+c.name, func(t *testing.T) { c.rule(t, root) })
@@ -265,7 +265,7 @@ func TestJUnitConsumers(t *testing.T) {
 }
 
 func TestJUnitTotals(t *testing.T) {
-	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": nothing(), "many": many()} {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": many()} {
 		root, b := junitOf(t, d)
 		if !strings.HasPrefix(string(b), "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n") {
 			t.Errorf("%s: no XML header", name)
@@ -352,7 +352,7 @@ func TestJUnitOutcomes(t *testing.T) {
 func TestJUnitNeverGreenByAccident(t *testing.T) {
 	d := passing()
 	d.ExitCode, d.Outcome, d.Stopped = 130, Pass, "interrupted"
-	for name, d := range map[string]*Document{"interrupted": d, "empty": nothing()} {
+	for name, d := range map[string]*Document{"interrupted": d, "empty": emptyDocument()} {
 		root, _ := junitOf(t, d)
 		if n, _ := root.attr("errors"); n != "1" {
 			t.Errorf("%s: errors = %q, want 1", name, n)

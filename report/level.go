@@ -42,7 +42,7 @@ func (b *builder) level(l *metric.Level) Case {
 		if def.Name == "accept_rate" {
 			for i, v := range l.AcceptRateAt() {
 				c.Metrics = append(c.Metrics, Summary{
-					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope), Value: some(v), N: len(samples),
+					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope), Value: numberOf(v), N: len(samples),
 				})
 			}
 		}
@@ -184,7 +184,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		g, why := l.Gauge(def.Name)
 		s.N, s.Why = g.N, b.clean(why)
 		if g.N > 0 {
-			s.Mean, s.Min, s.Max = some(g.Mean), some(g.Min), some(g.Max)
+			s.Mean, s.Min, s.Max = numberOf(g.Mean), numberOf(g.Min), numberOf(g.Max)
 		}
 		return s
 	case metric.PerLevel:
@@ -211,7 +211,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		if !ok {
 			return Number{}
 		}
-		return some(v)
+		return numberOf(v)
 	}
 	s.Mean, s.Min, s.Max = stat(metric.Mean, 0), stat(metric.Min, 0), stat(metric.Max, 0)
 	s.Percentiles = &Percentiles{}
@@ -233,12 +233,12 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {
-		s.Mean = some(m)
+		s.Mean = numberOf(m)
 	}
 	s.Percentiles = &Percentiles{}
 	for p, n := range s.Percentiles.each() {
 		if v, _, _, ok := h.Percentile(p); ok {
-			*n = some(v)
+			*n = numberOf(v)
 		}
 	}
 	return s

@@ -63,7 +63,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		for _, w := range p.Workloads {
 			d.Workloads = append(d.Workloads, b.workload(w))
 		}
-		apart(d.Workloads)
+		distinguishTitles(d.Workloads)
 	}
 	for _, c := range run.Capacities {
 		d.Capacities = append(d.Capacities, b.capacity(c))
@@ -103,7 +103,7 @@ func (b *builder) planned() Plan {
 	out := Plan{Path: b.run.Plan, Hash: b.run.PlanHash, Servers: []string{}}
 	if p := b.declared; p != nil {
 		out.Path, out.Hash = cmp.Or(p.Path, out.Path), cmp.Or(p.Hash, out.Hash)
-		out.Confidence = some(p.Gate.Confidence)
+		out.Confidence = numberOf(p.Gate.Confidence)
 		out.Decide = string(p.Gate.Decide)
 		out.Warn = p.Gate.OnInconclusive == plan.Warn
 		out.Budget = p.Gate.Budget.Seconds()
@@ -144,7 +144,7 @@ func calibration(c *metric.Calibration) *Calibration {
 	}
 	return &Calibration{
 		Streams:  c.Streams,
-		Rate:     some(c.Rate),
+		Rate:     numberOf(c.Rate),
 		Delay50:  c.Delay50.Seconds(),
 		Delay99:  c.Delay99.Seconds(),
 		CPU:      share(c.CPU),
@@ -157,7 +157,7 @@ func share(v float64) Number {
 	if v < 0 {
 		return Number{}
 	}
-	return some(v)
+	return numberOf(v)
 }
 
 func (b *builder) server(s *metric.ServerRun) Server {
@@ -197,10 +197,10 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		out.Why = fmt.Sprint(v.Value.V)
 	}
 	if v.Confidence > 0 {
-		out.Confidence = some(v.Confidence)
+		out.Confidence = numberOf(v.Confidence)
 	}
 	if v.N > 0 {
-		out.Effective, out.Over = some(v.Effective), some(v.Over)
+		out.Effective, out.Over = numberOf(v.Effective), numberOf(v.Over)
 	}
 	if v.Outcome == assert.Error || v.Outcome == assert.Pending {
 		out.Cause = cause(v.Cause)

@@ -17,7 +17,7 @@ type Number struct {
 	OK bool
 }
 
-func some(v float64) Number {
+func numberOf(v float64) Number {
 	if math.IsNaN(v) {
 		return Number{}
 	}
@@ -28,7 +28,7 @@ func number(v metric.Value) Number {
 	if !v.OK {
 		return Number{}
 	}
-	return some(v.V)
+	return numberOf(v.V)
 }
 
 // MarshalJSON never fails. JSON has no infinities, so they are written as strings.
@@ -51,10 +51,10 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 		*n = Number{}
 		return nil
 	case `"+Inf"`:
-		*n = some(math.Inf(1))
+		*n = numberOf(math.Inf(1))
 		return nil
 	case `"-Inf"`:
-		*n = some(math.Inf(-1))
+		*n = numberOf(math.Inf(-1))
 		return nil
 	}
 	n.OK = true

@@ -126,7 +126,7 @@ var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // The terminal output is safe. No line can be taken for a command, contains a server's control
 // characters, or is much wider than requested.
 func TestTerminalIsSafe(t *testing.T) {
-	for _, d := range []*Document{document(), big(20), nothing()} {
+	for _, d := range []*Document{document(), big(20), emptyDocument()} {
 		for _, width := range []int{0, 1, 80, 200} {
 			for _, color := range []bool{false, true} {
 				var b bytes.Buffer
@@ -302,7 +302,7 @@ func TestOverviewOfComparisons(t *testing.T) {
 	d := passing()
 	change := func(workload, level, metric string, o Outcome, limit bool) Change {
 		return Change{Workload: workload, Level: level, Metric: metric, Stat: "p95", Unit: "s", Severity: "error",
-			Control: some(1.2), Candidate: some(1.3), Outcome: o, Message: "8.3% worse " + hostile, Limit: Number{V: 0.1, OK: limit}}
+			Control: numberOf(1.2), Candidate: numberOf(1.3), Outcome: o, Message: "8.3% worse " + hostile, Limit: Number{V: 0.1, OK: limit}}
 	}
 	d.Comparisons = []Comparison{
 		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{

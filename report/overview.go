@@ -11,7 +11,7 @@ func (m *markdown) overview() string {
 	}
 	for _, g := range groups(m.doc) {
 		s.row(func() string {
-			worst, t := m.of(g)
+			worst, t := m.worstStatus(g)
 			said := t.line()
 			if worst == StatusSkipped && t.Required+t.Inconclusive+t.Warnings == 0 {
 				said = "not run"
@@ -99,9 +99,9 @@ func (c *Change) status() Status {
 	return v.Status()
 }
 
-// of returns the worst status of a group's verdicts, and how many have each status. A group without
-// verdicts counts as an error, because it was not judged.
-func (m *markdown) of(g *group) (Status, Tally) {
+// worstStatus returns the worst status of a group's verdicts, and how many have each status. A
+// group without verdicts counts as an error, because it was not judged.
+func (m *markdown) worstStatus(g *group) (Status, Tally) {
 	var list []Verdict
 	worst := StatusPass
 	for _, v := range m.doc.Verdicts {

@@ -111,16 +111,16 @@ func (b *builder) passage(window []stretch) Passage {
 			}
 		}
 	}
-	p.InFlight, p.Waiting = most(flights, from, to), most(waits, from, to)
+	p.InFlight, p.Waiting = countOverlaps(flights, from, to), countOverlaps(waits, from, to)
 	return p
 }
 
 // span is a period during which a request was in flight, or waited for its first token.
 type span struct{ from, to time.Duration }
 
-// most divides a time into equal steps. For each step it returns the largest number of spans that
-// overlap at one instant.
-func most(spans []span, from, to time.Duration) []int {
+// countOverlaps divides a time into equal steps. For each step it returns the largest number of
+// spans that overlap at one instant.
+func countOverlaps(spans []span, from, to time.Duration) []int {
 	type change struct {
 		at time.Duration
 		by int

@@ -56,7 +56,7 @@ const sourceBytes = 256 << 10
 func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
 		Address: b.clean(w.Address()), Title: b.clean(w.Title), Description: b.clean(w.Description), Servers: []string{},
-		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
+		Input: w.Input, Output: w.Output.Mean, Jitter: numberOf(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
 	}
 	for _, part := range w.Mix {
 		out.Mix = append(out.Mix, b.clean(part.PartName()+" "+metric.Format(metric.Ratio, part.OfMix())))
@@ -87,9 +87,9 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	return out
 }
 
-// apart makes the titles of workloads different, by adding the name of the workload's block.
-// Workloads of one preset with different loads have the same title.
-func apart(list []Workload) {
+// distinguishTitles makes the titles of workloads different, by adding the name of the workload's
+// block. Workloads of one preset with different loads have the same title.
+func distinguishTitles(list []Workload) {
 	n := map[string]int{}
 	for i := range list {
 		n[list[i].Title]++
@@ -108,7 +108,7 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 		Text: b.clean(t.Text),
 	}
 	if t.Op != "" && !math.IsNaN(t.Limit) {
-		out.Limit = some(t.Limit)
+		out.Limit = numberOf(t.Limit)
 	}
 	return out
 }

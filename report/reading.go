@@ -80,11 +80,11 @@ func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 		case math.Abs(log) > farthest:
 			return Number{}
 		case isShare(th) && upward:
-			return some(1 - (1-th.Limit)*math.Exp(log))
+			return numberOf(1 - (1-th.Limit)*math.Exp(log))
 		case upward:
-			return some(th.Limit * math.Exp(-log))
+			return numberOf(th.Limit * math.Exp(-log))
 		}
-		return some(th.Limit * math.Exp(log))
+		return numberOf(th.Limit * math.Exp(log))
 	}
 	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
 	if upward { // if the limit is a lower limit, the bounds change places

@@ -22,7 +22,7 @@ func TestHeadroom(t *testing.T) {
 		{"", 0, 1, "s", Pass, ""},
 		{"<", 1, 2, "s", Fail, ""},
 	} {
-		v := Verdict{Outcome: c.outcome, Value: some(c.value), Threshold: &Threshold{Op: c.op, Limit: some(c.limit), Unit: c.unit}}
+		v := Verdict{Outcome: c.outcome, Value: numberOf(c.value), Threshold: &Threshold{Op: c.op, Limit: numberOf(c.limit), Unit: c.unit}}
 		if got := v.Headroom(); got != c.want {
 			t.Errorf("%v: %q, want %q", c, got, c.want)
 		}

@@ -23,7 +23,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	m := markdown{doc: d}
 	rows := [][]string{{"", "Workload", "Result"}}
 	for _, g := range groups(d) {
-		worst, tally := m.of(g)
+		worst, tally := m.worstStatus(g)
 		said := tally.line()
 		for _, c := range g.capacities {
 			said = "carries " + c.Carries() + " · " + said

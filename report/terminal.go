@@ -266,7 +266,7 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 		}
 	}
 	for len(list) > 0 {
-		v, n := t.beside(list[0]), 1
+		v, n := t.withoutRepeats(list[0]), 1
 		st := v.Status()
 		if st != StatusPass && v.Outcome != Skipped {
 			t.verdict(v, st)
@@ -291,9 +291,9 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 }
 
-// beside returns a copy of a verdict for the terminal. The copy lacks what the lines above it
-// already say: for a capacity, the result of the search.
-func (t *terminal) beside(v *Verdict) *Verdict {
+// withoutRepeats returns a copy of a verdict for the terminal. The copy lacks what the lines above
+// it already say: for a capacity, the result of the search.
+func (t *terminal) withoutRepeats(v *Verdict) *Verdict {
 	c := t.doc.capacityOf(v)
 	if c == nil {
 		return v

@@ -124,7 +124,7 @@ func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 		t.To = max(t.To, end.Seconds())
 		bar := Bar{Slot: s.Slot, Phase: string(s.Phase), Sent: (begin(s) - from).Seconds(), End: (end - from).Seconds()}
 		if s.First > 0 {
-			bar.First = some((s.First - from).Seconds())
+			bar.First = numberOf((s.First - from).Seconds())
 		}
 		if s.Failure != nil {
 			bar.Failure = b.clean(string(s.Failure.Kind))

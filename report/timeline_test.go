@@ -27,7 +27,7 @@ func TestTimeline(t *testing.T) {
 	}
 	// In the test recording, the second request is sent at 100 ms. Its first token comes 220 ms
 	// later, and its end 421 ms after that.
-	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
+	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: numberOf(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
 		t.Errorf("second request (-want +got):\n%s", diff)

@@ -30,16 +30,16 @@ func Names(docs []*Document) []string {
 	return out
 }
 
-// beside is a table that compares documents side by side, in one metric. It has a row for each load
-// and a column for each document.
-type beside struct {
+// comparisonTable is a table that compares documents side by side, in one metric. It has a row for
+// each load and a column for each document.
+type comparisonTable struct {
 	title string
 	rows  [][]string // table rows; the first is the head
 }
 
 // sideBySide groups the cases of several documents: cases of the same workload and level form a
 // group. If a document has several servers, the server must be the same too.
-func sideBySide(docs []*Document) []beside {
+func sideBySide(docs []*Document) []comparisonTable {
 	type key struct{ server, workload, level string }
 	var order []key
 	at := map[key][]*Case{}
@@ -60,14 +60,14 @@ func sideBySide(docs []*Document) []beside {
 			at[k][i] = c
 		}
 	}
-	var out []beside
+	var out []comparisonTable
 	for _, column := range LevelColumns {
 		switch column.Head {
 		case "Success", "TTFT mean", "TTFT p95", "Speed mean", "Throughput":
 		default:
 			continue
 		}
-		b := beside{title: column.Head, rows: [][]string{append([]string{"Load"}, Names(docs)...)}}
+		b := comparisonTable{title: column.Head, rows: [][]string{append([]string{"Load"}, Names(docs)...)}}
 		for _, k := range order {
 			name := k.workload + " at " + k.level
 			if k.server != "" {
@@ -147,7 +147,7 @@ func MarkdownTogether(w io.Writer, docs []*Document) error {
 			break
 		}
 	}
-	tables := append([]beside{{"", outcomes(docs)}}, sideBySide(docs)...)
+	tables := append([]comparisonTable{{"", outcomes(docs)}}, sideBySide(docs)...)
 	for _, t := range tables {
 		s := section{budget: m.share(MarkdownBytes / (len(tables) + 1))}
 		lead := ""

@@ -33,7 +33,7 @@ func turnsOf(samples []*metric.Sample) []Turn {
 		d := metric.Of(metric.MustLookup("ttft"), of)
 		if mean, ok := d.Mean(); ok {
 			p95, _ := d.Percentile(95)
-			t.Mean, t.P95 = some(mean), some(p95)
+			t.Mean, t.P95 = numberOf(mean), numberOf(p95)
 		}
 		out = append(out, t)
 	}

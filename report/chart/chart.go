@@ -292,10 +292,10 @@ func (f *frame) axes(s *svg, c *Chart, height float64) {
 		s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(f.left-6), num(at+4), esc(f.y.format(t)))
 	}
 	s.add(`<line class="axis" x1="%s" x2="%s" y1="%s" y2="%[3]s" stroke="currentColor"/>`, num(f.left), num(f.right), num(f.bottom))
-	for _, t := range f.x.apart() {
+	for _, t := range f.x.separateTicks() {
 		at, label := f.x.at(t), f.x.format(t)
 		s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor"/>`, num(at), num(f.bottom), num(f.bottom+4))
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(f.x.inside(t)), num(f.bottom+17), esc(label))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(f.x.labelCenter(t)), num(f.bottom+17), esc(label))
 	}
 	s.add(`<text class="title" x="0" y="13">%s</text>`, esc(c.Y.Title))
 	s.add(`<text class="title" x="%s" y="%s" text-anchor="end">%s</text>`, num(f.right), num(height-6), esc(c.X.Title))

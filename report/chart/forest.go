@@ -60,9 +60,9 @@ func (f *Forest) SVG() template.HTML {
 	bottom := top + row*float64(len(f.Rows))
 	var s svg
 	s.add(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(Width), num(height), num(Width), num(height), esc(f.Name))
-	for _, t := range x.apart() {
+	for _, t := range x.separateTicks() {
 		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(x.at(t)), num(top-4), num(bottom))
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.inside(t)), num(bottom+17), esc(x.format(t)))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.labelCenter(t)), num(bottom+17), esc(x.format(t)))
 	}
 	s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor"/>`, num(x.at(0)), num(top-4), num(bottom))
 	if f.Sides {

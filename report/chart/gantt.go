@@ -48,10 +48,10 @@ func (g *Gantt) SVG() template.HTML {
 	bottom := 10 + row*float64(g.Rows)
 	var s svg
 	s.add(`<svg class="chart gantt" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(ganttWidth), num(height), num(ganttWidth), num(height), esc(g.Name))
-	for _, t := range x.apart() {
+	for _, t := range x.separateTicks() {
 		at := x.at(t)
 		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="6" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(at), num(bottom+4))
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.inside(t)), num(bottom+18), esc(g.Format(t)))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.labelCenter(t)), num(bottom+18), esc(g.Format(t)))
 	}
 	every := 1
 	for float64(every)*row < 15 || g.Rows/every > 24 {

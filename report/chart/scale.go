@@ -144,39 +144,39 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// inside returns the centre of a tick's label. The label is moved if it would extend beyond the
-// picture.
-func (s *scale) inside(v float64) float64 {
+// labelCenter returns the centre of a tick's label. The label is moved if it would extend beyond
+// the picture.
+func (s *scale) labelCenter(v float64) float64 {
 	half := width(s.format(v)) / 2
 	return min(max(s.at(v), half+1), s.across-half-1)
 }
 
-// every returns every n-th tick of the axis. It returns nil if the labels of these ticks would
+// everyNth returns every n-th tick of the axis. It returns nil if the labels of these ticks would
 // overlap.
-func (s *scale) every(n int) []float64 {
+func (s *scale) everyNth(n int) []float64 {
 	var out []float64
 	end := math.Inf(-1)
 	for i := 0; i < len(s.ticks); i += n {
 		v := s.ticks[i]
 		half := width(s.format(v))/2 + 5
-		if s.inside(v)-half < end {
+		if s.labelCenter(v)-half < end {
 			return nil
 		}
-		out, end = append(out, v), s.inside(v)+half
+		out, end = append(out, v), s.labelCenter(v)+half
 	}
 	return out
 }
 
-// apart returns ticks whose labels do not overlap. It keeps the first and the last tick, and as
-// many others as fit.
-func (s *scale) apart() []float64 {
+// separateTicks returns ticks whose labels do not overlap. It keeps the first and the last tick,
+// and as many others as fit.
+func (s *scale) separateTicks() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
 	// Ticks at round numbers keep an even distance. Try every second tick, then every third, and so
 	// on.
 	for stride := 2; s.axis.Ticks == nil && !s.axis.Log && stride <= len(s.ticks); stride++ {
-		if even := s.every(stride - 1); even != nil {
+		if even := s.everyNth(stride - 1); even != nil {
 			return even
 		}
 	}
@@ -187,7 +187,7 @@ func (s *scale) apart() []float64 {
 		if at := s.at(v); at < min(s.from, s.to)-1 || at > max(s.from, s.to)+1 {
 			return
 		}
-		l := label{s.inside(v), width(s.format(v))/2 + 5}
+		l := label{s.labelCenter(v), width(s.format(v))/2 + 5}
 		for _, o := range labels {
 			if math.Abs(o.at-l.at) < o.half+l.half {
 				return

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// alone draws a chart of lines that have only one point each. The X axis is the length of the
+// drawPoints draws a chart of lines that have only one point each. The X axis is the length of the
 // prompts if all have the same load and different lengths; otherwise each point has its own row.
 // svg is "" if a line has several points.
-func alone(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
+func drawPoints(c chart.Chart, lines []track, unit metric.Unit) (svg template.HTML, words string) {
 	if by := byLength(c, lines); by != nil {
 		return by.SVG(), fmt.Sprintf(" The load is %s, and the chart shows the values by the length of the prompt.", inFlight(lines[0].cases[0]))
 	}

@@ -37,7 +37,7 @@ func sideBySide(r run, caption string, list []report.Answer) *table {
 		t.Head = append(t.Head, "Answer")
 	}
 	for _, a := range list {
-		at := r.title(a.Workload) + " at " + line(a.Level) + r.on(a.Server) + ", " + a.Where()
+		at := r.title(a.Workload) + " at " + line(a.Level) + r.serverSuffix(a.Server) + ", " + a.Where()
 		row := []cell{text(at), text(a.Bad())}
 		if expected {
 			row = append(row, text(a.Expected))

@@ -28,7 +28,7 @@ func arrivals(runs []run) (section, bool) {
 				continue
 			}
 			seen = append(seen, k)
-			name := strings.TrimSuffix(r.title(k.workload)+r.on(k.server)+" · "+r.Name, " · ")
+			name := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
 			figures := block{Figures: overTime(r, k.workload, k.server, name)}
 			if len(seen) > 1 || len(runs) > 1 {
 				figures = block{Fold: &fold{name, []block{figures}}}
@@ -44,7 +44,7 @@ func arrivals(runs []run) (section, bool) {
 func overTimeBlock(r run, w *report.Workload) []block {
 	var figures []figure
 	for _, server := range w.Servers {
-		figures = append(figures, overTime(r, w.Address, server, r.title(w.Address)+r.on(server))...)
+		figures = append(figures, overTime(r, w.Address, server, r.title(w.Address)+r.serverSuffix(server))...)
 	}
 	switch {
 	case len(figures) == 0:

@@ -37,7 +37,7 @@ func brief(r run) *briefView {
 		v.Answers = append(v.Answers, answered(r, &r.Comparisons[i])...)
 	}
 	v.Chart = frontChart(r)
-	v.How = how(r)
+	v.How = describeRun(r)
 	return v
 }
 
@@ -105,7 +105,7 @@ func five(r run) []tile {
 	var tiles []tile
 	low, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") })
 	if high.ok {
-		tiles = append(tiles, tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""})
+		tiles = append(tiles, tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""})
 	}
 	one := func(name string) (low, high extreme) {
 		return extremes(runs, func(c *report.Case) report.Number {
@@ -123,7 +123,7 @@ func five(r run) []tile {
 	}
 	if cheap, _ := extremes(runs, func(c *report.Case) report.Number { return mean(c, "cost_per_million_tokens") }); cheap.ok {
 		unit := cheap.c.Summary("cost_per_million_tokens").Unit
-		tiles = append(tiles, tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + where(runs, cheap.r, cheap.c), ""})
+		tiles = append(tiles, tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + caseName(runs, cheap.r, cheap.c), ""})
 	} else if high.ok && high.c != low.c {
 		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
@@ -142,10 +142,10 @@ func five(r run) []tile {
 
 // span returns a tile with the best and the worst value of a metric, and where each was measured.
 func span(label, name string, runs []run, best, worst extreme, words string) tile {
-	t := tile{Label: label, Value: format(name, best.v), Note: words + beyond(runs, best)}
+	t := tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
 		t.Value += " to " + format(name, worst.v)
-		t.Note += " and" + strings.TrimPrefix(beyond(runs, worst), ",")
+		t.Note += " and" + strings.TrimPrefix(addPlace(runs, worst), ",")
 	}
 	return t
 }
@@ -166,7 +166,7 @@ func uses(r run) []useView {
 			if class == "none" && r.control(server) {
 				continue // a control without requirements
 			}
-			v := useView{Title: r.title(w.Address) + r.on(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
+			v := useView{Title: r.title(w.Address) + r.serverSuffix(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over], ended(r, c)
 				if people := w.People(c.Pass); people != "" {
@@ -346,8 +346,8 @@ func frontChart(r run) *figure {
 	return nil
 }
 
-// how describes in two lines how the run was measured.
-func how(r run) []string {
+// describeRun describes in two lines how the run was measured.
+func describeRun(r run) []string {
 	requests, rounds := 0, 0
 	for i := range r.Cases {
 		requests, rounds = requests+r.Cases[i].Sent(), max(rounds, len(r.Cases[i].Rounds))

@@ -264,7 +264,7 @@ func outcomeClass(outcome string) string {
 
 // probes lists the probes of the search, in order.
 func probes(r run, c *report.Capacity) *table {
-	t := &table{Caption: "Probes of the search, in the order in which they were made" + r.on(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
+	t := &table{Caption: "Probes of the search, in the order in which they were made" + r.serverSuffix(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
 	const most = 200
 	for i := range c.Probes[:min(len(c.Probes), most)] {
 		p := &c.Probes[i]

@@ -64,9 +64,9 @@ func sharedLevels(r run, w *report.Workload) []string {
 	return out
 }
 
-// of returns the case of a workload at a level on a server. It returns nil if no request of the
-// case completed.
-func (r run) of(workload, level, server string) *report.Case {
+// findCase returns the case of a workload at a level on a server. It returns nil if no request of
+// the case completed.
+func (r run) findCase(workload, level, server string) *report.Case {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
 			return c
@@ -81,7 +81,7 @@ func ranked(r run, w *report.Workload, level string) *table {
 	t := &table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
 	for i := range r.Servers {
-		if r.of(w.Address, level, r.Servers[i].Address) != nil {
+		if r.findCase(w.Address, level, r.Servers[i].Address) != nil {
 			t.Rows = append(t.Rows, []cell{text(r.title(r.Servers[i].Address))})
 		}
 	}
@@ -91,7 +91,7 @@ func ranked(r run, w *report.Workload, level string) *table {
 		var values []float64
 		var servers []string
 		for i := range r.Servers {
-			if c := r.of(w.Address, level, r.Servers[i].Address); c != nil {
+			if c := r.findCase(w.Address, level, r.Servers[i].Address); c != nil {
 				v := math.NaN()
 				if n := c.Summary(col.name).Stat(col.stat); n.OK {
 					v = n.V
@@ -106,7 +106,7 @@ func ranked(r run, w *report.Workload, level string) *table {
 			case math.IsNaN(v):
 			case i == best && slices.ContainsFunc(values, func(o float64) bool { return o != v && !math.IsNaN(o) }):
 				x = cell{Text: "★ " + metric.Format(def.Unit, v), Class: "pass"}
-			case best >= 0 && alike(r, w.Address, level, col.name, col.stat, servers[i], servers[best]):
+			case best >= 0 && equalServers(r, w.Address, level, col.name, col.stat, servers[i], servers[best]):
 				x = text("≈ " + metric.Format(def.Unit, v))
 			default:
 				x = text(metric.Format(def.Unit, v))
@@ -131,10 +131,10 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike reports whether the comparisons show the servers a and b as equal in a statistic. If a and
-// b were compared with each other, that comparison decides. Otherwise both must have been compared
-// with the same control, and the intervals of their changes must overlap.
-func alike(r run, workload, level, name, stat, a, b string) bool {
+// equalServers reports whether the comparisons show the servers a and b as equal in a statistic. If
+// a and b were compared with each other, that comparison decides. Otherwise both must have been
+// compared with the same control, and the intervals of their changes must overlap.
+func equalServers(r run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]

@@ -238,7 +238,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	if len(lines) == 1 {
 		f.Legend = nil
 	}
-	if single, words := alone(ch, lines, def.Unit); single != "" {
+	if single, words := drawPoints(ch, lines, def.Unit); single != "" {
 		f.Words, f.Legend, f.Chart = f.Words+words, nil, single
 		return f
 	}

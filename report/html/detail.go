@@ -250,7 +250,7 @@ func levels(runs []run) (section, bool) {
 		var all, turns []block
 		var measured []*table
 		for _, k := range order {
-			caption := strings.TrimSuffix(r.title(k.workload)+r.on(k.server)+" · "+r.Name, " · ")
+			caption := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
 			for part := range slices.Chunk(cases[k], mostColumns) {
 				measured = append(measured, levelTable(r, caption, part))
 			}
@@ -262,7 +262,7 @@ func levels(runs []run) (section, bool) {
 		var notes []string
 		for i := range r.Cases {
 			c := &r.Cases[i]
-			at := r.title(c.Workload) + " at " + levelOf(c) + r.on(c.Server)
+			at := r.title(c.Workload) + " at " + levelOf(c) + r.serverSuffix(c.Server)
 			if c.Skipped != "" {
 				notes = append(notes, at+" was not run: "+line(c.Skipped))
 			}
@@ -346,7 +346,7 @@ func failures(runs []run) (section, bool) {
 	measured(runs, func(r run, c *report.Case) {
 		for _, f := range c.Failures {
 			for i, m := range f.Messages {
-				row := []cell{text(where(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
+				row := []cell{text(caseName(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
 				if i > 0 {
 					row[0], row[2] = text("〃"), text("〃")
 				}

@@ -73,7 +73,7 @@ func headline(runs []run) []tile {
 	var tiles []tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
-			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""},
+			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""},
 			tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
@@ -85,10 +85,10 @@ func headline(runs []run) []tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + beyond(runs, low), ""})
+		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + addPlace(runs, low), ""})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
-		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), ""})
+		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + caseName(runs, high.r, high.c), ""})
 	}
 	tiles = append(tiles, limits(runs)...)
 	due, completed, cases := 0, 0, 0
@@ -104,10 +104,10 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond adds the workload, server and run of a case to a text that already has the load of the
+// addPlace adds the workload, server and run of a case to a text that already has the load of the
 // case.
-func beyond(runs []run, e extreme) string {
-	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
+func addPlace(runs []run, e extreme) string {
+	w := strings.TrimPrefix(caseName(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
 		return ""
 	}

@@ -97,7 +97,7 @@ func write(w io.Writer, v view) error {
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){
-		systemFigures, capacities, rates, bursts, arrivals, inside, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
+		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
 		environment, source, definitions,
 	}
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/report/chart"
 )
 
-// inside draws what the server and its GPUs reported about themselves, at each load.
-func inside(runs []run) (section, bool) {
+// serverSection draws what the server and its GPUs reported about themselves, at each load.
+func serverSection(runs []run) (section, bool) {
 	return section{
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",

@@ -136,7 +136,7 @@ func averages(runs []run) *table {
 		if c.Kind != "closed" || !keep(c) || !itl.OK || !pooled.OK || len(t.Rows) >= 40 {
 			return
 		}
-		t.Rows = append(t.Rows, []cell{text(where(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
+		t.Rows = append(t.Rows, []cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
 	})
 	if len(t.Rows) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func positions(runs []run) *table {
 		if !keep(c) {
 			return
 		}
-		row := []cell{text(where(runs, r, c))}
+		row := []cell{text(caseName(runs, r, c))}
 		for i := 0; ; i++ {
 			s := c.Summary(fmt.Sprintf("accept_rate[%d]", i))
 			if s == nil {

@@ -206,9 +206,9 @@ var (
 	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
-// others lists contradictions in the other forms of the report: Markdown, the comment on a pull
-// request, and the terminal's text.
-func others(t *testing.T, d *report.Document) (found []string) {
+// findContradictions lists contradictions in the other forms of the report: Markdown, the comment
+// on a pull request, and the terminal's text.
+func findContradictions(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
 		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
 		"comment":  func(w io.Writer) error { return report.Comment(w, d) },
@@ -258,7 +258,7 @@ func TestLongNoViewContradictsItself(t *testing.T) {
 		d := generated(base, seed)
 		found := contradictions(d, judged(t, d))
 		if seed%50 == 0 {
-			found = append(found, others(t, d)...)
+			found = append(found, findContradictions(t, d)...)
 			found = append(found, contradictions(d, render(t, d))...)
 		}
 		if len(found) > 0 {

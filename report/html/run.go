@@ -126,9 +126,9 @@ func inFlight(c *report.Case) string {
 // times describes the speed of a replay, as a multiple of the recorded traffic.
 func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
-// where names a case by its load. If there are several workloads, servers or runs, it also names
+// caseName names a case by its load. If there are several workloads, servers or runs, it also names
 // the workload, the server or the run.
-func where(runs []run, r run, c *report.Case) string {
+func caseName(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
 		parts = append(parts, r.title(c.Workload))
@@ -187,8 +187,9 @@ func levelOf(c *report.Case) string {
 	return line(c.Title + " (" + c.Level + ")")
 }
 
-// on returns " on " and the server's title; "" without a server, or if the run has only one.
-func (r run) on(server string) string {
+// serverSuffix returns " on " and the server's title; "" without a server, or if the run has only
+// one.
+func (r run) serverSuffix(server string) string {
 	if len(r.Servers) < 2 || server == "" {
 		return ""
 	}

@@ -294,7 +294,7 @@ func columns(r run, w *report.Workload, server string, shown []*report.Case, hea
 	if shown[0].Speedup > 0 {
 		unit = kinds["speedup"]
 	}
-	t := &table{Caption: "What users see, by " + unit + r.on(server), Head: append([]string{capital(unit)}, heads...)}
+	t := &table{Caption: "What users see, by " + unit + r.serverSuffix(server), Head: append([]string{capital(unit)}, heads...)}
 	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
 		def, _ := metric.Lookup(f.name)
 		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}

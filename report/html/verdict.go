@@ -35,7 +35,7 @@ func verdict(r run) verdictView {
 	const mostAnswers = 12
 	for i := range r.Capacities[:min(len(r.Capacities), mostAnswers)] {
 		c := &r.Capacities[i]
-		a := answer{r.title(c.Workload) + r.on(c.Server), c.Limit(), kinds[c.Over]}
+		a := answer{r.title(c.Workload) + r.serverSuffix(c.Server), c.Limit(), kinds[c.Over]}
 		if c.Binding != "" {
 			a.Note += ", ended by " + line(c.Binding)
 		}
@@ -128,7 +128,7 @@ func passed(r run) *table {
 		if v.Level != "" {
 			name = strings.TrimSuffix(name, " at "+v.Level)
 		}
-		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.on(v.Server), value, cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
+		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.serverSuffix(v.Server), value, cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
 		if at, ok := rows[key]; ok && level != "" {
 			t.Rows[at][0].Text += ", " + level
 			continue
@@ -200,7 +200,7 @@ func failed(r run, v *report.Verdict) string {
 	if v.Level != "" {
 		name += " at " + r.level(v.Workload, v.Level)
 	}
-	return name + r.on(v.Server)
+	return name + r.serverSuffix(v.Server)
 }
 
 func confidence(d *report.Document) string {
@@ -218,7 +218,7 @@ func check(r run, v *report.Verdict) checkView {
 	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: checkName(r, v), Message: line(v.Explain())}
 	switch {
 	case v.Workload != "":
-		c.Where = r.title(v.Workload) + r.on(v.Server)
+		c.Where = r.title(v.Workload) + r.serverSuffix(v.Server)
 	default:
 		c.Where = r.title(v.Server)
 	}
@@ -369,7 +369,7 @@ func matrices(r run, workload string) []*table {
 	for _, k := range order {
 		if g := grids[k]; len(g.levels) <= mostColumns && len(out) < 12 {
 			t := g.table()
-			t.Caption = "Requirements of " + r.title(k.workload) + r.on(k.server)
+			t.Caption = "Requirements of " + r.title(k.workload) + r.serverSuffix(k.server)
 			out = append(out, t)
 		}
 	}

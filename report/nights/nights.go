@@ -67,7 +67,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		// The line has no escape sequences but tokgate's own colours, because text.Line cleaned all
 		// other text.
 		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
-		if told(t) {
+		if hasDetail(t) {
 			para("             ", t.Message)
 			for _, c := range t.Changes {
 				para("             ", change(t, c))
@@ -84,8 +84,8 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told reports whether the output says more about a series than its line in the table.
-func told(t judged.Trend) bool {
+// hasDetail reports whether the output says more about a series than its line in the table.
+func hasDetail(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
 
@@ -322,7 +322,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 		}
 		fmt.Fprintln(out)
 		for _, t := range n.Trends {
-			if !of(t) || !told(t) {
+			if !of(t) || !hasDetail(t) {
 				continue
 			}
 			fmt.Fprintf(out, "- **%s %s %s**: %s\n", report.MarkdownText(t.Workload), report.MarkdownText(t.Level), report.MarkdownText(strings.TrimSpace(t.Metric+" "+t.Stat)), report.MarkdownText(t.Message))
@@ -331,8 +331,8 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 			}
 		}
 	}
-	table("What changed", told)
-	table("The rest", func(t judged.Trend) bool { return !told(t) })
+	table("What changed", hasDetail)
+	table("The rest", func(t judged.Trend) bool { return !hasDetail(t) })
 	if c := chance(n); c != "" {
 		fmt.Fprintf(out, "%s\n", c)
 	}

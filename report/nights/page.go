@@ -76,7 +76,7 @@ func pageRow(i int, t judged.Trend) row {
 	c := cells(t)
 	r := row{
 		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t.Outcome), Class: t.Outcome.String(),
-		Tonight: c[2], Expected: c[3], Noise: c[4], Message: text.Line(t.Message), NeedsAttention: told(t),
+		Tonight: c[2], Expected: c[3], Noise: c[4], Message: text.Line(t.Message), NeedsAttention: hasDetail(t),
 	}
 	if t.Tonight != nil {
 		r.Reference = t.Tonight.Reference

@@ -50,14 +50,14 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 		if !p.Known {
 			unknown++
 		}
-		sum += p.alone(time.Duration(p.Times) * p.Took)
+		sum += p.addedTime(time.Duration(p.Times) * p.Took)
 	}
 	return sum, unknown
 }
 
-// alone returns how much time a part adds to the run. It is its duration d, or half of d if another
-// part runs beside it.
-func (p *Part) alone(d time.Duration) time.Duration {
+// addedTime returns how much time a part adds to the run. It is its duration d, or half of d if
+// another part runs beside it.
+func (p *Part) addedTime(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2
 	}
@@ -118,9 +118,9 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	return p.spent, p.done
 }
 
-// each estimates the duration of one repetition of a part. It uses the part's repetitions in this
-// run if there are any, or else in an earlier run, or else similar parts of this run.
-func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
+// repetitionTime estimates the duration of one repetition of a part. It uses the part's repetitions
+// in this run if there are any, or else in an earlier run, or else similar parts of this run.
+func (f *Forecast) repetitionTime(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true
 	}
@@ -160,19 +160,19 @@ func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches 
 	between := now - began
 	for i := range f.Parts {
 		p := &f.Parts[i]
-		pace, known := f.each(p, now)
-		between -= p.alone(p.spent)
+		pace, known := f.repetitionTime(p, now)
+		between -= p.addedTime(p.spent)
 		more := p.Times - p.done
 		if p.going {
-			between -= p.alone(now - p.since)
+			between -= p.addedTime(now - p.since)
 			if more > 0 && known {
-				left, more = left+p.alone(max(pace-(now-p.since), p.rest)), more-1
+				left, more = left+p.addedTime(max(pace-(now-p.since), p.rest)), more-1
 			}
 		}
 		switch {
 		case more <= 0 || p.skipped:
 		case known:
-			left += p.alone(time.Duration(more) * pace)
+			left += p.addedTime(time.Duration(more) * pace)
 		case p.isSearch():
 			searches += more
 		default:

@@ -10,9 +10,9 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
-// what describes the result of a level in a few words: for a saturation level the largest rate, and
-// for any other level the number of requests.
-func (l *level) what(m *metric.Level) string {
+// resultWords describes the result of a level in a few words: for a saturation level the largest
+// rate, and for any other level the number of requests.
+func (l *level) resultWords(m *metric.Level) string {
 	n := len(m.Saturation)
 	if m.Name != metric.SaturationName || n == 0 {
 		return plural(l.done, "request")
@@ -52,9 +52,9 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// of returns the position of a level in the plan, such as " (3 of 8)". A probe of a capacity search
-// has no position, so it gets its purpose, such as " (capacity: bisect)".
-func (d *Display) of(l *level) string {
+// position returns the position of a level in the plan, such as " (3 of 8)". A probe of a capacity
+// search has no position, so it gets its purpose, such as " (capacity: bisect)".
+func (d *Display) position(l *level) string {
 	switch l.probe {
 	case "":
 	case metric.SaturationName:

@@ -96,7 +96,7 @@ func (d *Display) lines(l *level, width int) []line {
 	if l.warming {
 		state += ", warming up"
 	}
-	lines = append(lines, line{fit([]string{l.title() + d.of(l), state}, width-1), "1"})
+	lines = append(lines, line{fit([]string{l.title() + d.position(l), state}, width-1), "1"})
 	counts := fmt.Sprintf("%d/%d  %d in flight", l.done, l.due, l.inFlight)
 	color := ""
 	if l.failed > 0 {

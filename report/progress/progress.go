@@ -285,7 +285,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	}
 	if !d.opt.TTY {
 		d.fold(started.workload + " on " + started.server)
-		line := started.title() + d.of(started) + ": " + plural(due, "request")
+		line := started.title() + d.position(started) + ": " + plural(due, "request")
 		if started.probe == metric.SaturationName {
 			line = started.title() + ": measuring the largest rate that the server can sustain"
 		}
@@ -391,7 +391,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		return nil
 	}
 	part.end(d.opt.Now())
-	facts := append([]string{l.what(m) + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
+	facts := append([]string{l.resultWords(m) + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}
