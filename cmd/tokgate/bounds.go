@@ -70,8 +70,8 @@ func (s *spending) reading(read func()) {
 // bound. Otherwise garbage would count towards the bound.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
-// over says which bound is exceeded; "" if none is.
-func (s *spending) over() string {
+// exceeded says which bound is exceeded; "" if none is.
+func (s *spending) exceeded() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch cpu, heap := spent(); {
@@ -110,7 +110,7 @@ func (b bounds) within(path string, load func(reading func(read func())) loaded)
 			return l
 		case <-look.C:
 		}
-		if what := s.over(); what != "" {
+		if what := s.exceeded(); what != "" {
 			return tooCostly(path, what)
 		}
 	}

@@ -52,23 +52,23 @@ func TestDataHasItsOwnBounds(t *testing.T) {
 	var kept [][]byte
 	s.reading(func() {
 		kept = append(kept, make([]byte, 128<<20))
-		if what := s.over(); what != "" {
+		if what := s.exceeded(); what != "" {
 			t.Errorf("while a file is read: %s", what)
 		}
 	})
-	if what := s.over(); what != "" {
+	if what := s.exceeded(); what != "" {
 		t.Errorf("once it is read: %s", what)
 	}
 	s.all.memory = s.heap // the process must not use any more memory
 	s.reading(func() {
 		kept = append(kept, make([]byte, 16<<20))
-		if what := s.over(); what != "more than 4096 MiB of memory with its data files" {
+		if what := s.exceeded(); what != "more than 4096 MiB of memory with its data files" {
 			t.Errorf("while too many files are read: %q", what)
 		}
 	})
 	s.all.memory = math.MaxUint64
-	if kept = append(kept, make([]byte, 128<<20)); s.over() != "more than 16 MiB of memory" {
-		t.Errorf("what the plan itself takes is not counted: %q", s.over())
+	if kept = append(kept, make([]byte, 128<<20)); s.exceeded() != "more than 16 MiB of memory" {
+		t.Errorf("what the plan itself takes is not counted: %q", s.exceeded())
 	}
 	runtime.KeepAlive(kept)
 }

@@ -80,8 +80,8 @@ func (c *child) output() (said string, more <-chan struct{}) {
 	return c.said.String(), c.more
 }
 
-// until waits until the process has printed the given words. There is no time limit.
-func (c *child) until(words string) {
+// waitFor waits until the process has printed the given words. There is no time limit.
+func (c *child) waitFor(words string) {
 	c.t.Helper()
 	for {
 		said, more := c.output()
@@ -157,7 +157,7 @@ workload "w" {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	job.until("w at 2 on stubborn")
+	job.waitFor("w at 2 on stubborn")
 	if len(processes(pids)) != 2 {
 		t.Fatalf("processes %v", processes(pids))
 	}
@@ -229,7 +229,7 @@ workload "w" {
 			cmd := exec.Command("sh", "-c", tt.shell, programFile(t, ""))
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 			c := begin(t, cmd)
-			c.until("w at 1 on s")
+			c.waitFor("w at 1 on s")
 			c.signal(syscall.SIGHUP)
 			code, out := c.wait()
 			if (code == assert.ExitInterrupted) != tt.interrupted {
@@ -266,7 +266,7 @@ workload "w" {
 	cmd := exec.Command(programFile(t, ""), "run", "p.hcl")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 	c := begin(t, cmd)
-	c.until("started sh")
+	c.waitFor("started sh")
 	c.signal(syscall.SIGINT)
 	if code, out := c.wait(); code != assert.ExitInterrupted || !strings.Contains(out, "interrupted before it was ready\n") || strings.Contains(out, "context canceled") {
 		t.Errorf("exit code %d\n%s", code, out)

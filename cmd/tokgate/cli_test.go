@@ -36,8 +36,9 @@ func inBubble(f func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// alone runs f in virtual time and in its own folder. No other test may run at the same time.
-func alone(f func(*testing.T)) func(*testing.T) {
+// inVirtualTime runs f in virtual time and in its own folder. No other test may run at the same
+// time.
+func inVirtualTime(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) { synctest.Test(t, f) }
 }
 

@@ -100,7 +100,7 @@ func worseNights(t *testing.T, n *diskNight) {
 // An edit with recomputed checksums is a forgery. Only a checksum stored elsewhere could detect it,
 // so for a forgery the test only checks for panics.
 func TestLongDamage(t *testing.T) {
-	alone(func(t *testing.T) {
+	inVirtualTime(func(t *testing.T) {
 		e := newEvidence(t)
 		rng := rand.New(rand.NewPCG(17, 2))
 		said := map[string]int{}

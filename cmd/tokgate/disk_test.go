@@ -248,7 +248,7 @@ func TestLongDiskFaults(t *testing.T) {
 			if !passes {
 				name = fmt.Sprintf("%s of one that fails", c.name)
 			}
-			t.Run(name, alone(func(t *testing.T) {
+			t.Run(name, inVirtualTime(func(t *testing.T) {
 				ran := newDiskNight(t, simServer(t).URL(), passes)
 				ran.try(0)
 				if err := os.Rename(ran.path("results"), ran.path("earlier")); err != nil {

@@ -20,7 +20,7 @@ import (
 // lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
 	path     string             // results.json of that run
-	by       string             // kind of the last run: "run" or "simulation"
+	kind     string             // kind of the last run: "run" or "simulation"
 	cases    map[string]float64 // seconds per measured request; the key is the case
 	requests map[string]float64 // mean seconds of a request; the key is the case of a rate
 	passes   map[string]bool    // requirements that passed; the key is the case and the requirement's name
@@ -64,7 +64,7 @@ func readRunAt(path string) *lastRun {
 	if doc == nil {
 		return nil
 	}
-	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
+	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
 	for i := range doc.Servers {
 		s := &doc.Servers[i]
 		for _, took := range s.Starts {
@@ -73,7 +73,7 @@ func readRunAt(path string) *lastRun {
 		}
 	}
 	if doc.Simulated {
-		last.by = "simulation"
+		last.kind = "simulation"
 	}
 	for i := range doc.Cases {
 		c := &doc.Cases[i]
@@ -122,9 +122,9 @@ func (l *lastRun) readRate(c *report.Case) {
 	l.requests[key] = one
 }
 
-// of returns how long a case should take: its time in the last run, scaled to the plan's present
-// number of requests. ok is false if the last run did not have the case.
-func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
+// duration returns how long a case should take: its time in the last run, scaled to the plan's
+// present number of requests. ok is false if the last run did not have the case.
+func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 	switch {
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
@@ -159,7 +159,7 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 			part.Level, part.Size = c.Level.Name, work(c)
 			part.Times, part.Beside = exec.Legs(p, c)
 		}
-		took, known := l.of(c)
+		took, known := l.duration(c)
 		part.Took, part.Known = took/time.Duration(part.Times), known
 		f.Parts = append(f.Parts, part)
 	}
@@ -197,9 +197,9 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	}
 	f := l.forecast(p, nil, start)
 	sum, unknown := f.Total()
-	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
+	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.kind, l.path)
 	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(sum), l.by, l.path, count(unknown, "part"))
+		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(sum), l.kind, l.path, count(unknown, "part"))
 	}
 	return s
 }

@@ -108,7 +108,7 @@ func TestActionsRun(t *testing.T) {
 		{"red", `ttft = "p95 < 1us"`, assert.ExitFail, "fail", []string{"error plans/p.hcl:20 fail: sla.ttft.p95 at 2 (w on s)", unbound}, "❌ FAIL"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, alone(func(t *testing.T) {
+		t.Run(tt.name, inVirtualTime(func(t *testing.T) {
 			s := newStep(t)
 			s.write(".summary", "what an earlier command of the step wrote")
 			r := s.run("run", s.write("plans/p.hcl", fmt.Sprintf(smallPlan, simServer(t).URL(), tt.threshold)))
@@ -154,7 +154,7 @@ func TestActionsRun(t *testing.T) {
 }
 
 // If a step runs several plans, the worst verdict is its verdict. Each plan has a line of its own.
-func TestActionsRunSeveral(t *testing.T) { alone(testActionsRunSeveral)(t) }
+func TestActionsRunSeveral(t *testing.T) { inVirtualTime(testActionsRunSeveral)(t) }
 
 func testActionsRunSeveral(t *testing.T) {
 	server := simServer(t)
@@ -240,7 +240,7 @@ func TestActionsOffAndOn(t *testing.T) {
 }
 
 // A gate that passed but cannot write its outputs for later steps counts as an error.
-func TestActionsUnwritable(t *testing.T) { alone(testActionsUnwritable)(t) }
+func TestActionsUnwritable(t *testing.T) { inVirtualTime(testActionsUnwritable)(t) }
 
 func testActionsUnwritable(t *testing.T) {
 	server := simServer(t)

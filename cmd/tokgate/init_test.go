@@ -12,7 +12,7 @@ import (
 
 // The plan that init writes is formatted and valid, and its run passes. `make newcomer` does the
 // same from a fresh clone, with a real server.
-func TestInit(t *testing.T) { alone(testInit)(t) }
+func TestInit(t *testing.T) { inVirtualTime(testInit)(t) }
 
 func testInit(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -81,7 +81,7 @@ func TestInitUsage(t *testing.T) {
 
 // init --measure loads the server for at most two minutes, and writes thresholds from the results.
 // The built-in server has a TTFT of 33 ms for 1,024 tokens, and then makes a token every 2.5 ms.
-func TestLongInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
+func TestLongInitMeasure(t *testing.T) { inVirtualTime(testInitMeasure)(t) }
 
 func testInitMeasure(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -111,7 +111,7 @@ func TestInitDetects(t *testing.T) {
 		"llama.cpp": {"/props": `{"build_info":"b6000-abc"}`},
 		"openai":    {},
 	} {
-		t.Run(engine, alone(func(t *testing.T) {
+		t.Run(engine, inVirtualTime(func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			s := front(t, func(w http.ResponseWriter, r *http.Request) {
 				page, ok := pages[r.URL.Path]

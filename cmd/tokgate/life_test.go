@@ -118,10 +118,10 @@ func (l *life) start(args ...string) {
 	l.child = begin(l.t, cmd)
 }
 
-// under waits until the run is under load, so that it measures requests.
-func (l *life) under() {
+// waitForLoad waits until the run is under load, so that it measures requests.
+func (l *life) waitForLoad() {
 	l.t.Helper()
-	l.until("w at 2 on s")
+	l.waitFor("w at 2 on s")
 }
 
 func (l *life) check(code int, words ...string) (said string) {
@@ -219,14 +219,14 @@ func TestInterrupted(t *testing.T) {
 			l := newLife(t)
 			l.plan("", l.serve(tt.before), 4000)
 			l.start()
-			l.under()
+			l.waitForLoad()
 			groups := l.groups()
 			if len(groups) != 1 {
 				t.Fatalf("%d servers are noted, want one", len(groups))
 			}
 			for i, s := range tt.signals {
 				if i > 0 { // without a wait, two equal signals would arrive as one
-					l.until("stopping: ")
+					l.waitFor("stopping: ")
 				}
 				l.signal(s)
 			}
@@ -258,34 +258,34 @@ func TestKilled(t *testing.T) {
 	} {
 		l.plan("", l.serve(""), 4000)
 		l.start()
-		l.under()
+		l.waitForLoad()
 		group := l.groups()[0]
 		if err := syscall.Kill(l.run(), tt.signal); err != nil {
 			t.Fatal(err)
 		}
 		l.check(tt.code, tt.words...)
 		l.reports(assert.ExitError, "tokgate itself crashed")
-		l.nothing(tt.name, group)
+		l.checkGone(tt.name, group)
 	}
 
 	l.plan("", l.serve(""), 4000)
 	l.start()
-	l.under()
+	l.waitForLoad()
 	group := l.groups()[0]
 	l.signal(os.Kill)
 	l.wait() // this waits for the run and its supervisor, because they share one output
-	l.nothing("the supervisor", group)
+	l.checkGone("the supervisor", group)
 
 	// Kill the run and its supervisor together. They leave a server, which the next run must end.
 	l.start()
-	l.under()
+	l.waitForLoad()
 	group = l.groups()[0]
 	l.killBoth()
 	l.wait()
 	l.plan("", l.serve(""), 20)
 	l.start()
 	l.says(fmt.Sprintf("removing what a killed run left behind: process group %d", group), "20 of 20 requests completed")
-	l.nothing("both", group)
+	l.checkGone("both", group)
 }
 
 // run returns the pid of the process that measures. It is a child of the supervisor, which is the
@@ -315,7 +315,7 @@ func (l *life) killBoth() {
 	l.signal(os.Kill)
 }
 
-func (l *life) nothing(after string, group int) {
+func (l *life) checkGone(after string, group int) {
 	l.t.Helper()
 	if !l.gone(group) {
 		l.t.Errorf("%s: the server is still there", after)
@@ -366,7 +366,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	l.environ = append(l.environ, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	l.plan("gpus = 1", l.serve(""), 4000)
 	l.start()
-	l.under()
+	l.waitForLoad()
 
 	second := &life{t: t, program: l.program, dir: l.dir, environ: l.environ, out: filepath.Join(l.dir, "out2")}
 	second.start()
@@ -374,7 +374,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	second.reports(assert.ExitError, "GPU-4711-aaaa is held by run")
 
 	l.signal(os.Interrupt)
-	l.until("stopping: ")
+	l.waitFor("stopping: ")
 	_ = l.cmd.Process.Signal(os.Interrupt) // fails if the run has ended already
 	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
 }
@@ -404,7 +404,7 @@ func TestServerFails(t *testing.T) {
 			l.plan("", l.serve(tt.shell), 300)
 			l.start()
 			if tt.kill {
-				l.under()
+				l.waitForLoad()
 				log := read(t, filepath.Join(l.out, "server-s.log"))
 				m := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(log)
 				if m == nil {

@@ -59,25 +59,25 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 	return slices.Contains(s.At, w.Level.Name)
 }
 
-// short is a threshold for which a window is too short. It is on a percentile, or on the share of
-// good requests.
-type short struct {
+// shortWindow is a threshold for which a window is too short. It is on a percentile, or on the
+// share of good requests.
+type shortWindow struct {
 	window    rateWindow
-	of        *plan.Workload // the threshold's workload, or part of a mix
+	part      *plan.Workload // the threshold's workload, or part of a mix
 	threshold *plan.Threshold
 	request   time.Duration // duration of one request
 	lifetimes float64       // smallest length of the window, in durations of one request
-	by        string        // where request is from
+	source    string        // where request is from
 }
 
 // takes returns the shortest window that is long enough, rounded up by assert.Window.
-func (s short) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
+func (s shortWindow) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
 // tooShort returns the threshold that needs the longest window, if the window is too short for it,
 // or else nil. It skips thresholds that passed in the last run; last is nil if there was none. The
 // function request returns how long a request of a workload takes; 0 if unknown.
-func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *short {
-	var worst *short
+func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (took time.Duration, by string)) *shortWindow {
+	var worst *shortWindow
 	for _, part := range w.Workload.Whole() {
 		took, by := request(part)
 		if mix, from := request(w.Workload); mix > took { // the parts share the server: the longer time counts
@@ -85,7 +85,7 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 		}
 		for _, sla := range part.SLAs {
 			for _, t := range sla.Thresholds {
-				s := &short{w, part, t, took, assert.Lifetimes(t, part, w.looks), by}
+				s := &shortWindow{w, part, t, took, assert.Lifetimes(t, part, w.looks), by}
 				if !w.binds(sla) || w.lasts <= 0 || s.lifetimes*took.Seconds() <= w.lasts.Seconds() || last.passed(s) {
 					continue
 				}
@@ -98,30 +98,30 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
-// never reports whether so short a window rules out a pass, even with equal rounds.
-func (s short) never() bool {
+// neverPasses reports whether so short a window rules out a pass, even with equal rounds.
+func (s shortWindow) neverPasses() bool {
 	return assert.NeverPasses(s.threshold, s.window.lasts, s.request.Seconds())
 }
 
 // passes says whether a threshold may pass in too short a window. It returns a heading and a
 // sentence.
-func (s short) passes() (heading, sentence string) {
+func (s shortWindow) passes() (heading, sentence string) {
 	noun, otherwise := "Percentile", "may pass only by its margin"
 	sentence = "If rounds differ, it passes only far from its limit"
 	if s.threshold.Stat.IsShare() {
 		noun, otherwise, sentence = "Goodput share", "may not pass", "If rounds differ, it does not pass"
 	}
-	if s.never() {
+	if s.neverPasses() {
 		otherwise, sentence = "cannot pass", "It never passes in so short a window"
 	}
 	return noun + " " + otherwise, sentence
 }
 
 // name writes the threshold: "ttft p95".
-func (s short) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
+func (s shortWindow) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
 
-// where names the window.
-func (s short) where() string {
+// windowName names the window.
+func (s shortWindow) windowName() string {
 	if s.window.Load == nil {
 		return "at the capacity"
 	}
@@ -129,7 +129,7 @@ func (s short) where() string {
 }
 
 // advice says what to change in the plan so that the window is long enough.
-func (s short) advice() string {
+func (s shortWindow) advice() string {
 	long := s.takes()
 	if s.window.Load == nil {
 		return fmt.Sprintf("Allow a search more than %s for a probe: budget, max_requests", plan.PlainDuration(long))
@@ -157,7 +157,7 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: summary, Subject: s.threshold.Range.Ptr(),
 			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. %s. %s.",
-				s.name(), s.of.Address(), s.where(), s.lifetimes, s.by, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), then, s.advice()),
+				s.name(), s.part.Address(), s.windowName(), s.lifetimes, s.source, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), then, s.advice()),
 		})
 	}
 	return diags
@@ -169,7 +169,7 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 	if last != nil {
 		if s, ok := last.requests[caseKey(w.Server.Address(), part.Address(), w.Level.Name)]; ok && s > 0 {
 			took = time.Duration(s * float64(time.Second))
-			return took, fmt.Sprintf("One took %s, by the %s in %s", roundTime(took), last.by, last.path)
+			return took, fmt.Sprintf("One took %s, by the %s in %s", roundTime(took), last.kind, last.path)
 		}
 	}
 	limits := bounding(part, w.binds)
@@ -183,9 +183,9 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 }
 
 // passed reports whether the threshold passed in the last run.
-func (l *lastRun) passed(s *short) bool {
+func (l *lastRun) passed(s *shortWindow) bool {
 	w := s.window
-	return l != nil && l.passes[caseKey(w.Server.Address(), s.of.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
+	return l != nil && l.passes[caseKey(w.Server.Address(), s.part.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
 }
 
 // foretelling is the display of a run that also warns of short windows. It warns as soon as the
@@ -241,11 +241,11 @@ func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
 	f.windows = slices.Delete(f.windows, i, i+1) // said once
 	without := "without a large margin if rounds differ"
 	switch {
-	case s.never():
+	case s.neverPasses():
 		without = "at all"
 	case s.threshold.Stat.IsShare():
 		without = "if rounds differ"
 	}
 	f.Say(fmt.Sprintf("%s %s: a request takes about %s, so %s takes a window of %s to pass %s; the plan has %s",
-		s.of.Address(), s.where(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), without, plan.PlainDuration(w.lasts)))
+		s.part.Address(), s.windowName(), roundTime(one), s.name(), plan.PlainDuration(s.takes()), without, plan.PlainDuration(w.lasts)))
 }

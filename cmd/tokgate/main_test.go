@@ -470,7 +470,7 @@ func read(t *testing.T, path string) string {
 }
 
 // tokgate plan estimates the time of a plan from the plan's last run.
-func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
+func TestLongPlanKnowsTheLastRun(t *testing.T) { inVirtualTime(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -163,11 +163,12 @@ func (p *peer) row(t *testing.T, dir string) string {
 	}
 	chunk := (long.cpu - short.cpu) / time.Duration(long.chunks-short.chunks)
 	return fmt.Sprintf("| %s | %.1f µs | %.1f s | %d MB | %s | %d of 640 | %s | %d of 512 |\n", name,
-		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.beside(), len(long.first), burst.beside(), len(burst.first))
+		float64(chunk)/1e3, (long.cpu - chunk*time.Duration(long.chunks)).Seconds(), long.memory>>20, long.excessTTFT(), len(long.first), burst.excessTTFT(), len(burst.first))
 }
 
-// beside writes how much longer the generator's TTFT is than the server's own TTFT, at p50 and p99.
-func (r *peerRun) beside() string {
+// excessTTFT writes how much longer the generator's TTFT is than the server's own TTFT, at p50 and
+// p99.
+func (r *peerRun) excessTTFT() string {
 	at := func(share float64) string {
 		mine, its := quantile(r.first, share), quantile(r.servers, share)
 		return fmt.Sprintf("%+.2f ms", 1e3*(mine-its))
@@ -369,7 +370,7 @@ func guidellmTimes(folder string) ([]float64, error) {
 }
 
 func aiperfTimes(folder string) (out []float64, err error) {
-	path, err := under(folder, "profile_export.jsonl")
+	path, err := findFile(folder, "profile_export.jsonl")
 	if err != nil {
 		return nil, err
 	}
@@ -398,7 +399,7 @@ func aiperfTimes(folder string) (out []float64, err error) {
 }
 
 func inferencePerfTimes(folder string) ([]float64, error) {
-	path, err := under(folder, "per_request_lifecycle_metrics.json")
+	path, err := findFile(folder, "per_request_lifecycle_metrics.json")
 	if err != nil {
 		return nil, err
 	}
@@ -421,8 +422,8 @@ func inferencePerfTimes(folder string) ([]float64, error) {
 	return out, nil
 }
 
-// under returns the path of the file with the given name in a folder or below it.
-func under(folder, name string) (found string, err error) {
+// findFile returns the path of the file with the given name in a folder or below it.
+func findFile(folder, name string) (found string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == name {
 			found = path

@@ -190,7 +190,7 @@ func (x *expansion) cases() {
 		n := c.Level.Requests
 		inTokens, outTokens, sized := tokensOf(c)
 		took := "unknown"
-		if d, ok := x.last.of(c); ok {
+		if d, ok := x.last.duration(c); ok {
 			took = roundTime(d)
 		}
 		more := ""
@@ -315,15 +315,15 @@ func (x *expansion) requirements() {
 	x.title("Requirements")
 	var b blocks
 	for _, r := range order {
-		b.add(r.workload, r.server, together(levels[r]), r.holds, r.needed)
+		b.add(r.workload, r.server, joinLevels(levels[r]), r.holds, r.needed)
 	}
 	b.table(nil, "At", "Must hold", "Needed to certify").write(x.out, x.width)
 	x.para("  ", "In addition, every case must be measured validly, and no server may change before the end of the run.")
 }
 
-// together joins the names of levels with commas. Neighbours with the same kind of load share its
+// joinLevels joins the names of levels with commas. Neighbours with the same kind of load share its
 // name: "burst 1, 2, 4".
-func together(levels []string) string {
+func joinLevels(levels []string) string {
 	out, of := "", ""
 	for i, l := range levels {
 		kind, n, ok := strings.Cut(l, " ")

@@ -22,7 +22,7 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	for _, c := range exec.Cases(p) {
 		price := p.Prices.PerHour[c.Server.Address()]
 		most = max(most, price)
-		d, ok := l.of(c)
+		d, ok := l.duration(c)
 		if !ok {
 			unknown++
 		}
@@ -50,7 +50,7 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 		if unknown > 0 {
 			about = "more than"
 		}
-		said = append(said, fmt.Sprintf("%s %s, by the %s in %s, at %s", about, money(spent), l.by, l.path, perHour))
+		said = append(said, fmt.Sprintf("%s %s, by the %s in %s, at %s", about, money(spent), l.kind, l.path, perHour))
 	}
 	if p.Gate.Budget > 0 {
 		said = append(said, "at most "+money(p.Gate.Budget.Hours()*most)+" by the budget")

@@ -15,7 +15,7 @@ func TestCost(t *testing.T) {
 	p := &plan.Plan{Servers: []*plan.Server{a, b}, Workloads: []*plan.Workload{w}}
 	// In the last run, each request of a case took 18 s, so 100 requests take half an hour.
 	// Everything else took an hour.
-	last := &lastRun{path: "results/x/results.json", by: "run", rest: 3600, cases: map[string]float64{
+	last := &lastRun{path: "results/x/results.json", kind: "run", rest: 3600, cases: map[string]float64{
 		caseKey("a", "chat", "8"): 18, caseKey("b", "chat", "8"): 18,
 	}}
 	for _, tt := range []struct {
@@ -40,9 +40,9 @@ func TestCost(t *testing.T) {
 		// The case of a takes half an hour at 2 USD an hour, and that of b half an hour at 6 USD.
 		// Starting b takes half an hour more: 1 + 3 + 3 = 7 USD.
 		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
-			&lastRun{path: "r", by: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
+			&lastRun{path: "r", kind: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,
-			&lastRun{path: "r", by: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 1 USD, by the run in r, at 2 USD an hour"},
+			&lastRun{path: "r", kind: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 1 USD, by the run in r, at 2 USD an hour"},
 	} {
 		p.Prices, p.Gate.Budget = tt.prices, tt.budget
 		if got := tt.last.cost(p, startTimes(p, tt.last)); got != tt.want {

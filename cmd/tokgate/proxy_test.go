@@ -37,7 +37,7 @@ func proxied(t *testing.T, proxy string) {
 		name    string
 		through bool
 	}{{"server.test", true}, {"on the loopback interface", false}} {
-		t.Run(tt.name, alone(func(t *testing.T) {
+		t.Run(tt.name, inVirtualTime(func(t *testing.T) {
 			server := simServer(t)
 			var requests atomic.Int64
 			frontAt(t, proxy, func(w http.ResponseWriter, r *http.Request) {

@@ -107,8 +107,8 @@ func (f figure) half() float64 {
 	return half
 }
 
-// where says in words which level the figure belongs to.
-func (f figure) where() string {
+// levelName says in words which level the figure belongs to.
+func (f figure) levelName() string {
 	name, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
 	level := strings.TrimPrefix(f.Level, "burst ")
 	switch name {
@@ -405,7 +405,7 @@ func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page 
 		want, _ := f.value()
 		got, ok := theirs.measure(f)
 		if !ok {
-			out.bad = append(out.bad, fmt.Sprintf("%s %s was not measured", f.where(), f.Metric))
+			out.bad = append(out.bad, fmt.Sprintf("%s %s was not measured", f.levelName(), f.Metric))
 			continue
 		}
 		e := got/want - 1
@@ -425,7 +425,7 @@ func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page 
 			notes = append(notes, "within its rounding")
 		} else if math.Abs(e) > 0.1 && f.Impossible == "" {
 			if f.Why == "" {
-				out.bad = append(out.bad, fmt.Sprintf("%s %s differs by %+.1f%% and nothing says why", f.where(), f.Metric, 100*e))
+				out.bad = append(out.bad, fmt.Sprintf("%s %s differs by %+.1f%% and nothing says why", f.levelName(), f.Metric, 100*e))
 			}
 			notes = append(notes, f.Why)
 		}
@@ -439,7 +439,7 @@ func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page 
 		if v, ok := ours.measure(f); ok {
 			other = f.show(v)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %+.1f%% | %s | %s |\n", f.where(), titles[f.Metric], f.Printed, f.show(got), 100*e, other, strings.Join(notes, "; "))
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %+.1f%% | %s | %s |\n", f.levelName(), titles[f.Metric], f.Printed, f.show(got), 100*e, other, strings.Join(notes, "; "))
 	}
 	out.limits(p, theirs, ours)
 	out.judged(p, theirs)
@@ -518,10 +518,10 @@ func (out *page) judged(p published, theirs *simulation) {
 			out.verdicts[1]++
 		default:
 			out.verdicts[2]++
-			out.bad = append(out.bad, fmt.Sprintf("verdict of %s %s differs", f.where(), f.Metric))
+			out.bad = append(out.bad, fmt.Sprintf("verdict of %s %s differs", f.levelName(), f.Metric))
 		}
 		got, _ := theirs.measure(f)
-		lines = append(lines, fmt.Sprintf("%s: %s, printed %s (%s), measured %s (%s), threshold %s", f.where(), titles[f.Metric], f.Printed, side(f.Exceeded), f.show(got), side(!passed), f.show(limit)))
+		lines = append(lines, fmt.Sprintf("%s: %s, printed %s (%s), measured %s (%s), threshold %s", f.levelName(), titles[f.Metric], f.Printed, side(f.Exceeded), f.show(got), side(!passed), f.show(limit)))
 	}
 	for _, f := range p.Figures {
 		if f.Level == "capacity" {
@@ -565,10 +565,10 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 			continue
 		case math.Abs(float64(l.N)/printed-1) <= 0.1:
 			out.verdicts[1]++
-			lines = append(lines, fmt.Sprintf("%s: TTFT, by the printed limit of %s %s, measured %s s (%s), threshold %s s", at.where(), f.Printed, side(passed), digits(got), side(!passed), digits(theirs.limit(at))))
+			lines = append(lines, fmt.Sprintf("%s: TTFT, by the printed limit of %s %s, measured %s s (%s), threshold %s s", at.levelName(), f.Printed, side(passed), digits(got), side(!passed), digits(theirs.limit(at))))
 		default:
 			out.verdicts[2]++
-			out.bad = append(out.bad, "verdict of "+at.where()+" differs")
+			out.bad = append(out.bad, "verdict of "+at.levelName()+" differs")
 		}
 	}
 	return lines
@@ -714,7 +714,7 @@ func peaks(t *testing.T, m map[string]*simulation) string {
 		most, at := 0.0, ""
 		for _, l := range m[x.system].run.Levels {
 			if v := l.Value("throughput", metric.All, nil, nil); l.Probe == nil && v.OK && v.V > most {
-				most, at = v.V, figure{Workload: l.Workload, Level: l.Name}.where()
+				most, at = v.V, figure{Workload: l.Workload, Level: l.Name}.levelName()
 			}
 		}
 		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s (%s) |\n", x.system, f.Printed, x.formula, f.show(by), f.show(clock), f.show(most), at)

@@ -40,10 +40,10 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// told finds out which regressions the gate would notice, and returns that for the reports. For
-// this it changes copies of the run's recording, as if the server were worse, and judges them. It
-// returns nil if the plan requires nothing, or if the run is not complete.
-func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
+// findStrength finds out which regressions the gate would notice, and returns that for the reports.
+// For this it changes copies of the run's recording, as if the server were worse, and judges them.
+// It returns nil if the plan requires nothing, or if the run is not complete.
+func findStrength(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {
 	case p.Gate.MeasureOnly || judged.Partial || run.Stopped != "":

@@ -27,13 +27,13 @@ type toldPair struct {
 	Told, Simulated                strength.Tally
 }
 
-// apart is the difference between the shares of failed gates in the recording and in the
+// difference is the difference between the shares of failed gates in the recording and in the
 // simulation, in percentage points.
-func (p toldPair) apart() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
+func (p toldPair) difference() float64 { return 100 * math.Abs(p.Told.Fails()-p.Simulated.Fails()) }
 
 // agrees reports whether the two shares of failed gates differ by at most 10 percentage points. A
 // further 0.001 allows for rounding.
-func (p toldPair) agrees() bool { return p.apart() < 10.001 }
+func (p toldPair) agrees() bool { return p.difference() < 10.001 }
 
 // certain reports whether the recording and the simulation agree that all gates fail, or that none
 // does. More runs would then hardly change the result.

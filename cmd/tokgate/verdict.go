@@ -149,7 +149,7 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	concurrently := opts
 	concurrently.Each = onAllCores
 	judged := assert.Judge(p, run, concurrently)
-	return a.publish(p, run, o, judged, told(p, run, judged, opts))
+	return a.publish(p, run, o, judged, findStrength(p, run, judged, opts))
 }
 
 // publish writes the reports of a judged run and prints the summary. It returns the document and
