@@ -33,7 +33,7 @@ func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Fou
 		text = text[i+len("</think>"):]
 	}
 	text = strings.TrimSpace(text)
-	right := plain(want)
+	right := rightText(want)
 	switch {
 	case s.Cut:
 		return metric.No
@@ -53,7 +53,7 @@ func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Fou
 		return metric.FoundIf(right != "" && choice(text) == strings.ToUpper(right))
 	case "json_schema":
 		got, ok := value(text)
-		return metric.FoundIf(ok && form.JSON != metric.No && same(got, want))
+		return metric.FoundIf(ok && form.JSON != metric.No && equalValue(got, want))
 	case "tool_call":
 		return metric.FoundIf(form.Call == metric.Yes && calls(s.Calls, want))
 	}
@@ -69,9 +69,9 @@ func (r Rule) found(text string) string {
 	return strings.TrimSpace(all[len(all)-1][r.Group])
 }
 
-// plain returns a right answer as text. A JSON string loses its quotes, and other values stay as
-// they are.
-func plain(want json.RawMessage) string {
+// rightText returns a right answer as text. A JSON string loses its quotes, and other values stay
+// as they are.
+func rightText(want json.RawMessage) string {
 	var s string
 	if json.Unmarshal(want, &s) == nil {
 		return strings.TrimSpace(s)
@@ -108,8 +108,9 @@ func choice(text string) string {
 	return ""
 }
 
-// same reports whether the value got equals the JSON value want. An empty want equals any value.
-func same(got any, want json.RawMessage) bool {
+// equalValue reports whether the value got equals the JSON value want. An empty want equals any
+// value.
+func equalValue(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true
 	}
@@ -137,5 +138,5 @@ func calls(made []Call, want json.RawMessage) bool {
 		return false
 	}
 	got, ok := value(made[0].Arguments)
-	return ok && same(got, wanted.Arguments)
+	return ok && equalValue(got, wanted.Arguments)
 }

@@ -105,9 +105,9 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// worth returns how many independent requests one more request adds: 1, or less if requests depend
-// on each other. The argument effective is the number of independent requests so far.
-func (e evidence) worth(effective float64) float64 {
+// independence returns how many independent requests one more request adds: 1, or less if requests
+// depend on each other. The argument effective is the number of independent requests so far.
+func (e evidence) independence(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
 	}

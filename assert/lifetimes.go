@@ -53,10 +53,10 @@ func lifetimesFor(e, alpha float64) float64 {
 	return max(float64(need)/stat.PerLifetime(e), leastAlone)
 }
 
-// few returns how many independent moments a rate's windows hold. If they suffice to certify a
-// percentile that allows the share e of requests over the limit, ok is false: in such long windows
-// the spread of the rounds shows how much requests are fast or slow together.
-func (s *subject) few(e float64) (moments float64, ok bool) {
+// countMoments returns how many independent moments a rate's windows hold. If they suffice to
+// certify a percentile that allows the share e of requests over the limit, ok is false: in such
+// long windows the spread of the rounds shows how much requests are fast or slow together.
+func (s *subject) countMoments(e float64) (moments float64, ok bool) {
 	enough := lifetimesFor(e, s.alpha)
 	if enough == 0 || !s.flows() {
 		return 0, false
@@ -68,10 +68,10 @@ func (s *subject) few(e float64) (moments float64, ok bool) {
 	return has * stat.PerLifetime(e), true
 }
 
-// fewMoments returns the result of the method few. But if the rounds show that requests are not
-// fast or slow together, ok is false.
+// fewMoments returns the result of the method countMoments. But if the rounds show that requests
+// are not fast or slow together, ok is false.
 func (s *subject) fewMoments(o observations, e float64) (moments float64, ok bool) {
-	moments, ok = s.few(e)
+	moments, ok = s.countMoments(e)
 	long := moments >= leastAlone*stat.PerLifetime(e)
 	if ok && long && stat.Effective(float64(s.n), nil, [][]stat.Ascending{o.values()}, s.policy.Alpha()) >= float64(s.n) {
 		return 0, false

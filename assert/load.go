@@ -61,7 +61,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	} else if completed == 0 && failed > 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed: %s", verdict.Count(s.n, "requests"), often)
 	}
-	s.whole(kind, level, samples, invalid)
+	s.checkComplete(kind, level, samples, invalid)
 	if completed == 0 && len(problems) == 0 && !overrun {
 		invalid(verdict.CauseServer, "none of %s completed, and no failure was recorded", verdict.Count(s.n, "requests"))
 	}
@@ -141,8 +141,8 @@ func (s *subject) windowed() []string {
 	return nil
 }
 
-// whole checks that every planned request was due, and either completed or failed.
-func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
+// checkComplete checks that every planned request was due, and either completed or failed.
+func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the load of the level is %s (%s), but the plan asks for %s (%s)",
 			s.level.Kind.Text(s.level.N, s.level.Rate), s.level.Kind, kind.Text(level.N, level.Rate), kind)

@@ -52,7 +52,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	e := t.Allowed()
 	atLeast, atMost := h.Over(t.Limit)
 	counted := s.worthOf(t, h)
-	moments, few := s.few(e)
+	moments, few := s.countMoments(e)
 	if v.Over, v.Effective = atMost, counted; few {
 		v.Effective = min(counted, countAs(moments))
 	}

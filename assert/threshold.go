@@ -79,7 +79,7 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	return float64(n) / s.worth(effective)
+	return float64(n) / s.independence(effective)
 }
 
 // decide sets the outcome from an exact test of a share. The parameter needed is the total number
@@ -275,9 +275,9 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 
 const thisRun = "the value is exact for the requests of this run; it says nothing about other requests"
 
-// wide judges a metric with one value for a level, such as throughput. It uses a t interval over
-// the values of the rounds or blocks.
-func (s *subject) wide(v *Verdict, t *plan.Threshold) {
+// judgeByRounds judges a metric with one value for a level, such as throughput. It uses a t
+// interval over the values of the rounds or blocks.
+func (s *subject) judgeByRounds(v *Verdict, t *plan.Threshold) {
 	if t.Metric.Name == growing {
 		s.sustained(v, t)
 		return

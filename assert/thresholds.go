@@ -99,7 +99,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		s.read(&v, t)
 	case t.Metric.Scope == metric.PerLevel:
 		if !s.judgeLevelValue(&v, t) {
-			s.wide(&v, t)
+			s.judgeByRounds(&v, t)
 		}
 	case t.Stat.Kind == metric.Percentile:
 		s.percentile(&v, t)

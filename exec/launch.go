@@ -105,9 +105,9 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another compares the fingerprints of two starts of a server. It returns a key whose change shows
-// that the second start was another server; "" if there is none.
-func another(before, after metric.Fingerprint) string {
+// compareStarts compares the fingerprints of two starts of a server. It returns a key whose change
+// shows that the second start was another server; "" if there is none.
+func compareStarts(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
 		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
 			return key

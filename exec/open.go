@@ -114,8 +114,8 @@ func (w *window) cold() bool {
 	return w.Load.Open.Warmup == 0
 }
 
-// due returns the next request of the schedule; ok is false at the end of a trace.
-func (w *window) due() (turn load.Turn, at time.Duration, ok bool) {
+// nextDue returns the next request of the schedule; ok is false at the end of a trace.
+func (w *window) nextDue() (turn load.Turn, at time.Duration, ok bool) {
 	if w.replay != nil {
 		return w.replay.Next()
 	}
@@ -125,7 +125,7 @@ func (w *window) due() (turn load.Turn, at time.Duration, ok bool) {
 
 // next waits until the next request is due, and sends it.
 func (w *window) next(health *func() metric.Health, begin time.Duration) {
-	turn, at, ok := w.due()
+	turn, at, ok := w.nextDue()
 	if !ok {
 		w.stop = func() bool { return false }
 		return

@@ -50,7 +50,7 @@ func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.
 	if !ok || l.workload.Prompt.Turns.Several() {
 		return p
 	}
-	request := l.with(p, l.output(phase, nth))
+	request := l.newRequest(p, l.output(phase, nth))
 	return transport.Prepare(&request)
 }
 
@@ -63,9 +63,9 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 	return l.lengths.At(phase, nth)
 }
 
-// with returns a request of this workload with the prompt p. The number of answer tokens is
+// newRequest returns a request of this workload with the prompt p. The number of answer tokens is
 // p.Output, or the parameter output if p.Output is 0.
-func (l *lot) with(p client.Prompt, output int) client.Request {
+func (l *lot) newRequest(p client.Prompt, output int) client.Request {
 	r := l.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
 	return r

@@ -220,7 +220,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	} else {
 		f.output = f.lot.output(turn.Phase, f.nth)
 	}
-	request := f.lot.with(prompt, f.output)
+	request := f.lot.newRequest(prompt, f.output)
 	f.input, f.output, f.row, f.shared = request.Input, request.Output, prompt.Row, prompt.Shared
 	f.sample = rd.sample(f)
 	var ctx context.Context

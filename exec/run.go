@@ -90,7 +90,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	r.launchTook = max(r.launchTook, ready-begin)
 	before := found.Fingerprint
 	found.Fingerprint = t.Fingerprint
-	if key := another(before, found.Fingerprint); key != "" {
+	if key := compareStarts(before, found.Fingerprint); key != "" {
 		r.lost(found, t, fmt.Errorf("start %d found another server: %s was %q and is now %q", len(found.Starts)+1, key, before[key], found.Fingerprint[key]))
 	}
 	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: ready, Cold: t.Cold, ColdEnd: t.ColdEnd})

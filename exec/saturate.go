@@ -102,7 +102,7 @@ func (s *saturation) warms(warm bool) {
 		s.joins(had)
 		return
 	}
-	s.fresh(waiting)
+	s.restartQueued(waiting)
 	s.from = s.Clock.Now()
 	s.to = s.from + plan.Saturation
 	if s.inside != nil {
@@ -143,9 +143,9 @@ func (s *saturation) joins(had int) {
 	}
 }
 
-// fresh restarts queued requests whose prompts contain the beginning of their answer. It removes
-// this beginning, because a server that still queues a request has not begun its answer.
-func (s *saturation) fresh(waiting int) {
+// restartQueued restarts queued requests whose prompts contain the beginning of their answer. It
+// removes this beginning, because a server that still queues a request has not begun its answer.
+func (s *saturation) restartQueued(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return
 	}

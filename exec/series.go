@@ -134,7 +134,7 @@ func (s *series) deal(rd *round, due []int) []int {
 			of = s.stages[i]
 		}
 		if given[of] == nil {
-			given[of] = of.given()
+			given[of] = of.countMeasured()
 		}
 		part := shares.Counts(given[of], n)
 		for k, n := range part {
@@ -145,8 +145,8 @@ func (s *series) deal(rd *round, due []int) []int {
 	return counts
 }
 
-// given returns how many measured requests the level has so far, for each part of its mix.
-func (s *series) given() []int {
+// countMeasured returns how many measured requests the level has so far, for each part of its mix.
+func (s *series) countMeasured() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range slices.Concat(s.before, s.level.Rounds) {
 		for _, x := range r.Samples {

@@ -83,13 +83,13 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 		if *first == nil {
 			*first = found
 		}
-		if key := another(*first, found); key != "" {
+		if key := compareStarts(*first, found); key != "" {
 			return key, (*first)[key]
 		}
 		before = maps.Clone(before)
 		maps.DeleteFunc(before, func(key, _ string) bool { return plan.Allows([]string{"gpus"}, key) })
 	}
-	key = another(before, found)
+	key = compareStarts(before, found)
 	return key, before[key]
 }
 
@@ -171,7 +171,7 @@ func (t *turns) launched(x *side) bool {
 		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
 	}
 	x.began = t.Clock.Now()
-	server, gpus := t.placed(x, fresh(x.server, x.starts))
+	server, gpus := t.placed(x, newStart(x.server, x.starts))
 	x.gpus = gpus
 	x.target, x.ready = t.launch(server, x.found)
 	x.starts++
@@ -216,9 +216,9 @@ func (t *turns) prepare(x *side) bool {
 	return true
 }
 
-// fresh returns the server for one of its starts. A simulator gets a new seed for its noise at
+// newStart returns the server for one of its starts. A simulator gets a new seed for its noise at
 // each start, because a real server differs from start to start too.
-func fresh(s *plan.Server, start int) *plan.Server {
+func newStart(s *plan.Server, start int) *plan.Server {
 	if s.Simulator == nil {
 		return s
 	}

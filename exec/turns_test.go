@@ -527,8 +527,8 @@ func TestTurnsOfSome(t *testing.T) {
 	}
 }
 
-// besides returns a duel of two servers that run side by side, each on its own GPU.
-func besides(rounds int) *duel {
+// newParallelDuel returns a duel of two servers that run side by side, each on its own GPU.
+func newParallelDuel(rounds int) *duel {
 	d := newDuel(rounds, plan.RestartLeg, "a", "b")
 	for i, s := range d.Servers {
 		s.Process = &plan.Process{GPUs: &plan.GPUs{IDs: []string{fmt.Sprint(i)}}}
@@ -540,7 +540,7 @@ func besides(rounds int) *duel {
 // Side by side, control and candidate run at the same time and get the same prompts. They swap
 // their GPUs after every round.
 func TestSideBySide(t *testing.T) {
-	d := besides(4)
+	d := newParallelDuel(4)
 	gpus := map[string][]string{}
 	run := d.run(t, func(c *exec.Config) {
 		launch := c.Launch
@@ -592,7 +592,7 @@ func TestSideBySide(t *testing.T) {
 // A round takes as long as the slower side needs. This does not change what the faster side
 // measures.
 func TestSideBySideOneIsSlower(t *testing.T) {
-	d := besides(4)
+	d := newParallelDuel(4)
 	run := d.run(t, func(c *exec.Config) {
 		launch := c.Launch
 		c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
@@ -657,7 +657,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 		{"the budget is spent", nil, func(c *config) { c.Budget = 10 * time.Second }, "budget", exec.StoppedBudget, 3},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := besides(8)
+			d := newParallelDuel(8)
 			d.launch = row.launch
 			run := d.run(t, row.change)
 			if c := run.Comparisons[0]; !strings.Contains(c.Skipped, row.says) || run.Stopped != row.stopped {
@@ -680,7 +680,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 	}
 	// The servers swap two GPUs of different kinds after each round. This does not count as a
 	// difference between the servers.
-	d := besides(4)
+	d := newParallelDuel(4)
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
 	}
@@ -693,7 +693,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 // sides may end. A second interrupt cancels them.
 func TestSideBySideInterrupted(t *testing.T) {
 	for _, hard := range []bool{false, true} {
-		d := besides(8)
+		d := newParallelDuel(8)
 		drain, soft := context.WithCancel(t.Context())
 		defer soft()
 		run := d.run(t, func(c *exec.Config) {

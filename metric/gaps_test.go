@@ -67,21 +67,21 @@ func TestGapsInOrder(t *testing.T) {
 				parts = append(parts, Of(itl, []*Sample{s}))
 			}
 			slices.Sort(want)
-			if got := whole(Of(itl, samples)); !slices.Equal(want, got) {
+			if got := allValues(Of(itl, samples)); !slices.Equal(want, got) {
 				t.Errorf("%d gaps of up to %d µs are not in order", n, longest)
 			}
 			var pool Distribution
 			pool.Values, pool.Until = itl.Pool(parts)
-			if got := whole(pool); !slices.Equal(want, got) {
+			if got := allValues(pool); !slices.Equal(want, got) {
 				t.Errorf("lists of %d gaps of up to %d µs are not in order together", n, longest)
 			}
 		}
 	}
 }
 
-// whole returns all observations one by one. It returns nil if the distribution's ranks or mean
+// allValues returns all observations one by one. It returns nil if the distribution's ranks or mean
 // disagree with these values.
-func whole(d Distribution) []float64 {
+func allValues(d Distribution) []float64 {
 	var out []float64
 	for rank := range d.Count() {
 		out = append(out, d.Rank(rank+1))

@@ -70,7 +70,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		return p.partLooks(w, load, level)
 	}
 	level.Rounds = max(level.Rounds, 1)
-	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
+	whole := Look{Due: level.requestsDue(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
 	if p.judgedOnce(w, level) || !w.requires(level.Name) {
 		return []Look{whole}
 	}
@@ -90,7 +90,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil || level.Duration > 0 {
 			continue
 		}
-		look := Look{Due: level.due(played, rounds), Requests: level.sent(rounds), Ahead: true}
+		look := Look{Due: level.requestsDue(played, rounds), Requests: level.sent(rounds), Ahead: true}
 		whole := float64(look.Requests) / float64(level.Requests)
 		look.Spent = whole * whole * part
 		if slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
@@ -103,10 +103,10 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		looks, played = append(looks, look), rounds
 	}
 	if half := load.half(level); len(looks) == 0 && half > 0 {
-		looks, played = append(looks, Look{Due: level.due(0, half), Requests: level.sent(half), Planned: abortShare * len(ends), Ahead: true}), half
+		looks, played = append(looks, Look{Due: level.requestsDue(0, half), Requests: level.sent(half), Planned: abortShare * len(ends), Ahead: true}), half
 	}
 	for i, n := range ends {
-		look := Look{Due: level.due(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}
+		look := Look{Due: level.requestsDue(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}
 		if i > 0 {
 			look.Due = level.More(n - ends[i-1])
 		}
@@ -238,8 +238,8 @@ func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	return out
 }
 
-// due returns the number of requests in each of the rounds from, from+1, … to-1.
-func (l Level) due(from, to int) []int {
+// requestsDue returns the number of requests in each of the rounds from, from+1, … to-1.
+func (l Level) requestsDue(from, to int) []int {
 	var out []int
 	for i := from; i < to; i++ {
 		out = append(out, l.RoundRequests(i))
@@ -250,7 +250,7 @@ func (l Level) due(from, to int) []int {
 // sent returns the number of requests in the given number of first rounds.
 func (l Level) sent(rounds int) int {
 	n := 0
-	for _, due := range l.due(0, rounds) {
+	for _, due := range l.requestsDue(0, rounds) {
 		n += due
 	}
 	return n
@@ -262,8 +262,8 @@ func (l Level) sent(rounds int) int {
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {
-		return Level{Requests: requests, Rounds: requests}.due(0, requests)
+		return Level{Requests: requests, Rounds: requests}.requestsDue(0, requests)
 	}
 	further := Level{Requests: requests, Rounds: max(1, min(rounds, requests/max(l.N, 1)))}
-	return further.due(0, further.Rounds)
+	return further.requestsDue(0, further.Rounds)
 }

@@ -40,7 +40,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	}
 	defer f.Close()
 	var kept *store
-	if long(f) {
+	if tooLong(f) {
 		kept = newStore()
 	}
 	run, problems, err := readAll(f, kept)
@@ -107,9 +107,9 @@ const maxLine = 64 << 20
 // in memory. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
-// long reports whether a recording is too long to keep its requests in memory. It returns false if
-// answers were recorded, because every answer is examined again.
-func long(f *disk.File) bool {
+// tooLong reports whether a recording is too long to keep its requests in memory. It returns false
+// if answers were recorded, because every answer is examined again.
+func tooLong(f *disk.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() < longFile {
 		return false

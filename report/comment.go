@@ -36,7 +36,7 @@ func Comment(w io.Writer, d *Document) error {
 	if g := m.doc.Strength; g != nil {
 		foot = "<sub>" + StrengthTitle + ": " + cell(g.Says, messageCell) + "</sub>\n\n" + foot
 	}
-	lists := []list{m.answers(), m.changed(), m.unmet(), m.met()}
+	lists := []list{m.answers(), m.changed(), m.unmet(), m.passedThresholds()}
 	for rows := listRows; ; rows-- {
 		out := head
 		for _, l := range lists {
@@ -109,8 +109,9 @@ func (d *Document) news() string {
 	return "same"
 }
 
-// met lists the thresholds that passed, with the distance of each value from its limit.
-func (m *markdown) met() list {
+// passedThresholds lists the thresholds that passed, with the distance of each value from its
+// limit.
+func (m *markdown) passedThresholds() list {
 	l := list{noun: "met threshold", head: "Met:\n"}
 	for i := range m.doc.Verdicts {
 		v := &m.doc.Verdicts[i]

@@ -244,9 +244,9 @@ var consumers = []struct {
 	},
 }
 
-// many is a document with three verdicts of the same name, a case without a verdict, and a long
-// log.
-func many() *Document {
+// sameNames is a document with three verdicts of the same name, a case without a verdict, and a
+// long log.
+func sameNames() *Document {
 	run, p, v, m := fixture()
 	run.Servers[1].Log = strings.Repeat("漢字 "+hostile+"\n", 5000)
 	v.List = append(v.List, v.List[3], v.List[3])
@@ -256,7 +256,7 @@ func many() *Document {
 }
 
 func TestJUnitConsumers(t *testing.T) {
-	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": many()} {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": sameNames()} {
 		root, _ := junitOf(t, d)
 		for _, c := range consumers {
 			t.Run(name+"/"+c.name, func(t *testing.T) { c.rule(t, root) })
@@ -265,7 +265,7 @@ func TestJUnitConsumers(t *testing.T) {
 }
 
 func TestJUnitTotals(t *testing.T) {
-	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": many()} {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument(), "many": sameNames()} {
 		root, b := junitOf(t, d)
 		if !strings.HasPrefix(string(b), "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n") {
 			t.Errorf("%s: no XML header", name)
@@ -364,7 +364,7 @@ func TestJUnitNeverGreenByAccident(t *testing.T) {
 }
 
 func TestJUnitCaseWithoutVerdictIsAnError(t *testing.T) {
-	root, _ := junitOf(t, many())
+	root, _ := junitOf(t, sameNames())
 	for _, c := range cases(root) {
 		if class, _ := c.attr("classname"); class == `chatbot.vllm["on"].other` {
 			if len(c.all("error")) != 1 {

@@ -428,12 +428,12 @@ func (t *terminal) comparisons() {
 		for i := range c.Decisions[:min(len(c.Decisions), mostCases)] {
 			rows = append(rows, c.Decisions[i].row())
 		}
-		t.wide(rows, 0, 1, 2, 3)
+		t.writeTable(rows, 0, 1, 2, 3)
 		rows = [][]string{changeHead}
 		for i := range c.Changes[:min(len(c.Changes), mostCases)] {
 			rows = append(rows, c.Changes[i].row())
 		}
-		t.wide(rows, 0, 1, 2, 7, 8)
+		t.writeTable(rows, 0, 1, 2, 7, 8)
 		outliers := c.outliers()
 		for _, o := range outliers[:min(len(outliers), 20)] {
 			t.para("    ", dim, text.Bytes(o, lineBytes))

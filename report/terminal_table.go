@@ -109,10 +109,11 @@ func sum(widths []int) int {
 	return n
 }
 
-// wide writes a table. The first two columns name the row; if they do not fit, they are written on
-// a line of their own above the rows. The last column is wrapped into the remaining width. The
-// argument words lists the indices of the columns that hold text; all others hold numbers.
-func (t *terminal) wide(rows [][]string, words ...int) {
+// writeTable writes a table. The first two columns name the row; if they do not fit, they are
+// written on a line of their own above the rows. The last column is wrapped into the remaining
+// width. The argument words lists the indices of the columns that hold text; all others hold
+// numbers.
+func (t *terminal) writeTable(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return
 	}

@@ -150,12 +150,12 @@ func (c *chunker) tokens(from, to int) {
 // text appends the text of the tokens in [from, to), in quotes.
 func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
-	c.buf = c.order.said(c.buf, from, to, c.fx)
+	c.buf = c.order.appendText(c.buf, from, to, c.fx)
 	c.buf = append(c.buf, '"')
 }
 
-// said appends the text of the tokens in [from, to), escaped as in JSON.
-func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
+// appendText appends the text of the tokens in [from, to), escaped as in JSON.
+func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
 	if from == 0 && fx.text != "" {
 		quoted := appendQuoted(nil, fx.text)
 		return append(b, quoted[1:len(quoted)-1]...)

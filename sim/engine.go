@@ -13,8 +13,8 @@ type Job struct {
 	Input  int    // prompt tokens, at least 1
 	Output int    // tokens that the engine makes for the job, at least 1
 	// Prefix identifies the leading blocks of prompt and answer by hashes, for a prefix cache. Each
-	// hash covers all tokens up to the end of its block. The cache looks up the prompt's blocks, and
-	// stores them after the prefill. When the job ends, it also stores the full blocks of the
+	// hash covers all tokens up to the end of its block. The cache looks up the prompt's blocks,
+	// and stores them after the prefill. When the job ends, it also stores the full blocks of the
 	// answer without its last token.
 	Prefix []uint64
 }
@@ -166,7 +166,7 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	case e.jobs[j.ID] != nil:
 		return fmt.Errorf("job %d is in flight already", j.ID)
 	}
-	s := e.fresh()
+	s := e.newSequence()
 	s.Job = j
 	s.Times = Times{Submitted: at, Scheduled: -1, Prefilled: -1, First: -1, Finished: -1}
 	s.Queued = at + ms(e.profile.OverheadMS)
@@ -486,8 +486,9 @@ func (e *Engine) leave(s *sequence) {
 	e.spent = append(e.spent, s)
 }
 
-// fresh returns an empty sequence. It takes the memory of a finished sequence, if there is one.
-func (e *Engine) fresh() *sequence {
+// newSequence returns an empty sequence. It takes the memory of a finished sequence, if there is
+// one.
+func (e *Engine) newSequence() *sequence {
 	if n := len(e.spare); n > 0 {
 		s := e.spare[n-1]
 		e.spare = e.spare[:n-1]

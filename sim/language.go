@@ -136,12 +136,12 @@ func (l language) say(n int, parts int) []string {
 	return out
 }
 
-// behind returns the index at which the answer begins. The ids are the tokens of a prompt and its
-// answer.
+// answerStart returns the index at which the answer begins. The ids are the tokens of a prompt and
+// its answer.
 //
 // The answer begins after the last header of the assistant. Without a header it begins at the last
 // token that can start an answer. Without such a token, behind returns the length of ids.
-func behind(ids []int) int {
+func answerStart(ids []int) int {
 	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
 	for at := len(ids) - len(header); at >= 0; at-- {
 		if slices.Equal(ids[at:at+len(header)], header) {
@@ -179,7 +179,7 @@ func asked(prompt string) string {
 // values for the tokens of the prompt are arbitrary.
 func logprobs(model string, ids []int) []float64 {
 	out := make([]float64, len(ids))
-	at := behind(ids)
+	at := answerStart(ids)
 	for i := range out[:at] {
 		out[i] = -4
 	}

@@ -75,7 +75,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	chunk.ToolCall = tool != ""
 	chunk.Usage = v.running(c)
 	if c.ask.Spoken {
-		v.text = c.reply.said(v.text[:0], from, to, c.fx)
+		v.text = c.reply.appendText(v.text[:0], from, to, c.fx)
 		if chunk.Text = v.text; from == 0 {
 			chunk.Tool = tool
 		}

@@ -83,7 +83,7 @@ func (x *comparison) measure() {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				if x.leftOut(w, level.Name) {
-					rows := x.without(w, level.Name, "left out: not selected")
+					rows := x.missingRows(w, level.Name, "left out: not selected")
 					for i := range rows {
 						rows[i].Outcome, rows[i].LeftOut = verdict.Skipped, true
 					}
@@ -93,7 +93,7 @@ func (x *comparison) measure() {
 				m, problem := x.match(w, level)
 				if problem != "" {
 					x.unmatched = true
-					x.out.Changes = append(x.out.Changes, x.without(w, level.Name, problem)...)
+					x.out.Changes = append(x.out.Changes, x.missingRows(w, level.Name, problem)...)
 					x.out.Decisions = append(x.out.Decisions, Decision{w.Address(), level.Name, AnswerUnknown, problem})
 					continue
 				}
@@ -238,8 +238,8 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 }
 
-// without returns a row with an error for each required change at a level without a comparison.
-func (x *comparison) without(w *plan.Workload, level, why string) []Change {
+// missingRows returns a row with an error for each required change at a level without a comparison.
+func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 	var out []Change
 	for _, claim := range x.required {
 		if !slices.Contains(claim.Workloads, w) || !slices.Contains(claim.At, level) {

@@ -70,20 +70,20 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 		return
 	}
 	streams := c.Metric.Name == "tpot" || c.Metric.Name == "speed" || c.Metric.Name == "e2e_speed" || c.Metric.Scope == metric.PerGap
-	if judged(m.without(c.Outcome == verdict.Pass || streams, c.Outcome == verdict.Fail || streams)) != c.Outcome {
+	if judged(m.withoutDisturbed(c.Outcome == verdict.Pass || streams, c.Outcome == verdict.Fail || streams)) != c.Outcome {
 		c.Outcome, c.cause = verdict.Error, verdict.CauseGenerator
 		c.Message = fmt.Sprintf("generator: %s. The generator, and not the servers, may have decided the verdict. The verdict was: %s", late, c.Message)
 		c.Why, c.pFail, c.delta = "the generator was late, or did not keep up the load", 1, delta{}
 	}
 }
 
-// without leaves out all rounds that had less load than declared. It also leaves out rounds in
-// which the generator was late, on the control if onControl is set, and on the candidate if
-// onCandidate is set.
+// withoutDisturbed leaves out all rounds that had less load than declared. It also leaves out
+// rounds in which the generator was late, on the control if onControl is set, and on the candidate
+// if onCandidate is set.
 //
 // For a paired round it leaves out the whole pair. If several rounds form one independent unit, it
 // leaves out the whole unit.
-func (m matched) without(onControl, onCandidate bool) matched {
+func (m matched) withoutDisturbed(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
 		out := *l
 		out.Rounds = nil

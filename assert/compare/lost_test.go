@@ -14,7 +14,7 @@ import (
 // the test two rounds have four prompts each, and "x" stands for a bad answer.
 func TestLost(t *testing.T) {
 	w := &plan.Workload{Name: "w"}
-	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")
+	control, candidate := answerLevel("..x.", "x..."), answerLevel("xxx?", "xx.x")
 	for _, l := range []*metric.Level{control, candidate} {
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {

@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// said returns a level with the given rounds. Each character is an answer: "." is good, "x" is bad,
-// "-" is lost, and "?" was not asked for.
-func said(rounds ...string) *metric.Level {
+// answerLevel returns a level with the given rounds. Each character is an answer: "." is good, "x"
+// is bad, "-" is lost, and "?" was not asked for.
+func answerLevel(rounds ...string) *metric.Level {
 	l := &metric.Level{}
 	for i, marks := range rounds {
 		r := &metric.Round{Index: i, Due: len(marks), Complete: true}
@@ -40,10 +40,10 @@ func TestPairedOutcomes(t *testing.T) {
 		control, candidate *metric.Level
 		want               outcomes
 	}{
-		{"alike", said("..x.", "...."), said("..x.", "...."), outcomes{0, 0, 8}},
-		{"one lost, two won", said("..x.", "x..."), said(".x..", "...."), outcomes{1, 2, 8}},
-		{"lost requests are bad", said("....", "...."), said("...-", "-..."), outcomes{2, 0, 8}},
-		{"what neither was asked is none", said("?...", "...."), said("?...", "...."), outcomes{0, 0, 7}},
+		{"alike", answerLevel("..x.", "...."), answerLevel("..x.", "...."), outcomes{0, 0, 8}},
+		{"one lost, two won", answerLevel("..x.", "x..."), answerLevel(".x..", "...."), outcomes{1, 2, 8}},
+		{"lost requests are bad", answerLevel("....", "...."), answerLevel("...-", "-..."), outcomes{2, 0, 8}},
+		{"what neither was asked is none", answerLevel("?...", "...."), answerLevel("?...", "...."), outcomes{0, 0, 7}},
 	} {
 		got, ok := matched{control: tt.control, candidate: tt.candidate}.paired(def, 0.05)
 		if !ok || !cmp.Equal(tt.want, got, cmp.AllowUnexported(outcomes{})) {
@@ -52,11 +52,11 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 	// All lost prompts are in one of five rounds. Losses in one round depend on each other, so each
 	// of them counts as less than one prompt.
-	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
+	at := func(first string) *metric.Level { return answerLevel(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)
 	}
-	if _, ok := (matched{control: said("."), candidate: said("."), unpaired: true}).paired(def, 0.05); ok {
+	if _, ok := (matched{control: answerLevel("."), candidate: answerLevel("."), unpaired: true}).paired(def, 0.05); ok {
 		t.Error("prompts of two runs were paired")
 	}
 }
@@ -76,7 +76,7 @@ func TestItemsPair(t *testing.T) {
 	}
 	// There are three items. Item a: the control is always right, the candidate half of the time.
 	// Item b: both are always right. Item c: both are always wrong.
-	control, candidate := items(said(".", ".", ".", "x"), "aabc"), items(said("x.", ".x"), "aabc")
+	control, candidate := items(answerLevel(".", ".", ".", "x"), "aabc"), items(answerLevel("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
 		t.Errorf("%+v, %v; want %+v", got, ok, want)
@@ -90,7 +90,7 @@ func TestLongPairedAccuracy(t *testing.T) {
 	def := metric.MustLookup("accuracy")
 	passes := func(lost, won, margin float64, seed uint64) int {
 		r, passed := rand.New(rand.NewPCG(seed, 1)), 0
-		levels := [2]*metric.Level{said("."), said(".")}
+		levels := [2]*metric.Level{answerLevel("."), answerLevel(".")}
 		for i := range levels {
 			levels[i].Rounds = nil
 			for round := range rounds {

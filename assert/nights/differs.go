@@ -20,7 +20,7 @@ func differs(a, b metric.Night, server string) []string {
 	var out []string
 	note := func(key, x, y string) {
 		if fact, _ := metric.FactOf(key); x != y && !fact.Varies {
-			out = append(out, fmt.Sprintf("%s %s → %s", key, either(x != "", x, metric.Unknown), either(y != "", y, metric.Unknown)))
+			out = append(out, fmt.Sprintf("%s %s → %s", key, pick(x != "", x, metric.Unknown), pick(y != "", y, metric.Unknown)))
 		}
 	}
 	for _, k := range both.Keys() {
@@ -85,7 +85,7 @@ func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
 	return same, other
 }
 
-func either(cond bool, a, b string) string {
+func pick(cond bool, a, b string) string {
 	if cond {
 		return a
 	}

@@ -146,7 +146,7 @@ func Judge(h metric.History, opts Options) Result {
 	out.Run, out.Started, out.Job, out.Since = last.Run, last.Started, last.Job, len(nights)
 	for _, n := range nights {
 		if n.Simulated != last.Simulated {
-			out.Why = fmt.Sprintf("run %s was simulated, but run %s was not: keep them in two histories", either(n.Simulated, n.Run, last.Run), either(n.Simulated, last.Run, n.Run))
+			out.Why = fmt.Sprintf("run %s was simulated, but run %s was not: keep them in two histories", pick(n.Simulated, n.Run, last.Run), pick(n.Simulated, last.Run, n.Run))
 			return out
 		}
 	}

@@ -30,7 +30,7 @@ func (s *watched) known(n int) moments {
 // is sum/nights, in which each series weighs as much as it has nights.
 type correlation struct{ sum, nights float64 }
 
-func (c correlation) plus(m moments, sign float64) correlation {
+func (c correlation) add(m moments, sign float64) correlation {
 	if m.N < leastReference || math.IsNaN(m.Correlation) {
 		return c
 	}
@@ -47,7 +47,7 @@ func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), most
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
-		c = c.plus(s.known(len(s.reference)), +1)
+		c = c.add(s.known(len(s.reference)), +1)
 	}
 	return c
 }
@@ -73,7 +73,7 @@ func (e evidence) stronger(p float64, nights int) evidence {
 // better.
 func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
 	worse, better = evidence{p: 1}, evidence{p: 1}
-	others := shared.plus(s.known(len(s.reference)), -1)
+	others := shared.add(s.known(len(s.reference)), -1)
 	for _, w := range windows {
 		if len(s.seen) < w.nights || s.seen[len(s.seen)-w.nights] < s.first {
 			break
@@ -88,7 +88,7 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 		if n < leastReference {
 			break
 		}
-		r := others.plus(m, +1).allowed()
+		r := others.add(m, +1).allowed()
 		expected := m.predict(w.nights, r)
 		if w.nights == 1 {
 			s.nights[tonight].Expected, s.nights[tonight].Correlation = expected, r

@@ -444,10 +444,10 @@ func TestWorst(t *testing.T) {
 	}
 	// An interrupt came after the first of two plans, which passed. The result of both must be
 	// "interrupted", not "passed".
-	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
+	if got := worst(completeCodes([]int{0}, 2)); got != assert.ExitInterrupted {
 		t.Errorf("one of two plans was run: %d", got)
 	}
-	if got := worst(whole([]int{0, 1}, 2)); got != assert.ExitFail {
+	if got := worst(completeCodes([]int{0, 1}, 2)); got != assert.ExitFail {
 		t.Errorf("both were run: %d", got)
 	}
 }

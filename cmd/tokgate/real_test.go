@@ -157,7 +157,7 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 	r.recounted(out)
 	code, took := cmd.ProcessState.ExitCode(), time.Since(start).Round(time.Second)
 	r.t.Logf("%s: exit %d after %s\n%s", what, code, took, &stdout)
-	r.runs = append(r.runs, fmt.Sprintf("| %s | %s | %d | %s |", what, took, code, r.said(out)))
+	r.runs = append(r.runs, fmt.Sprintf("| %s | %s | %d | %s |", what, took, code, r.headline(out)))
 	return code
 }
 
@@ -166,7 +166,7 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 func (r *trial) recounted(out string) {
 	run, _, err := record.Read(out)
 	if err != nil {
-		return // the method said reports an unreadable run
+		return // the method headline reports an unreadable run
 	}
 	for _, l := range run.Levels {
 		claimed, tokens := 0, 0
@@ -181,8 +181,8 @@ func (r *trial) recounted(out string) {
 	}
 }
 
-// said returns the headline of a run's report, and its capacities.
-func (r *trial) said(out string) string {
+// headline returns the headline of a run's report, and its capacities.
+func (r *trial) headline(out string) string {
 	raw, err := os.ReadFile(filepath.Join(out, "results.json"))
 	if err != nil {
 		return err.Error()

@@ -828,9 +828,9 @@ func (s system) check(t *testing.T, p *page) {
 
 const referenceDoc = "reference.md"
 
-// between returns the generated part of docs/reference.md with the given name, and the text before
-// and after it.
-func between(doc, name string) (head, part, tail string, ok bool) {
+// generatedPart returns the generated part of docs/reference.md with the given name, and the text
+// before and after it.
+func generatedPart(doc, name string) (head, part, tail string, ok bool) {
 	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	head, rest, ok1 := strings.Cut(doc, begin)
 	part, tail, ok2 := strings.Cut(rest, end)
@@ -848,7 +848,7 @@ func TestLongReference(t *testing.T) {
 				tokgate(t, "validate", s.plan(), "--var", "conditions="+conditions).check(t, assert.ExitPass, "is valid")
 			}
 			p := s.published(t)
-			_, want, _, ok := between(doc, s.name)
+			_, want, _, ok := generatedPart(doc, s.name)
 			if !ok || want == "" {
 				t.Fatalf("docs/%s has no part %q", referenceDoc, s.name)
 			}
@@ -920,7 +920,7 @@ func TestLongReferenceDocument(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", referenceDoc)
 	doc := read(t, path)
 	for name, part := range parts {
-		head, _, tail, ok := between(doc, name)
+		head, _, tail, ok := generatedPart(doc, name)
 		if !ok {
 			t.Fatalf("%s has no part %q", path, name)
 		}

@@ -170,7 +170,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if len(plans) > 1 {
 		a.summarize(files, codes)
 	}
-	return exitWith(worst(whole(codes, len(plans))))
+	return exitWith(worst(completeCodes(codes, len(plans))))
 }
 
 // prepare applies the endpoints from the command line to the plans. For each plan it returns a
@@ -301,9 +301,9 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole completes the exit codes of a run of several plans. If some plans were not run, it adds the
-// exit code of an interrupt, so that the run is not a success.
-func whole(codes []int, plans int) []int {
+// completeCodes completes the exit codes of a run of several plans. If some plans were not run, it
+// adds the exit code of an interrupt, so that the run is not a success.
+func completeCodes(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
 	}
@@ -320,7 +320,7 @@ func (a *app) summarize(files []string, codes []int) {
 		}
 		fmt.Fprintf(a.Out, "%-8s %s\n", said, path)
 	}
-	fmt.Fprintf(a.Out, "exit %d\n", worst(whole(codes, len(files))))
+	fmt.Fprintf(a.Out, "exit %d\n", worst(completeCodes(codes, len(files))))
 }
 
 // resultsDirs returns a results folder for each plan. Two plans with the same folder are an error.

@@ -98,14 +98,14 @@ func refused(resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	refused := refusal(resp.StatusCode, resp.Status, said(raw))
+	refused := refusal(resp.StatusCode, resp.Status, errorMessage(raw))
 	refused.RetryAfter = retryAfter(resp)
 	return refused
 }
 
-// said returns the error message in the body of a refusal. It tries the error format of OpenAI
-// first, then those of other servers. If none fits, it returns the whole body.
-func said(raw []byte) string {
+// errorMessage returns the error message in the body of a refusal. It tries the error format of
+// OpenAI first, then those of other servers. If none fits, it returns the whole body.
+func errorMessage(raw []byte) string {
 	var told openai.ErrorResponse
 	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {
 		return told.Error.Message

@@ -293,7 +293,7 @@ func (h *HTTP) pick() *http.Client {
 
 // limit bounds the decompressed body of an answer to n bytes.
 func limit(resp *http.Response, n int64) error {
-	body, err := plain(resp)
+	body, err := plainBody(resp)
 	if err != nil {
 		resp.Body.Close()
 		return err
@@ -302,9 +302,9 @@ func limit(resp *http.Response, n int64) error {
 	return nil
 }
 
-// plain returns the body of an answer, decompressed if necessary. Some gateways compress although
-// the client did not ask for it.
-func plain(resp *http.Response) (io.Reader, error) {
+// plainBody returns the body of an answer, decompressed if necessary. Some gateways compress
+// although the client did not ask for it.
+func plainBody(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
 		return resp.Body, nil

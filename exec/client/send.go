@@ -287,7 +287,7 @@ func (c *call) read() (time.Duration, error) {
 	rd := readers.Get().(*reader)
 	defer readers.Put(rd)
 	rd.split.reset()
-	body, err := plain(c.resp)
+	body, err := plainBody(c.resp)
 	if e, ok := errors.AsType[*Error](err); ok {
 		return c.stamp(), e
 	} else if err != nil {

@@ -342,7 +342,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 		return nil, &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, refusal(resp.StatusCode, resp.Status, said(raw))
+		return nil, refusal(resp.StatusCode, resp.Status, errorMessage(raw))
 	}
 	if int64(len(raw)) == most {
 		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is longer than %d bytes", most)}

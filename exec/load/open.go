@@ -30,10 +30,10 @@ type Stage struct {
 	From, To float64 // rate in requests per second at the beginning and at the end of the stage
 }
 
-// after returns the time from the beginning of the stage until n requests are due on average. It
+// dueTime returns the time from the beginning of the stage until n requests are due on average. It
 // solves t·From + t²·(To − From)/2d = n for t. Here d is the duration of the stage. After this time
 // the rate stays at To.
-func (s Stage) after(n float64) time.Duration {
+func (s Stage) dueTime(n float64) time.Duration {
 	length := float64(s.Due) * 2 / (s.From + s.To)
 	steep := (s.To - s.From) / length
 	seconds := n / s.From
@@ -103,7 +103,7 @@ func (s *Schedule) staged(gap float64) {
 		s.stage, s.due, s.began = s.stage+1, 0, s.at
 	}
 	s.due += gap
-	s.at = s.began + s.open.Stages[s.stage].after(s.due)
+	s.at = s.began + s.open.Stages[s.stage].dueTime(s.due)
 }
 
 // rate returns the rate of requests that are not measured. Before the window it is the initial rate

@@ -53,7 +53,7 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
 		s.marks = s.marks[1:]
 	}
-	if s.filled == 0 && few(waiting, s.N) {
+	if s.filled == 0 && fewWait(waiting, s.N) {
 		s.filled = at - s.raised
 	}
 	if s.raised > 0 {
@@ -82,8 +82,8 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 // flight are waiting.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
-// few reports whether at most 5 % of the n requests in flight wait.
-func few(waiting, n int) bool { return 20*waiting <= n }
+// fewWait reports whether at most 5 % of the n requests in flight wait.
+func fewWait(waiting, n int) bool { return 20*waiting <= n }
 
 // settled reports whether the number of waiting requests has stopped shrinking after N was raised.
 func (s *Saturation) settled() bool {
@@ -95,7 +95,7 @@ func (s *Saturation) settled() bool {
 		return false
 	}
 	for _, m := range s.marks {
-		if !few(m.waiting, s.N) {
+		if !fewWait(m.waiting, s.N) {
 			return first.waiting-last.waiting < s.N/100
 		}
 	}

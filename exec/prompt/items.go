@@ -72,7 +72,7 @@ func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 
 // cost returns the number of tokens that an item costs without its filler.
 func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
-	text, err := x.with(i, probe)
+	text, err := x.build(i, probe)
 	if err != nil {
 		return 0, err
 	}
@@ -89,12 +89,12 @@ func (x *Items) Prompt(i, tokens int) (string, error) {
 	if filler < 8 {
 		return "", fmt.Errorf("an item of this task takes at least %d tokens: raise input_tokens", x.costs[i]+8)
 	}
-	return x.with(i, filler)
+	return x.build(i, filler)
 }
 
-// with returns the item with the given number of tokens of filler. The same numbers give
+// build returns the item with the given number of tokens of filler. The same numbers give
 // the same text.
-func (x *Items) with(i, filler int) (string, error) {
+func (x *Items) build(i, filler int) (string, error) {
 	m, item := x.maker, x.items[i]
 	h := mix(m.salt ^ uint64(i)<<20)
 	text, ok := m.compose(word{}, digits(h, i, len(m.pool)), rand.NewPCG(h, uint64(filler)), filler)

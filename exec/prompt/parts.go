@@ -22,7 +22,7 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	}
 	total = max(total, m.Least())
 	h := m.hash(k)
-	p := client.Prompt{Tokens: total, Shared: float64(m.behind()) / float64(total)}
+	p := client.Prompt{Tokens: total, Shared: float64(m.addedTokens()) / float64(total)}
 	var err error
 	switch {
 	case len(parts) == 0:
@@ -67,7 +67,7 @@ func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, er
 	for i, p := range parts {
 		last := i == len(parts)-1
 		upTo += p.Tokens
-		n := min(upTo+m.behind(), total) - made
+		n := min(upTo+m.addedTokens(), total) - made
 		if last {
 			n = total - made
 		}

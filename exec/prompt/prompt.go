@@ -102,7 +102,7 @@ func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 		p.Text, err = m.makeText(h, k, tokens)
 	}
 	if n := k.Shared.Tokens + k.Shared.More; n > 0 {
-		p.Shared = float64(n+m.behind()) / float64(tokens)
+		p.Shared = float64(n+m.addedTokens()) / float64(tokens)
 	}
 	return p, err
 }

@@ -213,7 +213,7 @@ func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
 		q.wordError += n - q.base
 	}
 	q.wordError /= len(order)
-	odd := s.odd(segments, over)
+	odd := s.oddSegments(segments, over)
 	s.hunt(odd, e.atOnce)
 	if q.err != nil || s.left < 0 || len(odd) > 0 && len(s.pairs) == 0 {
 		return nil, false // too many questions, or wrong counts that no pair of words explains
@@ -251,8 +251,9 @@ func (s *suspects) surplus(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// odd returns the segments whose number in the list over differs from the usual number, s.base.
-func (s *suspects) odd(segments [][]int, over []int) (odd [][]int) {
+// oddSegments returns the segments whose number in the list over differs from the usual number,
+// s.base.
+func (s *suspects) oddSegments(segments [][]int, over []int) (odd [][]int) {
 	for i, segment := range segments {
 		if over[i] != s.base {
 			odd = append(odd, segment)
@@ -284,7 +285,7 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 			over[i], err = s.surplus(parts[i])
 			return err
 		})
-		odd = s.odd(parts, over)
+		odd = s.oddSegments(parts, over)
 	}
 }
 

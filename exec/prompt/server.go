@@ -34,7 +34,7 @@ func (t Target) tokenizer() Counter {
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		ctx, cancel := t.within(ctx)
 		defer cancel()
-		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Messages: p.Messages, Extra: t.with(p)}
+		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Messages: p.Messages, Extra: t.fields(p)}
 		if bare.Load() && p.Messages == nil {
 			r.API = ""
 		}
@@ -48,9 +48,9 @@ func (t Target) tokenizer() Counter {
 	}
 }
 
-// with returns the extra fields of a request: those of t and those of the prompt p. They include
+// fields returns the extra fields of a request: those of t and those of the prompt p. They include
 // tools, which change the chat template.
-func (t Target) with(p client.Prompt) map[string]any {
+func (t Target) fields(p client.Prompt) map[string]any {
 	if p.Fields == nil {
 		return t.Extra
 	}

@@ -9,10 +9,10 @@ import (
 // group returns the key for the text that all prompts of one group begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
-// behind returns by how many tokens a shared text prefix is made longer. The server may add that
-// many tokens after a prompt, and counts them as tokens of the prompt. Without the addition, the
-// cache would lose a whole block.
-func (m *Maker) behind() int {
+// addedTokens returns by how many tokens a shared text prefix is made longer. The server may add
+// that many tokens after a prompt, and counts them as tokens of the prompt. Without the addition,
+// the cache would lose a whole block.
+func (m *Maker) addedTokens() int {
 	if m.ids != nil || m.perToken > 0 {
 		return 0
 	}
@@ -25,7 +25,7 @@ const mostBehind = 32
 // words after it encode the number of the prompt, so no two prompts are equal.
 func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
 	group := k.group()
-	head := k.Shared.Tokens + m.behind()
+	head := k.Shared.Tokens + m.addedTokens()
 	rest := tokens - head - k.Shared.More
 	if rest < 1 {
 		return "", fmt.Errorf("a prompt of %d tokens has no room for a prefix of %d", tokens, head+k.Shared.More)

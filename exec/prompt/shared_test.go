@@ -32,7 +32,7 @@ func TestSharedPrefixes(t *testing.T) {
 					if got := f.count(p); got != 512 {
 						t.Fatalf("%d tokens", got)
 					}
-					if want := float64(256+k.Shared.More+m.behind()) / 512; p.Shared != want {
+					if want := float64(256+k.Shared.More+m.addedTokens()) / 512; p.Shared != want {
 						t.Fatalf("%v shared, want %v", p.Shared, want)
 					}
 					made[k] = f.t(p.Text)

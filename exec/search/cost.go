@@ -10,8 +10,8 @@ import (
 // the end.
 const waves = 2
 
-// left returns the rest of the budget.
-func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
+// budgetLeft returns the rest of the budget.
+func (s *Search) budgetLeft() time.Duration { return s.opts.Budget - s.spent }
 
 // fit removes the last looks of a probe until the remaining looks fit the budget. A look judges a
 // level that still runs. need is the time for the first look, plus a reserve for later probes. ok
@@ -22,7 +22,7 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 		p.Expected = s.predict(p.N, p.Looks[last]-p.Have)
 		return p, 0, true
 	}
-	left := s.left()
+	left := s.budgetLeft()
 	takes := func(k int) time.Duration { return s.predict(p.N, k-p.Have) + s.reserve(p, k) }
 	need = takes(p.Looks[0])
 	if left <= 0 || need > left {

@@ -50,7 +50,7 @@ func (s *Search) deepProbe() (Probe, bool) {
 		if l.deep == nil {
 			continue
 		}
-		if p, ok := s.deeper(ts, l.n); ok {
+		if p, ok := s.probeDeep(ts, l.n); ok {
 			return p, true
 		}
 	}
@@ -118,7 +118,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	if float64(n) <= worth*float64(pass) {
 		return Probe{}, false
 	}
-	return s.deeper(ts, n)
+	return s.probeDeep(ts, n)
 }
 
 // lowest returns a deep probe of the lowest level that may fail in such a probe.
@@ -139,7 +139,7 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	if worth*float64(n) >= float64(top) {
 		return Probe{}, false
 	}
-	return s.deeper(ts, n)
+	return s.probeDeep(ts, n)
 }
 
 // step is how far apart the levels are at which the search estimates the margin. It is a tenth of
@@ -153,12 +153,12 @@ func (s *Search) decide() (Probe, bool) {
 	if s.opts.Deep == nil || r < s.opts.From || r <= pass || r >= s.top() {
 		return Probe{}, false
 	}
-	return s.deeper(trends(s.visits), r)
+	return s.probeDeep(trends(s.visits), r)
 }
 
-// deeper begins or continues a probe of level n with many requests. It returns false if even the
+// probeDeep begins or continues a probe of level n with many requests. It returns false if even the
 // most requests that the budget allows cannot decide the level.
-func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
+func (s *Search) probeDeep(ts []trend, n int) (Probe, bool) {
 	pass, _ := s.bounds()
 	l := s.find(n)
 	if n <= pass || n >= s.top() || l != nil && (l.stands != Inconclusive || l.tried || l.retried) {
@@ -197,7 +197,7 @@ func (s *Search) deepRequests(n int) int {
 		if l := s.find(n); l != nil && l.deep != nil {
 			have = l.deep.have
 		}
-		if s.opts.Budget == 0 || s.predict(n, k-have)+s.confirmTime(k, n) <= s.left() {
+		if s.opts.Budget == 0 || s.predict(n, k-have)+s.confirmTime(k, n) <= s.budgetLeft() {
 			most = k
 		}
 	}

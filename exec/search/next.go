@@ -25,7 +25,7 @@ func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
 	for _, l := range s.levels {
 		if l.retry && l.n > pass && l.n < s.top() {
-			return s.fresh(l, Again), true
+			return s.probeAgain(l, Again), true
 		}
 	}
 	return Probe{}, false
@@ -40,9 +40,9 @@ func (s *Search) settle() (Probe, bool) {
 		case l.stands == Fail:
 			fail = l
 		case l.stands == Pass && fail != nil && !fail.retried:
-			return s.fresh(fail, Retry), true
+			return s.probeAgain(fail, Retry), true
 		case l.stands == Pass && fail != nil && !l.retried:
-			return s.fresh(l, Retry), true
+			return s.probeAgain(l, Retry), true
 		}
 	}
 	return Probe{}, false
@@ -251,7 +251,7 @@ func (s *Search) confirm() (Probe, bool) {
 	if l.tried {
 		return Probe{}, false
 	}
-	return s.fresh(l, Confirm), true
+	return s.probeAgain(l, Confirm), true
 }
 
 // top returns the level at which the search need not look further up. It is U, the smallest level
@@ -312,9 +312,9 @@ func (s *Search) addRequests(l *level, need int) (Probe, bool) {
 	return p, len(p.Looks) > 0
 }
 
-// fresh returns a probe that measures a level again, with new requests only. The probe has all
+// probeAgain returns a probe that measures a level again, with new requests only. The probe has all
 // looks (planned judgements) of the level.
-func (s *Search) fresh(l *level, why Purpose) Probe {
+func (s *Search) probeAgain(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {
 		looks = s.opts.Deep(l.n) // fewer requests could not decide the level

@@ -213,7 +213,7 @@ func TestLongBudgetHolds(t *testing.T) {
 		if l.L > w.truth || (l.U > 0 && l.U <= w.truth) {
 			t.Errorf("run %d: [%d, %d], the limit is %d", i, l.L, l.U, w.truth)
 		}
-		if l.L > 0 && l.U > 0 && s.left() < 0 && l.Kind == Unknown {
+		if l.L > 0 && l.U > 0 && s.budgetLeft() < 0 && l.Kind == Unknown {
 			t.Errorf("run %d: unknown with a bracket", i)
 		}
 		if len(l.Reason) > 7 && l.Reason[:7] == "budget:" {

@@ -209,7 +209,7 @@ func (s *Search) Next() (Probe, bool) {
 		}
 	}
 	if blocked > 0 {
-		s.ended = fmt.Sprintf("budget: %s left, the next probe takes about %s", round(s.left()), round(blocked))
+		s.ended = fmt.Sprintf("budget: %s left, the next probe takes about %s", round(s.budgetLeft()), round(blocked))
 	} else {
 		s.ended = s.closed()
 	}

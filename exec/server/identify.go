@@ -180,8 +180,8 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 // run's budget.
 const lastLook = 15 * time.Second
 
-// same returns an error unless the server is still the same after the load.
-func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
+// checkSame returns an error unless the server is still the same after the load.
+func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {
 			return err

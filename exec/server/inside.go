@@ -147,7 +147,7 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 	if path, err := osexec.LookPath("amd-smi"); err == nil {
 		w.GPU = telemetry.AMDSMI(r.Clock, path, gpus)
 		if r.countsForeign(t) {
-			w.GPU = r.besides(func(ctx context.Context) (*telemetry.Reading, error) { return telemetry.ReadAMD(ctx, path, gpus) },
+			w.GPU = r.addForeign(func(ctx context.Context) (*telemetry.Reading, error) { return telemetry.ReadAMD(ctx, path, gpus) },
 				func(ctx context.Context) ([]int, error) { return telemetry.AMDProcesses(ctx, path, gpus) })
 		}
 		return stop
@@ -169,7 +169,7 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 	}
 	w.GPU = smi.Source()
 	if r.countsForeign(t) {
-		w.GPU = r.besides(func(context.Context) (*telemetry.Reading, error) { return smi.Read() },
+		w.GPU = r.addForeign(func(context.Context) (*telemetry.Reading, error) { return smi.Read() },
 			func(ctx context.Context) ([]int, error) { return telemetry.ComputeProcesses(ctx, path, gpus) })
 	}
 	return smi.Close
@@ -181,9 +181,9 @@ func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }
 
-// besides returns a source of readings, which come from the function read. To each reading it adds
-// the number of foreign processes among those that the function list returns.
-func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
+// addForeign returns a source of readings, which come from the function read. To each reading it
+// adds the number of foreign processes among those that the function list returns.
+func (r *reached) addForeign(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
 		reading, err := read(ctx)

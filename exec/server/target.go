@@ -44,7 +44,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Scorer: r.api,
 		Detour: r.api.Detour,
 		Err:    r.gone,
-		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
+		Check:  func(ctx context.Context) error { return r.checkSame(ctx, found, first) },
 		Log:    r.log,
 		Inside: inside,
 		Close: func() error {

@@ -146,7 +146,7 @@ func readLevelName(b *body, e element) (name string, ok bool) {
 }
 
 func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
-	if len(levels.names) == 0 || d.full() {
+	if len(levels.names) == 0 || d.enoughErrors() {
 		return // already reported as undeclared
 	}
 	hint := ""

@@ -44,7 +44,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	for _, attr := range sortedAttributes(content.Attributes) {
 		if a := spec.attr(attr.Name); a != nil && a.Later {
 			b.later = true
-			d.later(attr.NameRange, attr.Name)
+			d.reportUnsupported(attr.NameRange, attr.Name)
 			continue
 		}
 		b.attrs[attr.Name] = attr
@@ -54,7 +54,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 		switch {
 		case child == nil:
 		case child.Later:
-			d.later(c.DefRange, "The block "+c.Type)
+			d.reportUnsupported(c.DefRange, "The block "+c.Type)
 		case !child.Repeat && len(b.blocks[c.Type]) > 0:
 			d.errorf(c.DefRange, sumDuplicateBlock, "The `%s` block may contain only one `%s` block. The first is at %s.", spec.Name, c.Type, b.blocks[c.Type][0].DefRange)
 		default:

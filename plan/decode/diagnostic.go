@@ -105,8 +105,9 @@ const (
 // maxDiagnostics bounds the number of diagnostics, which a hostile plan could raise without limit.
 const maxDiagnostics = 200
 
-// full reports whether no more diagnostics will be shown. The search for suggestions can then stop.
-func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
+// enoughErrors reports whether no more diagnostics will be shown. The search for suggestions can
+// then stop.
+func (d *decoder) enoughErrors() bool { return len(d.diags) >= maxDiagnostics }
 
 // commandLine stands for the place of a diagnostic about the command line, which has no line in the
 // plan.
@@ -143,7 +144,7 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 		if diag.Subject != nil {
 			key.subject = diag.Subject.String()
 		}
-		if d.seen[key] || d.full() {
+		if d.seen[key] || d.enoughErrors() {
 			continue
 		}
 		d.seen[key] = true
@@ -336,7 +337,7 @@ func choices(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// later reports the use of a part of the language that is not supported yet.
-func (d *decoder) later(rng hcl.Range, what string) {
+// reportUnsupported reports the use of a part of the language that is not supported yet.
+func (d *decoder) reportUnsupported(rng hcl.Range, what string) {
 	d.errorf(rng, sumNotSupported, "%s is part of the language but not supported yet.", what)
 }

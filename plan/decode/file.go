@@ -94,7 +94,7 @@ func (d *decoder) load() {
 	for _, spec := range Schema.Blocks {
 		for _, b := range d.blocks[spec.Name] {
 			if spec.Later {
-				d.later(b.DefRange, "The block "+spec.Name)
+				d.reportUnsupported(b.DefRange, "The block "+spec.Name)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `HCL reads the .%[2]s of %[1]s.%[2]s as an index of a list. Put a percentile with a decimal point in brackets and quotes: ["%[1]s.%[2]s"].`, plan.StepName(t, i-1), name)
 			return false
 		}
-		if d.full() {
+		if d.enoughErrors() {
 			return false
 		}
 		if typ.IsListType() {
@@ -44,7 +44,7 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 		}
 		if name == "" || !typ.HasAttribute(name) {
 			if def, ok := metric.Lookup(name); ok && def.Later {
-				d.later(rng, "The metric "+name)
+				d.reportUnsupported(rng, "The metric "+name)
 				return false
 			}
 			have := slices.Sorted(maps.Keys(typ.AttributeTypes()))

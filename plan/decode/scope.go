@@ -183,7 +183,7 @@ func (d *decoder) unknownRoot(rng hcl.Range, root string) {
 }
 
 func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[string]) bool {
-	if d.full() {
+	if d.enoughErrors() {
 		return false
 	}
 	names := slices.Sorted(have)

@@ -22,7 +22,7 @@ func shallow(src []byte, b bounds, size int) (ends []int, ok bool) {
 		return nil, false
 	}
 	for s.at < len(src) {
-		next := s.plain
+		next := s.scanChar
 		if s.top().by == '"' {
 			next = s.quoted
 		}
@@ -125,9 +125,9 @@ func (s *scan) shut(by ...byte) bool {
 	return true
 }
 
-// plain scans the next character outside quotes. It returns false if a limit is exceeded, or if a
-// bracket does not match.
-func (s *scan) plain() bool {
+// scanChar scans the next character outside quotes. It returns false if a limit is exceeded, or if
+// a bracket does not match.
+func (s *scan) scanChar() bool {
 	c := s.src[s.at]
 	s.at++
 	switch c {

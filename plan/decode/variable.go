@@ -140,7 +140,7 @@ func (d *decoder) givenValues() map[string]*assigned {
 }
 
 func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
-	if d.full() || d.opts.lenient {
+	if d.enoughErrors() || d.opts.lenient {
 		return
 	}
 	names := slices.Sorted(maps.Keys(d.names["var"]))

@@ -112,8 +112,9 @@ func signed(n report.Number, points bool, unit string) string {
 	return sign + n.Format("ratio")
 }
 
-// better returns the number n of a change, with a sign such that positive means an improvement.
-func better(x *report.Change, n report.Number) float64 {
+// improvement returns the number n of a change, with a sign such that positive means an
+// improvement.
+func improvement(x *report.Change, n report.Number) float64 {
 	v := bound(n)
 	if x.Better == "lower" {
 		v = -v
@@ -123,7 +124,7 @@ func better(x *report.Change, n report.Number) float64 {
 
 // changeMark returns the mark for a change. Only a change for the worse may be red.
 func changeMark(x *report.Change) chart.Mark {
-	switch way := better(x, x.Change); {
+	switch way := improvement(x, x.Change); {
 	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
 		return chart.Fail
 	case x.Direction == "better", x.Outcome == report.Pass && x.Direction != "worse":
@@ -147,11 +148,11 @@ func changeLegend(rows []chart.Change) (out []legend) {
 
 // changeRow returns a change as a row of a chart, with the given name.
 func changeRow(x *report.Change, name string) chart.Change {
-	low, high := better(x, x.Low), better(x, x.High)
+	low, high := improvement(x, x.Low), improvement(x, x.High)
 	if x.Better == "lower" {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: better(x, x.Change), Low: low, High: high, Limit: better(x, x.Limit), Mark: changeMark(x),
+	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
 		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}}
 }
 

@@ -153,10 +153,10 @@ func (p *Part) size() float64 {
 	return 1
 }
 
-// left returns the remaining time of a run, whose start is the parameter began. It leaves out
+// remaining returns the remaining time of a run, whose start is the parameter began. It leaves out
 // capacity searches of unknown duration, whose number is searches. ok is false if the duration of
 // any other remaining part is unknown.
-func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
+func (f *Forecast) remaining(now, began time.Duration) (left time.Duration, searches int, ok bool) {
 	between := now - began
 	for i := range f.Parts {
 		p := &f.Parts[i]
@@ -220,7 +220,7 @@ func (d *Display) runETA() string {
 			}
 		}
 	}
-	left, searches, ok := d.opt.Forecast.left(now, d.begun)
+	left, searches, ok := d.opt.Forecast.remaining(now, d.begun)
 	switch {
 	case !ok:
 		return ""

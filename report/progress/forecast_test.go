@@ -19,7 +19,7 @@ func TestForecast(t *testing.T) {
 	}
 	is := func(now, want time.Duration, known bool) {
 		t.Helper()
-		if left, _, ok := f.left(now, 0); left != want || ok != known {
+		if left, _, ok := f.remaining(now, 0); left != want || ok != known {
 			t.Errorf("at %s: %s %v left, want %s %v", now, left, ok, want, known)
 		}
 	}
@@ -62,7 +62,7 @@ func TestForecastOfAnEarlierRun(t *testing.T) {
 	if sum, unknown := f.Total(); sum != (7+160+32)*sec || unknown != 1 {
 		t.Errorf("in all %s, %d unknown", sum, unknown)
 	}
-	if left, searches, ok := f.left(0, 0); left != 199*sec || searches != 1 || !ok {
+	if left, searches, ok := f.remaining(0, 0); left != 199*sec || searches != 1 || !ok {
 		t.Errorf("%s, %d searches, %v", left, searches, ok)
 	}
 }
