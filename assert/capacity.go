@@ -428,7 +428,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, `point estimates (decide = "estimate"): the capacity is not certified`)
 	}
 	for _, t := range observed {
-		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes; it certifies nothing about other requests", label(t)))
+		notes = append(notes, fmt.Sprintf("the threshold on %s judges only the requests that the probes sent, and certifies nothing about other requests", label(t)))
 	}
 	return notes
 }

@@ -492,5 +492,5 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d requests are too few, however low the rate is", level.Requests)
 	}
-	return words + fmt.Sprintf("; %d requests are enough up to %s of the largest rate", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
+	return words + fmt.Sprintf("; %d requests are enough for a rate of up to %s of the largest rate", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
 }

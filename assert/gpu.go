@@ -51,7 +51,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		invalid(verdict.CauseInvalid, "the memory of a GPU had %s", verdict.Count(int(errs), "uncorrectable ECC errors"))
 	}
 	if capped > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("a software power cap held a GPU's clocks down in up to %s of a round's readings", metric.Format(metric.Ratio, capped)))
+		v.Notes = append(v.Notes, fmt.Sprintf("in the worst round, a software power cap held a GPU's clocks down in %s of the readings", metric.Format(metric.Ratio, capped)))
 	}
 }
 

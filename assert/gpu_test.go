@@ -27,7 +27,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		{name: "below it", gauge: "gpu_throttled", mean: 0.009},
 		{name: "below what the plan requires", gauge: "gpu_throttled", mean: 0.2, require: plan.Require{Throttled: &one}},
 		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},
-		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "a software power cap held a GPU's clocks down in up to 100% of a round's readings"},
+		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "in the worst round, a software power cap held a GPU's clocks down in 100% of the readings"},
 		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
 		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, but at most 0 are allowed"},
 		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},

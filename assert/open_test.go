@@ -237,7 +237,7 @@ func TestCrowding(t *testing.T) {
 	// A p95 needs 59 effective requests. At a utilization of ρ, these are 59·1.5/(1 − ρ)² requests,
 	// which is 3,000 at ρ = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
-	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough up to 82% of the largest rate"; !strings.Contains(got, want) {
+	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough for a rate of up to 82% of the largest rate"; !strings.Contains(got, want) {
 		t.Errorf("%q lacks %q", got, want)
 	}
 }

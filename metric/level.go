@@ -343,7 +343,7 @@ func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 		}
 	}
 	if seconds == 0 || tokens == 0 {
-		return None("no request completed with a usage")
+		return None("no completed request has token counts (usage) from the server")
 	}
 	return Some(tokens / seconds)
 }

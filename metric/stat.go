@@ -67,7 +67,7 @@ func ParseStat(s string) (Stat, error) {
 			}
 		}
 	}
-	return Stat{}, fmt.Errorf("%q is not a statistic; use mean, p0.1 to p99.9, min, max or every", s)
+	return Stat{}, fmt.Errorf(`%q is not a statistic; use "mean", "min", "max", "every", or a percentile from "p0.1" to "p99.9"`, s)
 }
 
 // String returns the statistic as a plan writes it; "" without a statistic.

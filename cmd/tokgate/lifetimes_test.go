@@ -43,7 +43,7 @@ workload "chat" {
 	// almost 12 min. A window of 180 s suits only requests of up to 180 s / 31.6 = 5.7 s.
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough up to 64%", "of the largest rate; the window is long enough", "than 5.7 s")
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough for a rate", "of up to 64% of the largest rate; the window is long enough", "than 5.7 s")
 	if r := tokgate(t, "run", "--simulate", "gate.hcl"); !strings.Contains(r.err, "so ttft p95 takes a window of ") {
 		t.Errorf("the run does not say that its window is too short:\n%s", r.err)
 	}

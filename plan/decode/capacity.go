@@ -74,7 +74,7 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 			out.Requests = max(plan.DefaultEstimating, out.Least)
 			c.note("requests", strconv.Itoa(out.Requests), "for an estimating probe")
 		} else {
-			c.note("requests", "as many as a level of a load block", "")
+			c.note("requests", "the default of requests in a load block", "")
 		}
 	}
 	switch most := w.Policy.MaxRequests; {

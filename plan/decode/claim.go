@@ -97,7 +97,7 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	case "accuracy":
 		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers, but workload.%s does not define them. Add a block such as score { match = \"number\" }.")
 	case "scaling_efficiency":
-		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to its concurrency.")
+		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with the level concurrency = 1, but workload.%s does not have that level. Put 1 in the list, such as concurrency = [1, 8].")
 	}
 	return true
 }

@@ -38,7 +38,7 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 			words = append(words, text)
 		}
 		if len(words) < 1 || len(words) > 2 || words[0] == "" {
-			b.d.errorf(out.Range, sumMissing, `baseline needs the folder of a recorded run: baseline("perf/2026-11-19"). If the server had another address in that run, add the address: baseline("perf/2026-11-19", "vllm").`)
+			b.d.errorf(out.Range, sumMissing, `baseline needs the folder of a recorded run: baseline("perf/2026-11-19"). tokgate takes the server in it that has the candidate's name, or its only server. For another server, add its name: baseline("perf/2026-11-19", "vllm").`)
 			return out
 		}
 		out.Baseline = words[0]

@@ -201,7 +201,7 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 // few requests has fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
-		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts applies only to a load of bursts. For a closed loop set requests.")
+		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "`bursts` applies only to a load with `burst`. Remove it. For a closed loop, set `requests` instead.")
 	}
 	byLevel, fallback, ok := readRequestCounts(b, l)
 	if !ok {
@@ -228,7 +228,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 			}
 		}
 		if level.Requests < level.N {
-			b.d.errorf(rng, sumFewRequests, "The level %s has %[3]d requests, but it needs at least %[2]d, one for each in flight. Set more requests.", level.Name, level.N, level.Requests)
+			b.d.errorf(rng, sumFewRequests, "The level %s keeps %[2]d requests in flight, but it has only %[3]d requests. Set `requests` to at least %[2]d.", level.Name, level.N, level.Requests)
 			level.Requests, given = level.N, false
 		}
 		level.Rounds = min(len(l.Seeds), level.Requests/level.N)

@@ -14,7 +14,7 @@ import (
 // notOfUsers lists the attributes of a load block that do not apply to a load of users.
 var notOfUsers = map[string]string{
 	"requests": "Set duration instead of requests. The number of messages that users send depends on how fast the server answers.",
-	"bursts":   "bursts applies only to a load of bursts. For users set duration.",
+	"bursts":   "`bursts` applies only to a load with `burst`. Remove it. For users, set `duration` instead.",
 	"stagger":  "stagger applies only to a closed loop. Remove it. For users, ramp_up sets how long it takes until all have started.",
 	"pause":    "pause applies only to a closed loop. Remove it. For users, think_time is the time between messages.",
 }

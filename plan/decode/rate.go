@@ -17,7 +17,7 @@ var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
 // notOfRates explains why some attributes of a load block do not apply to a rate.
 var notOfRates = map[string]string{
-	"bursts":  "bursts applies only to a load of bursts. For a rate set duration or requests.",
+	"bursts":  "`bursts` applies only to a load with `burst`. Remove it. For a rate, set `duration` or `requests` instead.",
 	"stagger": "stagger applies only to a closed loop. Remove it. For a rate, `arrivals` sets how requests follow each other.",
 	"pause":   "pause applies only to a closed loop. Remove it. For more time between requests lower the rate.",
 }

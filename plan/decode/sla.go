@@ -54,7 +54,7 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 			}
 		case "scaling_efficiency":
 			if !levels.have["1"] && !b.d.isLoadless(w) {
-				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run. Add 1 to its concurrency.", w.Address())
+				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with the level concurrency = 1, but workload.%s does not have that level. Put 1 in the list, such as concurrency = [1, 8].", w.Address())
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 // missingStat reports that a threshold needs a statistic, and lists the possible ones; nil if the
 // threshold needs none.
 func missingStat(def metric.Def, good bool) *problem {
-	choices := "mean, p1 to p99.9, min, max or every"
+	choices := "mean, p0.1 to p99.9, min, max or every"
 	switch {
 	case def.OfAnswers:
 		return problemf(sumMissingStat, `%s needs a statistic. "rate" judges the server's long-run share, and allows for chance. "observed" judges only the share in this run. Write %s.`, def.Name, example(def, good))
@@ -123,7 +123,7 @@ func missingStat(def metric.Def, good bool) *problem {
 	case def.Scope == metric.PerReading:
 		return problemf(sumMissingStat, "%s changes while the level runs, so the threshold needs a statistic (mean, min or max), such as %s.", def.Name, example(def, good))
 	case def.Scope == metric.Counted:
-		choices = "mean, or p1 to p99.9"
+		choices = "mean, or p0.1 to p99.9"
 	}
 	return problemf(sumMissingStat, "%s differs between requests, so the threshold needs a statistic (%s), such as %s.", def.Name, choices, example(def, good))
 }

@@ -20,7 +20,7 @@ var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", 
 var notOfTraces = map[string]string{
 	"duration":   "The recording sets how long a trace lasts. Remove duration. To replay only a part of the trace, set from and to.",
 	"requests":   "The recording sets the requests of a trace. Remove requests. To replay only a part of the trace, set from and to.",
-	"bursts":     "bursts applies only to a load of bursts. Remove it: a trace is replayed once.",
+	"bursts":     "`bursts` applies only to a load with `burst`. Remove it: a trace is replayed once.",
 	"stagger":    "The recording sets when each request of a trace is sent. Remove stagger.",
 	"pause":      "The recording sets when each request of a trace is sent. Remove pause.",
 	"arrivals":   "The recording sets when each request of a trace is sent. Remove arrivals.",

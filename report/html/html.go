@@ -31,8 +31,8 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": 
 
 // glossary explains the heads of tables. The explanation shows on hover.
 var glossary = map[string]string{
-	"Level":              "One load of the plan: requests in flight, requests at once, or requests per second",
-	"Load":               "The number of requests in flight, of requests at once, or of requests per second",
+	"Level":              "One load of the plan: a number of requests kept in flight, of requests sent together in a burst, or of users; a rate in requests per second; or a replayed trace",
+	"Load":               "The number of requests kept in flight, of requests sent together in a burst, or of users; the rate in requests per second; or the speed of the replayed trace",
 	"Leg":                "One server's half of a round. Control and candidate take turns, one leg each",
 	"Rounds":             "Each round sends the load again with new prompts, and counts as one observation",
 	"Effective":          "How many independent requests the measured requests are worth. Requests that are sent together tend to be slow together, so they are worth fewer",
