@@ -37,9 +37,10 @@ func TestLongChances(t *testing.T) {
 	}
 }
 
-// If the policy judges by estimates, a change passes if its estimate is within the limit. Each of 8
-// rounds has a standard deviation of √2 · 1 %, from the starts of the two servers. So an unchanged
-// candidate passes a limit of 1 % with probability Φ(1 % · √8 / 1.414 %) = 97.7 %.
+// If the policy judges by estimates, a change passes if its estimate is within the limit. The starts
+// of each server vary by 1 %, so the difference of two servers varies by √2 · 1 % = 1.414 % in a
+// round, and by 1.414 % / √8 = 0.5 % over 8 rounds. The limit of 1 % is two standard deviations. So
+// an unchanged candidate passes with probability Φ(2) = 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})

@@ -126,7 +126,7 @@ func (s *subject) lifetimes() float64 {
 	return math.Inf(1)
 }
 
-// lifetime returns the lifetime of the requests in all blocks, by the function Lifetime.
+// lifetime calls Lifetime with the durations of the requests in all blocks.
 func (e evidence) lifetime() float64 {
 	return Lifetime(func(yield func(float64) bool) {
 		for _, b := range e.blocks {

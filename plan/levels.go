@@ -87,12 +87,12 @@ func (w *Workload) MostRequests(first int) int {
 	return max(most, first)
 }
 
-// Level returns level n of the capacity search. It has as many requests as the first look needs. A
-// look judges the requests so far.
+// Level returns level n of the capacity search, with the number of requests at which it is judged
+// for the first time.
 //
-// A wave is n requests, one for each slot. In a closed loop a level has one round for each seed that
-// the plan names. Without seeds a round has two waves, or one wave if there are too few requests. In
-// a burst load each round is one burst, and a level has at least ten.
+// In a closed loop the level has a round for each seed of the plan. If the plan names no seeds, a
+// round has 2·n requests, or n if there are too few. In a burst load a round is one burst, and a
+// level has at least ten rounds.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -139,7 +139,7 @@ func (c *Capacity) rate(n int) Level {
 	return l
 }
 
-// Amount writes a load of the search for people, such as "39" or "8.1 req/s".
+// Amount formats a load of the search for readers, such as "39" or "8.1 req/s".
 func (c *Capacity) Amount(n int) string {
 	switch c.Over {
 	case metric.OpenLoop:

@@ -82,7 +82,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		}
 	}
 	one := level(`vllm["on"]`, "1", 1, 30, 200)
-	for _, r := range one.Rounds { // no time of the first text, so no value of ttfa
+	for _, r := range one.Rounds { // without FirstAnswer, a request has no ttfa
 		for _, s := range r.Samples {
 			s.FirstAnswer = 0
 		}

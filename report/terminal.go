@@ -456,7 +456,7 @@ func (t *terminal) asserts() {
 	}
 }
 
-// mostFound is the largest number of contradictions that the terminal shows.
+// mostFound is how many contradictions of the run's own figures the terminal shows at most.
 const mostFound = 5
 
 func (t *terminal) consistency() {

@@ -19,7 +19,7 @@ type chunker struct {
 	served  Served
 
 	flush  func() error
-	head   []byte // the beginning of every chunk: all members before the member choices
+	head   []byte // the beginning of every chunk: id, object, created and model
 	buf    []byte
 	usage  usage
 	roled  bool
@@ -204,7 +204,7 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last writes the member choices of a chunk without tokens. finish is the finish reason in JSON.
+// last writes "choices" for a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)

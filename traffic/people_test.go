@@ -45,8 +45,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// Log-normal think times with mean 20 s and coefficient of variation 1 have the median 20/√2 s, and
-// σ = √ln 2. 84 % of them are below the median times e^σ.
+// Think times are log-normal. With a mean of 20 s and a coefficient of variation of 1, their median
+// is 20/√2 s, and σ = √ln 2. 84 % of them are below e^σ · median.
 func TestThink(t *testing.T) {
 	const n = 10_000
 	think := traffic.Think{Mean: 20 * time.Second, CV: 1}

@@ -286,8 +286,8 @@ func FormatChange(of metric.Unit, x float64, points bool) string {
 	return fmt.Sprintf("%+.0f%s", 100*x, unit)
 }
 
-// A round is an outlier if its change is far from the median change. The distance is at least
-// standsOut robust standard deviations, and at least leastOut.
+// A round is an outlier if its change differs from the median change by more than standsOut robust
+// standard deviations, and by more than leastOut. Changes are logarithms of ratios.
 const (
 	standsOut = 4
 	leastOut  = 0.05

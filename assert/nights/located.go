@@ -12,9 +12,9 @@ import (
 const ofLocated = 0.03
 
 // located returns the changes that the function divisive finds in a series. Alone, divisive would
-// find a change in one of a hundred unchanged series, every night. So a change counts only if the
-// nights before and after it differ at a stricter level, which holds for all series of the plan
-// together.
+// find a change in one of a hundred unchanged series, every night. So a second test is needed: the
+// nights before and after a change must differ significantly. Its level of significance is divided
+// among all series of the plan.
 func located(c column, watched []night) []cut {
 	var seen []int
 	var xs []float64

@@ -20,7 +20,7 @@ import (
 // supervisedName is the environment variable that tells a run the pid of its supervisor.
 //
 // A supervised run also gets two file descriptors. Descriptor 3 reaches its end when the supervisor
-// ends. To descriptor 4 the run writes that it ended normally.
+// ends. Through descriptor 4 the run reports that it ended normally.
 const supervisedName = "TOKGATE_SUPERVISED"
 
 // pid returns the process id that users see and may kill. It is the supervisor's, if there is a

@@ -38,8 +38,8 @@ type spending struct {
 	bounds
 	all  bounds // limits for the plan and its data files together
 	mu   sync.Mutex
-	cpu  time.Duration // CPU time that does not count: before loading, and for data files
-	heap uint64        // heap in bytes that does not count: before loading, and for data files
+	cpu  time.Duration // CPU time before loading and for data files, which the bounds ignore
+	heap uint64        // heap before loading and for data files, in bytes, which the bounds ignore
 	data bool          // a data file is being read
 }
 

@@ -138,9 +138,9 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	return p, nil
 }
 
-// thresholds returns a threshold for each result of a level. Its margin suits a gate with the
-// planned number of requests. The run must have the first level, but may lack later levels if time
-// was too short. An invalid measurement is an error.
+// thresholds returns a threshold for each result of a level. The limit leaves a margin, so that a
+// gate with the planned number of requests passes on an unchanged server. The run must have the first
+// level, but may lack later levels if time was too short. An invalid measurement is an error.
 func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
 	var out []starter.Measured
 	for _, l := range run.Levels {

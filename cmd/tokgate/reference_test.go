@@ -75,7 +75,7 @@ type figure struct {
 	OfMean   bool   `json:"-"` // see published.Speed
 	Fitted   *bool  // false if the value did not help to fit the simulator's profile
 	Derived  string // how the value was computed from printed values; "" if it is printed
-	// Impossible explains why no server can have the published value.
+	// Impossible explains why no server can have the value that the report published; "" if one can.
 	Impossible string
 	Why        string // it differs
 }
@@ -250,7 +250,7 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	case "queue_wait":
 		h, why := l.Histogram("queue_wait")
 		return h.Sum / h.N(), why == ""
-	case "context_over_wait": // called prefill speed by the SGLang report
+	case "context_over_wait": // prompt tokens / (TTFT − queue wait); the SGLang report calls this "prefill speed"
 		h, why := l.Histogram("queue_wait")
 		ttft, ok := mean("ttft", l)
 		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""

@@ -55,8 +55,8 @@ func (l *line) start(c *call, wire []byte) bool {
 		l.abort(c)
 		return true
 	}
-	// Ignore an error of the write. A server may answer before it has read the whole request, and
-	// its answer then explains the error.
+	// An error of the write is ignored. It may mean that the server refused the request before it
+	// had read all of it, and then the server's answer says why.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {

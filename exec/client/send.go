@@ -364,8 +364,8 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
-// next returns the next frame. If over is true, the stream has ended, and next also returns a frame
-// that the end cut off.
+// next returns the next frame. If over is true, the stream has ended. Then next also returns an
+// incomplete last frame, with cut set.
 func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
 	kind, data, err = rd.split.next()
 	if cut = kind == frameNone && err == nil && over; cut {

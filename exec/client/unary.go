@@ -62,8 +62,8 @@ func (h *HTTP) Health(ctx context.Context) error {
 	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
 
-// Version returns the version of the server. It returns an error if the engine has no known page
-// for it.
+// Version returns the version of the server. It returns an error if none of the engine's pages
+// reports a version.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
 	pages := h.config.Engine.Pages
 	err := error(&Error{Kind: metric.FailProtocol, Message: "no page reports the version"})

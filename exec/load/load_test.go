@@ -114,7 +114,7 @@ func play(t *testing.T, c load.Closed, duration func(load.Turn) time.Duration) (
 	type due struct {
 		at   time.Duration
 		slot int
-		end  int // index of the turn that ends; -1 if the slot is due
+		end  int // index of the turn that ends at this time; -1 if the slot is free to start one
 	}
 	l = c.Begin()
 	var queue []due

@@ -90,8 +90,7 @@ func (r *Rows) joined(place, bytes int) string {
 	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
 }
 
-// fitted returns the prompt of a row with the cut or padding f. The parameter place is the index of
-// the row in the order.
+// fitted returns the prompt of the row at r.order[place]. The fit f says how to cut or pad it.
 func (r *Rows) fitted(place int, f fit) client.Prompt {
 	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
 	return Of(&row)

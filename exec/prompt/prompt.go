@@ -247,9 +247,9 @@ func (m *Maker) settle() {
 		tokens += w.cost
 	}
 	m.average = (size + tokens - 1) / tokens
-	// Words of a and b tokens, without a common factor, can make every number of tokens from
-	// (a−1)(b−1) on (Sylvester 1882). So the table ends at the square of the highest cost. The
-	// method usable refuses pools whose costs all have a common factor.
+	// If the costs a and b of two words have no common factor, the words can make every number of
+	// tokens from (a−1)(b−1) on (Sylvester 1882). So m.reach ends at the square of the highest
+	// cost. Pools in which all costs have a common factor are not used.
 	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
 	m.reach[0] = true
 	for n := 1; n < len(m.reach); n++ {

@@ -293,8 +293,9 @@ func TestMay(t *testing.T) {
 	}{
 		{8, 400, true, false}, // 400 requests give a margin of -0.05 ± 0.05
 		{8, 399, false, false},
-		// After 400 requests the margin at level 8 is -0.05. With 1200 more requests it may rise by
-		// 0.75·√(1/400 − 1/1600) = 0.032, to -0.018. But a fail needs 1/√1600 = +0.025.
+		// After 400 requests the margin of level 8 is -0.05. After 1200 more it may be 0.75·√(1/400 −
+		// 1/1600) = 0.032 higher, which is -0.018. To fail, level 8 needs a margin of at least
+		// 1/√1600 = +0.025. So it cannot fail.
 		{8, 1600, true, false},
 		{32, 400, false, true}, // the margin 0.05 may fall to -0.015, but a pass needs -0.05
 		{32, 6400, true, true}, // the margin may fall to -0.024; a pass needs at most -0.0125

@@ -18,7 +18,7 @@ var ErrLeftover = errors.New("a killed run left a server behind")
 // leftover is a server that still runs although the tokgate that started it has ended.
 type leftover struct{ lease.Server }
 
-// String names the leftover for people.
+// String describes the leftover in words, for messages.
 func (o leftover) String() string {
 	what := fmt.Sprintf("process group %d", o.Group)
 	if o.Container != "" {

@@ -56,8 +56,8 @@ workload "w" {
 	}
 }
 
-// The secrets of a plan that cannot be parsed are not known. Diagnostics quote its lines, so a line
-// that names a secret is masked.
+// The decoder cannot know the secrets of a plan that it cannot parse, but diagnostics quote lines of
+// the plan. So it masks every value whose name suggests a secret, such as api_key.
 func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	for _, line := range []string{
 		`api_key = "sp1ll-0123456789" }`,

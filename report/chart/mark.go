@@ -136,7 +136,7 @@ func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, of, num(x), num(y))
 }
 
-// Swatch returns a short sample of the line of series index, for a legend.
+// Swatch returns a short sample of a line for a legend. index is the number of the line's series.
 func Swatch(index int) template.HTML {
 	broken := ""
 	if d := dash(index); d != "" {

@@ -44,8 +44,8 @@ func telemetry(r run, t *report.Timeline) []figure {
 		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
 			continue
 		}
-		// The chart covers the period of the timeline, and half of its length before and after it.
-		// If it would show fewer than five readings, it covers the whole level instead.
+		// The chart covers the timeline's period, and half of that period's length on each side. If
+		// that range has fewer than five readings, the chart covers the whole level.
 		times, values, words := s.At, s.Values, "The chart shows all rounds of the level."
 		if room := (t.To - t.From) / 2; room > 0 {
 			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {

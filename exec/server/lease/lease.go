@@ -27,7 +27,7 @@ type Holder struct {
 	Started string `json:"started"` // wall clock, for people
 }
 
-// String names the run for people.
+// String describes the run in words, for messages.
 func (h Holder) String() string {
 	if h.Run == "" {
 		return "another run of tokgate"
