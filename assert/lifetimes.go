@@ -168,11 +168,8 @@ func Window(lifetimes, seconds float64) time.Duration {
 // seconds is the lifetime of a request.
 func NeverPasses(t *plan.Threshold, window time.Duration, seconds float64) bool {
 	least := float64(leastLifetimes) // beyond this, a percentile far below its limit can pass
-	switch {
-	case t.Metric.Scope == metric.Counted:
-		return true
-	case t.Stat.IsShare():
+	if t.Stat.IsShare() {
 		least = leastAlone
 	}
-	return window > 0 && window.Seconds() < least*seconds
+	return window > 0 && (t.Metric.Scope == metric.Counted || window.Seconds() < least*seconds)
 }

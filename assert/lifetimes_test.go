@@ -279,7 +279,7 @@ func TestShareNeedsLifetimes(t *testing.T) {
 func TestAboveTheLargestRate(t *testing.T) {
 	const above = "needs a rate below 9 req/s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict"
 	for _, th := range []*plan.Threshold{threshold("success", "rate >= 95%"), threshold("goodput", "share >= 95%"), threshold("ttft", "p95 < 2s")} {
-		for _, clusters := range []plan.Clusters{plan.ClustersWave, plan.ClustersNone} {
+		for _, clusters := range []plan.Clusters{plan.ClustersWave, plan.ClustersNone, plan.ClustersRound} {
 			judged := func(largest float64) Verdict {
 				s, _ := judgedRate(slowRate(time.Second, largest, largest, largest, largest), plan.Open{Arrivals: plan.Poisson})
 				s.workload.Good, s.policy.Clusters = []*plan.Threshold{threshold("ttft", "p95 < 2s")}, clusters

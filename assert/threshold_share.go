@@ -209,9 +209,10 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 	requests := verdict.Count(s.n, "requests")
 	switch s.policy.Clusters {
 	case plan.ClustersRound:
-		k, n = s.byRound(groups)
+		rounds, all := s.byRound(groups)
+		n = min(all, s.crowding()*float64(s.n))
 		// A large bad round must count by its requests, not only as one of many rounds.
-		return max(k, share*n), n, fmt.Sprintf("requests of one round may fail together, so for a pass each of %s counts as one request", verdict.Count(int(n), "rounds"))
+		return max(rounds, share*all) * n / all, n, fmt.Sprintf("requests of one round may fail together, so for a pass each of %s counts as one request", verdict.Count(int(all), "rounds"))
 	case plan.ClustersNone:
 		n = effective
 		why = fmt.Sprintf("the values of %[3]s differ so much that %[1]s count as only %.0[2]f independent requests", requests, math.Floor(n), s.evidence)

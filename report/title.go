@@ -124,7 +124,7 @@ func (d *Document) Above(v *Verdict) *Capacity {
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
-		if burst := strings.HasPrefix(v.Level, "burst "); c.Workload == v.Workload && c.Server == v.Server && n <= c.Pass && burst == (c.Over == "burst") {
+		if burst := strings.HasPrefix(v.Level, "burst "); c.Workload == v.Workload && c.Server == v.Server && c.Step == 0 && n <= c.Pass && burst == (c.Over == "burst") {
 			return c
 		}
 	}

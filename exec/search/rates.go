@@ -221,6 +221,9 @@ func (s *Rates) estimating(n int) (Probe, string) {
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
+	if worth == 0 && n != s.opts.Require {
+		return p, fmt.Sprintf("no number of requests certifies %s, which is not below the rate that the server is certified to sustain", s.label(n))
+	}
 	requests := s.opts.Most
 	if need := reserve * float64(s.opts.Effective) / worth; need < float64(requests) {
 		requests = max(int(math.Ceil(need)), min(2*s.opts.Short, s.opts.Most))
