@@ -17,6 +17,7 @@ import (
 
 var (
 	rateSearches      = flag.Int("rate-searches", 0, "simulated searches of each row of the table of rate capacities")
+	rateBudget        = flag.Duration("rate-budget", 10*time.Minute, "budget of each search")
 	rateSearchesTable = flag.String("rate-searches-table", "", "file for the table of rate capacities")
 	rateTrace         = flag.Bool("rate-trace", false, "print every gate of a rate, and every probe of a search")
 )
@@ -98,7 +99,7 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 		t.Skip("make characteristics runs it")
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row.\n\n", *rateSearches)
+	fmt.Fprintf(&out, "\n**Rate capacity** in %.0f minutes, %d searches a row.\n\n", rateBudget.Minutes(), *rateSearches)
 	out.WriteString("| server, its largest rate, arrivals | TTFT p95 | true limit | estimate within 10 % | certified | above the limit | within 20 % | took |\n|---|---|---|---|---|---|---|---|\n")
 	models, shapes := []*rateModel{usualRates()}, []float64{1}
 	if *rateFull {
@@ -129,7 +130,7 @@ func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 	for i, limit := range rateLimits {
 		near, certified, over, within, took := 0, 0, 0, 0, time.Duration(0)
 		for _, l := range onAll(*rateSearches, func(k int64) search.Limit {
-			return m.search(int64(1_000_000*(i+1))+1000*(k-1)+*rateSeed, limit, 10*time.Minute)
+			return m.search(int64(1_000_000*(i+1))+1000*(k-1)+*rateSeed, limit, *rateBudget)
 		}) {
 			pass, estimate := float64(l.L)*plan.RateStep, l.Crossing.N*plan.RateStep
 			took += l.Spent
