@@ -39,6 +39,9 @@ type rateModel struct {
 	// lost is the number of tokens that the server computes twice if a request must wait. If lost >
 	// 0, a longer queue makes the server slower.
 	lost int
+	// long means that requests take so long that ten minutes hold too few of them, one after the
+	// other, to certify a percentile.
+	long bool
 }
 
 // usualRates returns a server with the default profile. Its largest rate is about 12 req/s.
@@ -300,7 +303,7 @@ func rateModels() []*rateModel {
 		if err != nil {
 			panic(err)
 		}
-		models = append(models, &rateModel{name: m.name, profile: p, input: 256, answers: 96, shape: 1})
+		models = append(models, &rateModel{name: m.name, profile: p, input: 256, answers: 96, shape: 1, long: m.name == "H200"})
 	}
 	unlimited, crowded := usualRates(), usualRates()
 	unlimited.name, crowded.name, crowded.lost = "no admission limit", "loses throughput", 24
