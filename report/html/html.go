@@ -2,9 +2,8 @@
 // are no scripts and nothing to load. The page follows the reader's light or dark scheme, fits a
 // phone, and prints.
 //
-// The page consists of sections, with those that readers need first at the top. Each section is
-// built in a file here from the report's Document alone. Foreign text is escaped by html/template
-// and, in charts, by package chart.
+// What the page shows is made by package page. Foreign text is escaped by html/template and, in
+// charts, by package chart.
 package html
 
 import (
@@ -19,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/page"
 )
 
 //go:embed page.gohtml
@@ -27,7 +27,7 @@ var pageSource string
 //go:embed style.css
 var styleSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }, "gloss": gloss}).Parse(pageSource))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }, "gloss": gloss}).Parse(pageSource))
 
 // glossary explains the heads of tables. The explanation shows on hover.
 var glossary = map[string]string{
@@ -75,102 +75,30 @@ var policy = func() string {
 
 // Write renders a page with one run or several runs. Several runs have their verdicts next to each
 // other and their curves in the same charts. Write panics if there is no document.
-func Write(w io.Writer, docs ...*report.Document) error { return write(w, newView(docs)) }
+func Write(w io.Writer, docs ...*report.Document) error { return write(w, page.Of(docs...)) }
 
 // Brief renders only the first page of a run: one page of A4 in print.
 func Brief(w io.Writer, d *report.Document) error {
-	v := newView([]*report.Document{d})
-	v.Sections = nil
-	return write(w, v)
+	p := page.Of(d)
+	p.Sections = nil
+	return write(w, p)
 }
 
-func write(w io.Writer, v view) error {
+// view is a page with what only HTML needs.
+type view struct {
+	page.Page
+	Policy string
+	Style  template.CSS
+}
+
+func write(w io.Writer, p page.Page) error {
+	v := view{p, policy, template.CSS(styleSource)}
+	if p.Brief != nil && p.Brief.Logo != "" {
+		v.Policy += "; img-src data:"
+	}
 	out := bufio.NewWriter(w)
-	if err := page.Execute(out, v); err != nil {
+	if err := pageTemplate.Execute(out, v); err != nil {
 		return err
 	}
 	return out.Flush()
-}
-
-// The lists before and after hold the sections of the page in their order. The use cases come
-// between the two lists. Each function gets the runs, and returns false if its section has no data.
-var (
-	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
-	after  = []func([]run) (section, bool){
-		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
-		environment, source, definitions,
-	}
-)
-
-func newView(docs []*report.Document) view {
-	v := view{Policy: policy, Style: template.CSS(styleSource), Foot: line(docs[0].Tool)}
-	for _, d := range docs {
-		v.Simulated = v.Simulated || d.Simulated
-	}
-	runs := named(docs)
-	v.Title = pageTitle(runs)
-	if len(runs) == 1 {
-		v.Brief = brief(runs[0])
-		if v.Brief.Logo != "" {
-			v.Policy += "; img-src data:"
-		}
-	} else {
-		for _, r := range runs {
-			v.Verdicts = append(v.Verdicts, verdict(r))
-		}
-	}
-	build := func(list []func([]run) (section, bool)) {
-		for _, of := range list {
-			if s, ok := of(runs); ok {
-				v.Sections = append(v.Sections, s)
-			}
-		}
-	}
-	build(before)
-	v.Sections = append(v.Sections, useCases(runs)...)
-	build(after)
-	v.number()
-	return v
-}
-
-// number gives each figure on the page a number as its ID, and folds long tables.
-func (v *view) number() {
-	figures := 0
-	if v.Brief != nil && v.Brief.Chart != nil {
-		v.Brief.Chart.ID = number(&figures)
-	}
-	for i := range v.Sections {
-		v.Sections[i].Blocks = shut(v.Sections[i].Blocks)
-		numbered(v.Sections[i].Blocks, &figures)
-	}
-}
-
-// numbered gives the figures their IDs, in the order of the page.
-func numbered(blocks []block, n *int) {
-	for i := range blocks {
-		b := &blocks[i]
-		for j := range b.Figures {
-			b.Figures[j].ID = number(n)
-		}
-		if b.Fold != nil {
-			numbered(b.Fold.Blocks, n)
-		}
-	}
-}
-
-func number(n *int) string {
-	*n++
-	return fmt.Sprintf("figure-%d", *n)
-}
-
-// mostRows is the number of rows above which a table is folded, on the page and in print.
-const mostRows = 20
-
-func shut(blocks []block) []block {
-	for i, b := range blocks {
-		if b.Table != nil && len(b.Table.Rows) > mostRows {
-			blocks[i] = block{Fold: &fold{fmt.Sprintf("%s, %d rows", b.Table.Caption, len(b.Table.Rows)), []block{b}}}
-		}
-	}
-	return blocks
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/page"
 )
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
@@ -236,16 +237,12 @@ func findContradictions(t *testing.T, d *report.Document) (found []string) {
 
 // judged returns, as HTML, the parts of the page that show verdicts.
 func judged(t *testing.T, d *report.Document) string {
-	runs := named([]*report.Document{d})
-	v := view{Brief: brief(runs[0]), Sections: useCases(runs)}
-	for _, of := range []func([]run) (section, bool){problems, comparisons, source, definitions} {
-		if s, ok := of(runs); ok {
-			v.Sections = append(v.Sections, s)
-		}
-	}
-	v.number()
+	p := page.Of(d)
+	p.Sections = slices.DeleteFunc(p.Sections, func(s page.Section) bool {
+		return !strings.HasPrefix(s.ID, "case-") && !slices.Contains([]string{"problems", "comparison", "plan", "definitions"}, s.ID)
+	})
 	var b bytes.Buffer
-	if err := page.Execute(&b, v); err != nil {
+	if err := write(&b, p); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

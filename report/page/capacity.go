@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityUnknown:      "not known",
 }
 
-func capacities(runs []run) (section, bool) {
-	s := section{ID: "capacity", Title: "Capacity",
+func capacities(runs []Run) (Section, bool) {
+	s := Section{ID: "capacity", Title: "Capacity",
 		Lead: "How much load the server carries before it breaks a threshold. The search tries loads until it finds the largest one that passes, and checks every threshold at the stated confidence. It measures that load again on fresh requests."}
 	n := 0
 	for _, r := range runs {
@@ -41,9 +41,9 @@ func capacities(runs []run) (section, bool) {
 				if r.Name != "" {
 					name += " · " + r.Name
 				}
-				s.Blocks = append(s.Blocks, block{Sub: name})
+				s.Blocks = append(s.Blocks, Block{Sub: name})
 			}
-			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
+			l := Result{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
 			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
 				l.Kind = "this rate is certified; the true limit is higher, near the estimate"
 			}
@@ -54,11 +54,11 @@ func capacities(runs []run) (section, bool) {
 			for _, fact := range c.Facts() {
 				l.Facts = append(l.Facts, line(fact))
 			}
-			s.Blocks = append(s.Blocks, block{Limit: &l})
+			s.Blocks = append(s.Blocks, Block{Limit: &l})
 			if figures := searched(r, c); len(figures) > 0 {
-				s.Blocks = append(s.Blocks, block{Figures: figures})
+				s.Blocks = append(s.Blocks, Block{Figures: figures})
 			}
-			s.Blocks = append(s.Blocks, block{Fold: &fold{"The search, probe by probe", []block{{Table: probes(r, c)}}}})
+			s.Blocks = append(s.Blocks, Block{Fold: &Fold{"The search, probe by probe", []Block{{Table: probes(r, c)}}}})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -69,8 +69,8 @@ var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
 
 // searched draws a chart for each threshold of the capacity. The chart shows the threshold's metric
 // at each measured load.
-func searched(r run, c *report.Capacity) []figure {
-	var out []figure
+func searched(r Run, c *report.Capacity) []Figure {
+	var out []Figure
 	for _, b := range searchedBounds(r, c) {
 		if f, ok := search(r, c, b); ok {
 			out = append(out, f)
@@ -81,7 +81,7 @@ func searched(r run, c *report.Capacity) []figure {
 
 // searchedBounds returns the thresholds that a capacity search applied. The threshold that limits
 // the capacity comes first.
-func searchedBounds(r run, c *report.Capacity) []report.Threshold {
+func searchedBounds(r Run, c *report.Capacity) []report.Threshold {
 	var out []report.Threshold
 	for _, w := range r.Workloads {
 		if w.Address != c.Workload {
@@ -106,16 +106,16 @@ func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 }
 
 // search draws the metric of a threshold at the probes of a search.
-func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
+func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 	def, ok := metric.Lookup(t.Metric)
 	if !ok {
-		return figure{}, false
+		return Figure{}, false
 	}
 	label := strings.TrimSpace(def.Title + " " + t.Stat)
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
-	f := figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
+	f := Figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &table{Caption: label + " at each probe, must be " + rule, Head: []string{"Load", "Outcome", label, "Interval", "To spare"}}}
+		Table: &Table{Caption: label + " at each probe, must be " + rule, Head: []string{"Load", "Outcome", label, "Interval", "To spare"}}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
@@ -157,7 +157,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 
 // searchPoint returns a probe of a search as a point of a chart. It also returns the row of the
 // chart's table; nil if the probe has no value for the threshold.
-func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
+func searchPoint(r Run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []Cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
 		return chart.Point{}, nil
@@ -178,7 +178,7 @@ func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		load += " (ρ " + share + ")"
 	}
 	return chart.Point{X: at.Load(), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
-		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+		[]Cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
 // toSpare formats the margin of a threshold; "–" if the margin is unknown.
@@ -190,7 +190,7 @@ func toSpare(margin float64) string {
 }
 
 // explain adds to a chart what the points and bars of a search show.
-func explain(f *figure, r run, points []chart.Point) {
+func explain(f *Figure, r Run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
 		f.Words += " The bar of a point is its interval; each end holds at the plan's confidence."
 	}
@@ -204,14 +204,14 @@ func explain(f *figure, r run, points []chart.Point) {
 		name string
 	}{{chart.Pass, "held"}, {chart.Fail, "did not hold"}, {chart.Unsure, "not settled"}} {
 		if slices.ContainsFunc(points, func(p chart.Point) bool { return p.Mark == l.mark }) {
-			f.Legend = append(f.Legend, legend{chart.Sign(l.mark), l.name})
+			f.Legend = append(f.Legend, Legend{chart.Sign(l.mark), l.name})
 		}
 	}
 }
 
 // probed returns the value of the threshold's metric at a probe, and its interval. If the probe did
 // not record the value, probed returns that of the probe's level, without an interval.
-func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
+func probed(r Run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
 	outcome = p.Outcome
 	for _, x := range p.Readings {
 		if x.Metric == t.Metric && x.Stat == t.Stat {
@@ -263,8 +263,8 @@ func outcomeClass(outcome string) string {
 }
 
 // probes lists the probes of the search, in order.
-func probes(r run, c *report.Capacity) *table {
-	t := &table{Caption: "Probes of the search, in the order in which they were made" + r.serverSuffix(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
+func probes(r Run, c *report.Capacity) *Table {
+	t := &Table{Caption: "Probes of the search, in the order in which they were made" + r.serverSuffix(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
 	const most = 200
 	for i := range c.Probes[:min(len(c.Probes), most)] {
 		p := &c.Probes[i]
@@ -272,7 +272,7 @@ func probes(r run, c *report.Capacity) *table {
 		if p.Spent > 0 {
 			took = clean.Clock(p.Spent)
 		}
-		t.Rows = append(t.Rows, []cell{text(c.Named(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
+		t.Rows = append(t.Rows, []Cell{text(c.Named(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
 			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
 	}
 	t.Left = max(len(c.Probes)-most, 0)
@@ -280,7 +280,7 @@ func probes(r run, c *report.Capacity) *table {
 }
 
 // margins describes how far each threshold is from its limit at the capacity.
-func margins(r run, c *report.Capacity) []string {
+func margins(r Run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
 		// If several probes passed at the capacity, the last one confirmed it.

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -26,8 +26,8 @@ var statuses = map[report.Status][3]string{ // class, sign, word
 	report.StatusPass:         {"pass", "✓", "passed"},
 }
 
-func verdict(r run) verdictView {
-	v := verdictView{
+func verdict(r Run) Verdict {
+	v := Verdict{
 		ID: r.ID + "verdict", Name: r.Name, Word: line(r.Word()), Plan: line(r.Plan.Name),
 		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
 	}
@@ -35,7 +35,7 @@ func verdict(r run) verdictView {
 	const mostAnswers = 12
 	for i := range r.Capacities[:min(len(r.Capacities), mostAnswers)] {
 		c := &r.Capacities[i]
-		a := answer{r.title(c.Workload) + r.serverSuffix(c.Server), c.Limit(), kinds[c.Over]}
+		a := Capacity{r.title(c.Workload) + r.serverSuffix(c.Server), c.Limit(), kinds[c.Over]}
 		if c.Binding != "" {
 			a.Note += ", ended by " + line(c.Binding)
 		}
@@ -56,7 +56,7 @@ func verdict(r run) verdictView {
 
 // found returns the verdicts that need attention: the worst ones (problems), the others that did
 // not pass (more), and the warnings.
-func found(r run) (problems, more, warnings []checkView) {
+func found(r Run) (problems, more, warnings []Check) {
 	// The statuses go from the worst to the best.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
 		for i := range r.Verdicts {
@@ -80,8 +80,8 @@ func found(r run) (problems, more, warnings []checkView) {
 
 // problems returns a section with the verdicts that did not pass. Warnings and passed checks are
 // folded below them.
-func problems(runs []run) (section, bool) {
-	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem names its line in the plan."}
+func problems(runs []Run) (Section, bool) {
+	s := Section{ID: "problems", Title: "What did not pass", Lead: "The most serious problem comes first. Each problem names its line in the plan."}
 	if len(runs) != 1 {
 		return s, false
 	}
@@ -90,25 +90,25 @@ func problems(runs []run) (section, bool) {
 	if len(first) == 0 {
 		s.Title, s.Lead = "What was checked", ""
 	} else {
-		s.Blocks = append(s.Blocks, block{Checks: first})
+		s.Blocks = append(s.Blocks, Block{Checks: first})
 	}
-	shut := func(list []checkView, one, rest string) {
+	shut := func(list []Check, one, rest string) {
 		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(list), one) + rest, []block{{Checks: list}}}})
+			s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(list), one) + rest, []Block{{Checks: list}}}})
 		}
 	}
 	shut(more, "more check", " that did not pass")
 	shut(warnings, "warning", "")
 	if t := passed(r); len(t.Rows) > 0 {
-		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows)+t.Left, "check") + " passed", []block{{Table: t}}}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(t.Rows)+t.Left, "check") + " passed", []Block{{Table: t}}}})
 	}
 	return s, len(s.Blocks) > 0
 }
 
 // passed returns a table of the checks that passed. A check that has the same result at several
 // levels gets one row.
-func passed(r run) *table {
-	t := &table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
+func passed(r Run) *Table {
+	t := &Table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
 	const most = 200
 	rows := map[[4]string]int{}
 	for i := range r.Verdicts {
@@ -137,7 +137,7 @@ func passed(r run) *table {
 		if level != "" {
 			name += " at " + level
 		}
-		t.Rows = append(t.Rows, []cell{text(name), text(key[1]), text(value), text(key[3])})
+		t.Rows = append(t.Rows, []Cell{text(name), text(key[1]), text(value), text(key[3])})
 	}
 	return t
 }
@@ -162,7 +162,7 @@ func meaning(d *report.Document) (class, sentence string) {
 }
 
 // unmet says in a sentence what a failed run failed; "" for every other run.
-func unmet(r run) string {
+func unmet(r Run) string {
 	if r.Outcome != report.Fail {
 		return ""
 	}
@@ -184,7 +184,7 @@ func unmet(r run) string {
 }
 
 // failed describes in a few words which check failed.
-func failed(r run, v *report.Verdict) string {
+func failed(r Run, v *report.Verdict) string {
 	name := line(v.Name)
 	if th := v.Threshold; th != nil {
 		def, _ := metric.Lookup(th.Metric)
@@ -213,9 +213,9 @@ func confidence(d *report.Document) string {
 	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence.V) + " confidence"
 }
 
-func check(r run, v *report.Verdict) checkView {
+func check(r Run, v *report.Verdict) Check {
 	s := statuses[v.Status()]
-	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: checkName(r, v), Message: line(v.Explain())}
+	c := Check{Class: s[0], Sign: s[1], Word: s[2], Name: checkName(r, v), Message: line(v.Explain())}
 	switch {
 	case v.Workload != "":
 		c.Where = r.title(v.Workload) + r.serverSuffix(v.Server)
@@ -237,7 +237,7 @@ func check(r run, v *report.Verdict) checkView {
 
 // checkName returns a readable name of a verdict. For a threshold it is the name of the metric, its
 // statistic and the level.
-func checkName(r run, v *report.Verdict) string {
+func checkName(r Run, v *report.Verdict) string {
 	if v.Threshold == nil {
 		return line(v.Name)
 	}
@@ -250,7 +250,7 @@ func checkName(r run, v *report.Verdict) string {
 }
 
 // facts returns the facts that identify the run, such as its plan and its servers.
-func facts(r run) [][2]string {
+func facts(r Run) [][2]string {
 	out := [][2]string{{"plan", line(cmp.Or(r.Plan.Path, r.Plan.Name))}}
 	for i := range r.Servers {
 		s := &r.Servers[i]
@@ -289,15 +289,15 @@ const mostColumns = 10
 
 // requirements returns tables that show which thresholds hold at which level. They are only for a
 // page with several runs: with one run, each use case shows its own thresholds.
-func requirements(runs []run) (section, bool) {
-	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
+func requirements(runs []Run) (Section, bool) {
+	s := Section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
 	if len(runs) == 1 {
 		return s, false
 	}
 	for _, r := range runs {
 		for _, t := range matrices(r, "") {
 			t.Caption += " · " + r.Name
-			s.Blocks = append(s.Blocks, block{Table: t})
+			s.Blocks = append(s.Blocks, Block{Table: t})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -308,13 +308,13 @@ type grid struct {
 	levels []string
 	heads  map[string]string // titles of the levels
 	rows   []requirement
-	cells  map[requirement]map[string]cell
+	cells  map[requirement]map[string]Cell
 }
 
 type requirement struct{ name, text, severity string }
 
-func (g *grid) table() *table {
-	t := &table{Head: []string{"Must hold"}}
+func (g *grid) table() *Table {
+	t := &Table{Head: []string{"Must hold"}}
 	for _, l := range g.levels {
 		t.Head = append(t.Head, "At "+g.heads[l])
 	}
@@ -324,7 +324,7 @@ func (g *grid) table() *table {
 		if row.severity == "warn" {
 			name += " (warns)"
 		}
-		cells := []cell{text(name)}
+		cells := []Cell{text(name)}
 		for _, l := range g.levels {
 			cells = append(cells, g.cells[row][l])
 		}
@@ -335,7 +335,7 @@ func (g *grid) table() *table {
 
 // matrices returns a table for each server of a workload. It shows which thresholds hold at which
 // level. workload "" means all workloads.
-func matrices(r run, workload string) []*table {
+func matrices(r Run, workload string) []*Table {
 	type key struct{ server, workload string }
 	var order []key
 	grids := map[key]*grid{}
@@ -347,12 +347,12 @@ func matrices(r run, workload string) []*table {
 		k := key{v.Server, v.Workload}
 		g := grids[k]
 		if g == nil {
-			g = &grid{heads: map[string]string{}, cells: map[requirement]map[string]cell{}}
+			g = &grid{heads: map[string]string{}, cells: map[requirement]map[string]Cell{}}
 			grids[k], order = g, append(order, k)
 		}
 		row := requirement{v.Threshold.Metric, v.Threshold.Text, v.Severity}
 		if g.cells[row] == nil {
-			g.rows, g.cells[row] = append(g.rows, row), map[string]cell{}
+			g.rows, g.cells[row] = append(g.rows, row), map[string]Cell{}
 		}
 		if !slices.Contains(g.levels, v.Level) {
 			g.levels = append(g.levels, v.Level)
@@ -363,9 +363,9 @@ func matrices(r run, workload string) []*table {
 		if !v.Value.OK {
 			shown = st[2]
 		}
-		g.cells[row][v.Level] = cell{Text: st[1] + " " + line(shown), Class: st[0]}
+		g.cells[row][v.Level] = Cell{Text: st[1] + " " + line(shown), Class: st[0]}
 	}
-	var out []*table
+	var out []*Table
 	for _, k := range order {
 		if g := grids[k]; len(g.levels) <= mostColumns && len(out) < 12 {
 			t := g.table()

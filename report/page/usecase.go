@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 
 // useCases returns a section for each use case. It shows what the use case is, its requirements,
 // what was measured at each load, and the outcome.
-func useCases(runs []run) []section {
+func useCases(runs []Run) []Section {
 	if len(runs) != 1 {
 		return nil
 	}
 	r := runs[0]
-	var out []section
+	var out []Section
 	for i := range r.Workloads {
 		if w := &r.Workloads[i]; r.useCase(w) && len(out) < mostCases {
 			out = append(out, useCase(r, w))
@@ -26,44 +26,44 @@ func useCases(runs []run) []section {
 	return out
 }
 
-func useCase(r run, w *report.Workload) section {
-	s := section{ID: caseID(w, r), Title: r.title(w.Address), Lead: capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
+func useCase(r Run, w *report.Workload) Section {
+	s := Section{ID: caseID(w, r), Title: r.title(w.Address), Lead: capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
 	if about := line(w.Description); about != "" {
 		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
 	}
 	if words := levelWords(r, w); len(words) > 0 {
-		s.Blocks = append(s.Blocks, block{List: words})
+		s.Blocks = append(s.Blocks, Block{List: words})
 	}
 	for _, server := range w.Servers {
-		s.Blocks = append(s.Blocks, block{Limit: outcomeOf(r, w, server)})
+		s.Blocks = append(s.Blocks, Block{Limit: outcomeOf(r, w, server)})
 	}
-	var tables []*table
+	var tables []*Table
 	for _, server := range w.Servers {
 		if t := besideLimit(r, w, server); t != nil {
 			tables = append(tables, t)
 		}
 	}
 	if figures := overLoad(r, w); len(figures)+len(tables) > 0 {
-		s.Blocks = append(s.Blocks, block{Figures: figures, Beside: tables})
+		s.Blocks = append(s.Blocks, Block{Figures: figures, Beside: tables})
 	}
 	s.Blocks = append(s.Blocks, overTimeBlock(r, w)...)
-	var more []block
+	var more []Block
 	for _, server := range w.Servers {
 		if c := r.capacity(w.Address, server); c != nil {
-			more = append(more, block{List: append(margins(r, c), lines(c.Facts())...)}, block{Table: probes(r, c)})
+			more = append(more, Block{List: append(margins(r, c), lines(c.Facts())...)}, Block{Table: probes(r, c)})
 		}
 	}
 	for _, m := range matrices(r, w.Address) {
-		more = append(more, block{Table: m})
+		more = append(more, Block{Table: m})
 	}
 	if len(more) > 0 {
-		s.Blocks = append(s.Blocks, block{Fold: &fold{"How " + r.title(w.Address) + " was decided: each requirement and each probe", more}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{"How " + r.title(w.Address) + " was decided: each requirement and each probe", more}})
 	}
 	return s
 }
 
 // levelWords returns the descriptions of a use case's levels, as "level: description".
-func levelWords(r run, w *report.Workload) []string {
+func levelWords(r Run, w *report.Workload) []string {
 	var out []string
 	for i := range r.Cases {
 		c := &r.Cases[i]
@@ -87,9 +87,9 @@ func lines(list []string) []string {
 
 // outcomeOf returns the outcome of a use case (one workload on one server) in one sentence. It adds
 // the capacity if there was a search.
-func outcomeOf(r run, w *report.Workload, server string) *limitView {
+func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	class, said := carries(r, w, server)
-	l := &limitView{Class: class, Sentence: capital(said)}
+	l := &Result{Class: class, Sentence: capital(said)}
 	if len(r.Servers) > 1 {
 		l.Sentence = r.title(server) + ": " + said
 	}
@@ -117,7 +117,7 @@ func outcomeOf(r run, w *report.Workload, server string) *limitView {
 }
 
 // trust returns a few words on how certain a capacity is.
-func trust(r run, c *report.Capacity) string {
+func trust(r Run, c *report.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
 		return "by point estimates, not confirmed on fresh requests"
@@ -133,9 +133,9 @@ func trust(r run, c *report.Capacity) string {
 
 // overLoad draws charts of how metrics of a use case depend on the load. Metrics with thresholds
 // come first. If there are fewer than two charts, other metrics follow.
-func overLoad(r run, w *report.Workload) []figure {
+func overLoad(r Run, w *report.Workload) []Figure {
 	const most = 2
-	var out []figure
+	var out []Figure
 	var drawn []string
 	for i := range r.Capacities {
 		c := &r.Capacities[i]
@@ -164,7 +164,7 @@ func overLoad(r run, w *report.Workload) []figure {
 		for _, kind := range everyKind {
 			cv := curveOf(t.Metric, t.Stat, kind)
 			cv.keep = func(c *report.Case) bool { return c.Workload == w.Address }
-			for _, f := range cv.figures([]run{r}) {
+			for _, f := range cv.figures([]Run{r}) {
 				f.Title += ", " + r.title(w.Address)
 				out = append(out, f)
 				drawn = append(drawn, t.Metric, same)
@@ -204,7 +204,7 @@ func curveOf(name, stat, kind string) curve {
 // besideLimit returns a table of three levels: the smallest load, the capacity, and a larger load.
 // Without a capacity search the table shows up to three measured levels. It is nil if too few
 // levels were measured.
-func besideLimit(r run, w *report.Workload, server string) *table {
+func besideLimit(r Run, w *report.Workload, server string) *Table {
 	var cases []*report.Case
 	for i := range r.Cases {
 		x := &r.Cases[i]
@@ -229,7 +229,7 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 }
 
 // aroundLimit returns a table of three loads: the smallest, the capacity and a higher one.
-func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.Case) *table {
+func aroundLimit(r Run, w *report.Workload, c *report.Capacity, cases []*report.Case) *Table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
 		return nil
@@ -289,15 +289,15 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 }
 
 // columns returns a table with a column for each case.
-func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
+func columns(r Run, w *report.Workload, server string, shown []*report.Case, heads []string) *Table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {
 		unit = kinds["speedup"]
 	}
-	t := &table{Caption: "What users see, by " + unit + r.serverSuffix(server), Head: append([]string{capital(unit)}, heads...)}
+	t := &Table{Caption: "What users see, by " + unit + r.serverSuffix(server), Head: append([]string{capital(unit)}, heads...)}
 	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
 		def, _ := metric.Lookup(f.name)
-		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
+		row := []Cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
 		some := false
 		for _, c := range shown {
 			v := c.Summary(f.name).Stat(f.stat)
@@ -318,7 +318,7 @@ func columns(r run, w *report.Workload, server string, shown []*report.Case, hea
 		return nil
 	}
 	if slices.ContainsFunc(shown, func(c *report.Case) bool { return rho(c) != "" }) {
-		row := []cell{text("Share of the largest sustainable rate, ρ")}
+		row := []Cell{text("Share of the largest sustainable rate, ρ")}
 		for _, c := range shown {
 			row = append(row, text(cmp.Or(rho(c), "–")))
 		}

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -42,7 +42,7 @@ const mostSeries = 8
 // track holds the cases of one line of a chart, by load.
 type track struct {
 	name             string
-	r                run
+	r                Run
 	server, workload string
 	cases            []*report.Case
 }
@@ -50,11 +50,11 @@ type track struct {
 // tracks sorts the measured cases of a kind of load into lines, one for each server and workload of
 // a run. If a line has several cases at one load, it uses the case with the most completed
 // requests.
-func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
-	type key struct{ run, server, workload string }
+func tracks(runs []Run, kind string, keep func(*report.Case) bool) []track {
+	type key struct{ Run, server, workload string }
 	var order []key
 	byKey := map[key]*track{}
-	measured(runs, func(r run, c *report.Case) {
+	measured(runs, func(r Run, c *report.Case) {
 		if c.Kind != kind || c.Stage != "" || c.Speedup > 0 || !keep(c) {
 			return
 		}
@@ -70,7 +70,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	differ := func(of func(key) string) bool {
 		return slices.ContainsFunc(order, func(k key) bool { return of(k) != of(order[0]) })
 	}
-	showRun, showServer := differ(func(k key) string { return k.run }), differ(func(k key) string { return k.server })
+	showRun, showServer := differ(func(k key) string { return k.Run }), differ(func(k key) string { return k.server })
 	showWorkload := differ(func(k key) string { return k.workload })
 	// Put the control and the candidate of a workload next to each other.
 	if showServer && showWorkload && !showRun {
@@ -128,7 +128,7 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 
 // figures draws the curve in charts of at most mostSeries lines each. It returns nil if there is no
 // data.
-func (cv curve) figures(runs []run) []figure {
+func (cv curve) figures(runs []Run) []Figure {
 	of := cv.of
 	if of == nil {
 		of = func(c *report.Case) report.Number { return mean(c, cv.name) }
@@ -144,7 +144,7 @@ func (cv curve) figures(runs []run) []figure {
 	}) {
 		return nil
 	}
-	var out []figure
+	var out []Figure
 	for _, part := range parts(all) {
 		f := cv.figure(runs, part.lines, of)
 		if part.name != "" {
@@ -197,13 +197,13 @@ func parts(all []track) []part {
 	return short
 }
 
-func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.Number) figure {
+func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) report.Number) Figure {
 	def, _ := metric.Lookup(cv.name)
 	// The unit of a price is the plan's currency.
 	if sum := lines[0].cases[0].Summary(cv.name); sum != nil {
 		def.Unit = metric.Unit(sum.Unit)
 	}
-	f := figure{Title: cv.title, Words: cv.words, Terms: []string{cv.name}}
+	f := Figure{Title: cv.title, Words: cv.words, Terms: []string{cv.name}}
 	axis := cv.axis
 	if axis == "" {
 		axis = def.Title
@@ -233,7 +233,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			s.Points = append(s.Points, p)
 		}
 		ch.Series = append(ch.Series, s)
-		f.Legend = append(f.Legend, legend{chart.Swatch(hue(i, lines)), t.name})
+		f.Legend = append(f.Legend, Legend{chart.Swatch(hue(i, lines)), t.name})
 	}
 	if len(lines) == 1 {
 		f.Legend = nil
@@ -289,7 +289,7 @@ func (cv curve) finding(lines []track, of func(*report.Case) report.Number) stri
 // common selects the cases for the charts of the whole system. On a page with one run, it leaves
 // out use cases, which have their own sections, unless there are only use cases. A workload with
 // both levels and search probes shows only its levels.
-func common(runs []run) func(*report.Case) bool {
+func common(runs []Run) func(*report.Case) bool {
 	if len(runs) != 1 {
 		return func(*report.Case) bool { return true }
 	}

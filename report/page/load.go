@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 )
 
 // figures adds charts of the curves to the section. It returns false if no curve has data.
-func (s section) figures(runs []run, curves ...curve) (section, bool) {
-	var all []figure
+func (s Section) figures(runs []Run, curves ...curve) (Section, bool) {
+	var all []Figure
 	for _, c := range curves {
 		all = append(all, c.figures(runs)...)
 	}
 	if len(all) == 0 {
 		return s, false
 	}
-	s.Blocks = append(s.Blocks, block{Figures: all})
+	s.Blocks = append(s.Blocks, Block{Figures: all})
 	return s, true
 }
 
 // folded draws the curves in a section. The first curves, as many as the parameter open says, are
 // shown, and the others are folded. If the first curves have no data, the others are shown.
-func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
-	var first, rest []figure
+func (s Section) folded(runs []Run, open int, curves ...curve) (Section, bool) {
+	var first, rest []Figure
 	for i, c := range curves {
 		if i < open {
 			first = append(first, c.figures(runs)...)
@@ -37,10 +37,10 @@ func (s section) folded(runs []run, open int, curves ...curve) (section, bool) {
 		first, rest = rest, nil
 	}
 	if len(first) > 0 {
-		s.Blocks = append(s.Blocks, block{Figures: first})
+		s.Blocks = append(s.Blocks, Block{Figures: first})
 	}
 	if len(rest) > 0 {
-		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(rest), "further figure"), []block{{Figures: rest}}}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(rest), "further figure"), []Block{{Figures: rest}}}})
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -79,8 +79,8 @@ var systemCurves = []curve{
 const openCurves = 3
 
 // systemFigures draws charts of the server as a whole, by load.
-func systemFigures(runs []run) (section, bool) {
-	s := section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
+func systemFigures(runs []Run) (Section, bool) {
+	s := Section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
 	if len(runs) == 1 && !slices.ContainsFunc(runs[0].Workloads, func(w report.Workload) bool { return !runs[0].useCase(&w) }) && len(runs[0].Workloads) > 0 {
 		curves, open = append([]curve{throughputCurve}, systemCurves...), 1+openCurves
@@ -89,12 +89,12 @@ func systemFigures(runs []run) (section, bool) {
 	if !ok {
 		return s, false
 	}
-	var folds []block
+	var folds []Block
 	if t := peaks(runs); t != nil {
-		folds = append(folds, block{Fold: &fold{t.Caption, []block{{Table: t}}}})
+		folds = append(folds, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
 	}
 	if t := averages(runs); t != nil {
-		folds = append(folds, block{Fold: &fold{t.Caption, []block{{Table: t}}}})
+		folds = append(folds, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
 	}
 	s.Blocks = append(s.Blocks, folds...)
 	return s, true
@@ -102,8 +102,8 @@ func systemFigures(runs []run) (section, bool) {
 
 // peaks returns a table with the highest throughput of each line in the charts. Probes of capacity
 // searches count too.
-func peaks(runs []run) *table {
-	t := &table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
+func peaks(runs []Run) *Table {
+	t := &Table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {
 		var top, one *report.Case
 		for _, c := range l.line() {
@@ -119,7 +119,7 @@ func peaks(runs []run) *table {
 		if one != nil && mean(one, "throughput").V > 0 {
 			factor = metric.Format(metric.Count, v/mean(one, "throughput").V) + "×"
 		}
-		t.Rows = append(t.Rows, []cell{text(l.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"), text(mean(top, "input_throughput").Format("tok/s"))})
+		t.Rows = append(t.Rows, []Cell{text(l.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"), text(mean(top, "input_throughput").Format("tok/s"))})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -128,15 +128,15 @@ func peaks(runs []run) *table {
 }
 
 // averages compares two means of speed, by level.
-func averages(runs []run) *table {
-	t := &table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
+func averages(runs []Run) *Table {
+	t := &Table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
 	keep := common(runs)
-	measured(runs, func(r run, c *report.Case) {
+	measured(runs, func(r Run, c *report.Case) {
 		itl, pooled, each, per := mean(c, "itl"), mean(c, "speed"), mean(c, "request_speed"), mean(c, "tokens_per_chunk")
 		if c.Kind != "closed" || !keep(c) || !itl.OK || !pooled.OK || len(t.Rows) >= 40 {
 			return
 		}
-		t.Rows = append(t.Rows, []cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
+		t.Rows = append(t.Rows, []Cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
 	})
 	if len(t.Rows) == 0 {
 		return nil
@@ -144,8 +144,8 @@ func averages(runs []run) *table {
 	return t
 }
 
-func rates(runs []run) (section, bool) {
-	return section{
+func rates(runs []Run) (Section, bool) {
+	return Section{
 		ID: "rates", Title: "Rates",
 		Lead: "How long users wait when requests arrive at a fixed rate. The wait of a request starts when the request is due. At the largest rate that the server can sustain, the server is never idle. At a higher rate the queue only grows.",
 	}.figures(runs,
@@ -155,8 +155,8 @@ func rates(runs []run) (section, bool) {
 			words: "95 of 100 answers were complete within this time."})
 }
 
-func bursts(runs []run) (section, bool) {
-	return section{
+func bursts(runs []Run) (Section, bool) {
+	return Section{
 		ID: "burst", Title: "Bursts",
 		Lead: "What happens when many requests come at the same instant, as at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
 	}.figures(runs,
@@ -168,8 +168,8 @@ func bursts(runs []run) (section, bool) {
 		curve{kind: "burst", name: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})
 }
 
-func power(runs []run) (section, bool) {
-	return section{
+func power(runs []Run) (Section, bool) {
+	return Section{
 		ID: "power", Title: "Power and cost",
 		Lead: "The power of all GPUs together, the energy of a token, and the cost of a token by the plan's prices.",
 	}.folded(runs, 3,
@@ -179,8 +179,8 @@ func power(runs []run) (section, bool) {
 		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."})
 }
 
-func speculative(runs []run) (section, bool) {
-	s, ok := section{
+func speculative(runs []Run) (Section, bool) {
+	s, ok := Section{
 		ID: "speculative", Title: "Speculative decoding",
 		Lead: "A small model drafts tokens ahead and the large one checks them in one step. Published reports found that drafting costs more than it gains below about 50% acceptance, and pays off above 60%.",
 	}.figures(runs,
@@ -188,7 +188,7 @@ func speculative(runs []run) (section, bool) {
 		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean number of tokens that one step yields, including the large model's own token. 1 means no gain."})
 	if ok {
 		if t := positions(runs); t != nil {
-			s.Blocks = append(s.Blocks, block{Fold: &fold{t.Caption, []block{{Table: t}}}})
+			s.Blocks = append(s.Blocks, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
 		}
 		return s, ok
 	}
@@ -205,15 +205,15 @@ func speculative(runs []run) (section, bool) {
 
 // positions shows the share of drafts that was accepted at each position; nil if no
 // server reports it.
-func positions(runs []run) *table {
-	t := &table{Caption: "Share of drafts in which token 1, 2, … was accepted", Head: []string{"Load"}}
+func positions(runs []Run) *Table {
+	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Head: []string{"Load"}}
 	most := 0
 	keep := common(runs)
-	measured(runs, func(r run, c *report.Case) {
+	measured(runs, func(r Run, c *report.Case) {
 		if !keep(c) {
 			return
 		}
-		row := []cell{text(caseName(runs, r, c))}
+		row := []Cell{text(caseName(runs, r, c))}
 		for i := 0; ; i++ {
 			s := c.Summary(fmt.Sprintf("accept_rate[%d]", i))
 			if s == nil {

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -13,13 +13,13 @@ import (
 
 // guidance shows the requirements of each use case and how much load the server carries. ok is
 // false if no use case has requirements.
-func guidance(runs []run) (section, bool) {
-	s := section{ID: "guidance", Title: "Use cases and their limits",
+func guidance(runs []Run) (Section, bool) {
+	s := Section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case requires of the server, and the largest load at which the server meets these requirements."}
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
-	tab := &table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
+	tab := &Table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
 	asked := false
 	for _, r := range runs {
 		for i := range r.Workloads {
@@ -35,16 +35,16 @@ func guidance(runs []run) (section, bool) {
 				if w.Description != "" {
 					name += ": " + line(w.Description)
 				}
-				class, answer := carries(r, w, server)
+				class, Capacity := carries(r, w, server)
 				asked = asked || len(w.Bounds) > 0 || class != "none"
-				tab.Rows = append(tab.Rows, []cell{text(name), text(size(w)), text(rules(w)), {Text: answer, Class: class}})
+				tab.Rows = append(tab.Rows, []Cell{text(name), text(size(w)), text(rules(w)), {Text: Capacity, Class: class}})
 			}
 		}
 	}
 	if !asked {
 		return s, false
 	}
-	s.Blocks = []block{{Table: tab}}
+	s.Blocks = []Block{{Table: tab}}
 	return s, true
 }
 
@@ -104,7 +104,7 @@ func rules(w *report.Workload) string {
 
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
 // without a search, the levels.
-func carries(r run, w *report.Workload, server string) (class, answer string) {
+func carries(r Run, w *report.Workload, server string) (class, Capacity string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
 			return capacityClass(c), sentence(c)
@@ -159,7 +159,7 @@ const testedOnly = " (the highest levels that were tested)"
 
 // levelStatus returns the worst status of the requirements on a case. If the case has no
 // requirements, judged is false.
-func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
+func levelStatus(r Run, c *report.Case) (worst report.Status, judged bool) {
 	worst = report.StatusPass
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]

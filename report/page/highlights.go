@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -14,15 +14,15 @@ import (
 // value is from.
 type extreme struct {
 	v  float64
-	r  run
+	r  Run
 	c  *report.Case
 	ok bool
 }
 
 // extremes returns the lowest and the highest value of all levels, with their runs. It includes the
 // probes of capacity searches, because the page shows them too.
-func extremes(runs []run, of func(*report.Case) report.Number) (low, high extreme) {
-	measured(runs, func(r run, c *report.Case) {
+func extremes(runs []Run, of func(*report.Case) report.Number) (low, high extreme) {
+	measured(runs, func(r Run, c *report.Case) {
 		n := of(c)
 		if !n.OK || math.IsInf(n.V, 0) {
 			return
@@ -37,19 +37,19 @@ func extremes(runs []run, of func(*report.Case) report.Number) (low, high extrem
 	return low, high
 }
 
-func highlights(runs []run) (section, bool) {
-	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and the load at which each figure was measured."}
+func highlights(runs []Run) (Section, bool) {
+	s := Section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and the load at which each figure was measured."}
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
-	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
+	t := &Table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
 	var order []string
 	figures := map[string][]string{}
 	for i, r := range runs {
 		t.Head = append(t.Head, r.Name)
 		alone := r
 		alone.Name = ""
-		for _, x := range headline([]run{alone}) {
+		for _, x := range headline([]Run{alone}) {
 			if figures[x.Label] == nil {
 				figures[x.Label] = make([]string, len(runs))
 				order = append(order, x.Label)
@@ -58,23 +58,23 @@ func highlights(runs []run) (section, bool) {
 		}
 	}
 	for _, label := range order {
-		row := []cell{text(label)}
+		row := []Cell{text(label)}
 		for _, v := range figures[label] {
 			row = append(row, text(cmp.Or(v, "–")))
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	s.Blocks = []block{{Table: t}}
+	s.Blocks = []Block{{Table: t}}
 	return s, len(t.Rows) > 0
 }
 
 // headline returns the most important figures of one run, as tiles.
-func headline(runs []run) []tile {
-	var tiles []tile
+func headline(runs []Run) []Tile {
+	var tiles []Tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
-			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""},
-			tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s", ""})
+			Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""},
+			Tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
 		return func(c *report.Case) report.Number {
@@ -85,20 +85,20 @@ func headline(runs []run) []tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + addPlace(runs, low), ""})
+		tiles = append(tiles, Tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + addPlace(runs, low), ""})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
-		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + caseName(runs, high.r, high.c), ""})
+		tiles = append(tiles, Tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + caseName(runs, high.r, high.c), ""})
 	}
 	tiles = append(tiles, limits(runs)...)
 	due, completed, cases := 0, 0, 0
-	measured(runs, func(_ run, c *report.Case) {
+	measured(runs, func(_ Run, c *report.Case) {
 		if c.Of == "" {
 			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
 		}
 	})
 	if due > 0 {
-		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
+		tiles = append(tiles, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
 			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "level")), ""})
 	}
 	return tiles
@@ -106,7 +106,7 @@ func headline(runs []run) []tile {
 
 // addPlace adds the workload, server and run of a case to a text that already has the load of the
 // case.
-func addPlace(runs []run, e extreme) string {
+func addPlace(runs []Run, e extreme) string {
 	w := strings.TrimPrefix(caseName(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
 		return ""
@@ -115,8 +115,8 @@ func addPlace(runs []run, e extreme) string {
 }
 
 // limits returns a tile for each capacity that was found.
-func limits(runs []run) []tile {
-	var tiles []tile
+func limits(runs []Run) []Tile {
+	var tiles []Tile
 	n := 0
 	for _, r := range runs {
 		n += len(r.Capacities)
@@ -152,7 +152,7 @@ func limits(runs []run) []tile {
 			if r.Name != "" {
 				note += "; " + r.Name
 			}
-			tiles = append(tiles, tile{label, c.Limit(), note, ""})
+			tiles = append(tiles, Tile{label, c.Limit(), note, ""})
 		}
 	}
 	return tiles

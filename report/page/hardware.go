@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -7,13 +7,13 @@ import (
 )
 
 // hardware returns the section on what the servers ran on, as far as it was reported.
-func hardware(runs []run) (section, bool) {
-	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
+func hardware(runs []Run) (Section, bool) {
+	s := Section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
 	if len(runs) != 1 {
 		return s, false // a page with several runs has a table of differences, which includes the hardware
 	}
 	r := runs[0]
-	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
+	t := &Table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
 	for i := range r.Servers {
 		t.Head = append(t.Head, r.title(r.Servers[i].Address))
 	}
@@ -21,7 +21,7 @@ func hardware(runs []run) (section, bool) {
 		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
 		{"Memory in use before", "gpu_used_before"}, {"Weights in memory", "weights_memory"}, {"KV cache", "kv_cache_tokens"}, {"CPU", "cpu"}, {"Memory", "memory"}, {"Kernel", "kernel"},
 	} {
-		cells, some := []cell{text(row[0])}, false
+		cells, some := []Cell{text(row[0])}, false
 		for i := range r.Servers {
 			v := factOf(&r.Servers[i], row[1])
 			some = some || v != ""
@@ -31,7 +31,7 @@ func hardware(runs []run) (section, bool) {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	s.Blocks = []block{{Fold: &fold{plural(len(t.Rows), "fact") + " of the machine", []block{{Table: t}}}}}
+	s.Blocks = []Block{{Fold: &Fold{plural(len(t.Rows), "fact") + " of the machine", []Block{{Table: t}}}}}
 	return s, len(t.Rows) > 0
 }
 
@@ -49,8 +49,8 @@ func factOf(s *report.Server, keys ...string) string {
 
 // caches returns the section about the share of prompt tokens that came from a prefix cache. There
 // is no section if all prompts begin differently.
-func caches(runs []run) (section, bool) {
-	s := section{ID: "caching", Title: "Caching", Lead: "The share of the prompts' tokens that came from a prefix cache. The server does not process these tokens again, so the first token comes sooner."}
+func caches(runs []Run) (Section, bool) {
+	s := Section{ID: "caching", Title: "Caching", Lead: "The share of the prompts' tokens that came from a prefix cache. The server does not process these tokens again, so the first token comes sooner."}
 	var curves []curve
 	for _, kind := range everyKind {
 		curves = append(curves, curve{kind: kind, name: "cache_hit_rate", title: "Tokens from the cache, by " + kinds[kind],

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 )
 
 // differences lists what differs between the settings of the runs on the page.
-func differences(runs []run) (section, bool) {
-	s := section{ID: "runs", Title: "What differs between the runs",
+func differences(runs []Run) (Section, bool) {
+	s := Section{ID: "runs", Title: "What differs between the runs",
 		Lead: "The curves of the runs are drawn together. A difference between two curves means something only if little else differs between the runs. The facts below differ."}
 	if len(runs) < 2 {
 		return s, false
@@ -39,7 +39,7 @@ func differences(runs []run) (section, bool) {
 			}
 		}
 	}
-	t := &table{Words: true, Caption: "Facts that differ", Head: []string{"Fact"}}
+	t := &Table{Words: true, Caption: "Facts that differ", Head: []string{"Fact"}}
 	for _, r := range runs {
 		t.Head = append(t.Head, r.Name)
 	}
@@ -48,24 +48,24 @@ func differences(runs []run) (section, bool) {
 		if !slices.ContainsFunc(v, func(x string) bool { return x != v[0] }) {
 			continue
 		}
-		row := []cell{text(key)}
+		row := []Cell{text(key)}
 		for _, x := range v {
 			row = append(row, text(cmp.Or(x, "–")))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	if len(t.Rows) == 0 {
-		s.Blocks = []block{{Text: "No recorded fact differs except the time."}}
+		s.Blocks = []Block{{Text: "No recorded fact differs except the time."}}
 	} else {
-		s.Blocks = []block{{Table: t}}
+		s.Blocks = []Block{{Table: t}}
 	}
 	return s, true
 }
 
 // consistency lists figures of a report that contradict each other. A contradiction is a mistake in
 // tokgate.
-func consistency(runs []run) (section, bool) {
-	s := section{ID: "consistency", Title: "Do the figures agree?",
+func consistency(runs []Run) (Section, bool) {
+	s := Section{ID: "consistency", Title: "Do the figures agree?",
 		Lead: "tokgate checks whether the figures of a report agree with each other. The figures below disagree. Find out why before you use them."}
 	for _, r := range runs {
 		var list []string
@@ -76,15 +76,15 @@ func consistency(runs []run) (section, bool) {
 			list = append(list, line(f))
 		}
 		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, block{List: list[:min(len(list), 50)]})
+			s.Blocks = append(s.Blocks, Block{List: list[:min(len(list), 50)]})
 		}
 	}
 	return s, len(s.Blocks) > 0
 }
 
 // strength shows which planted regressions the gate notices.
-func strength(runs []run) (section, bool) {
-	s := section{ID: "strength", Title: report.StrengthTitle,
+func strength(runs []Run) (Section, bool) {
+	s := Section{ID: "strength", Title: report.StrengthTitle,
 		Lead: "A gate is useful only if a regression turns it red. Each regression below was planted on its own."}
 	for _, r := range runs {
 		g := r.Strength
@@ -92,34 +92,34 @@ func strength(runs []run) (section, bool) {
 			continue
 		}
 		if r.Name != "" {
-			s.Blocks = append(s.Blocks, block{Sub: r.Name})
+			s.Blocks = append(s.Blocks, Block{Sub: r.Name})
 		}
-		s.Blocks = append(s.Blocks, block{Text: line(g.Says)})
+		s.Blocks = append(s.Blocks, Block{Text: line(g.Says)})
 		if len(g.Planted) == 0 {
 			continue
 		}
-		t := &table{Words: true, Caption: "By " + line(g.Basis), Head: []string{"Planted", "The gate"}}
+		t := &Table{Words: true, Caption: "By " + line(g.Basis), Head: []string{"Planted", "The gate"}}
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
-			t.Rows = append(t.Rows, []cell{text(p.Regression), text(p.Word())})
+			t.Rows = append(t.Rows, []Cell{text(p.Regression), text(p.Word())})
 		}
-		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows), "regression") + " planted, and the outcome of the gate", []block{{Table: t}}}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(t.Rows), "regression") + " planted, and the outcome of the gate", []Block{{Table: t}}}})
 	}
 	return s, len(s.Blocks) > 0
 }
 
 // environment shows what was measured, and by what.
-func environment(runs []run) (section, bool) {
-	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, on which server, and by which load generator. To repeat the run, use the same seeds and salt: they make the same prompts."}
+func environment(runs []Run) (Section, bool) {
+	s := Section{ID: "environment", Title: "Configuration", Lead: "What was measured, on which server, and by which load generator. To repeat the run, use the same seeds and salt: they make the same prompts."}
 	for _, r := range runs {
-		var facts []block
+		var facts []Block
 		caption := "The run"
 		if r.Name != "" {
 			caption = r.Name
 		}
-		t := &table{Words: true, Caption: caption, Head: []string{"Fact", "Value"}}
+		t := &Table{Words: true, Caption: caption, Head: []string{"Fact", "Value"}}
 		add := func(key, value string) {
 			if value != "" {
-				t.Rows = append(t.Rows, []cell{text(key), text(line(value))})
+				t.Rows = append(t.Rows, []Cell{text(key), text(line(value))})
 			}
 		}
 		add("tokgate", r.Tool)
@@ -138,33 +138,33 @@ func environment(runs []run) (section, bool) {
 			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured while no other load ran",
 				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
 		}
-		facts = append(facts, block{Table: t})
+		facts = append(facts, Block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &table{Words: true, Caption: "Server " + r.title(server.Address), Head: []string{"Fact", "Value"}}
+			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Head: []string{"Fact", "Value"}}
 			for _, p := range server.Fingerprint {
-				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
+				t.Rows = append(t.Rows, []Cell{text(line(p.Key)), text(line(p.Value))})
 			}
 			if server.Path != "" {
-				t.Rows = append(t.Rows, []cell{text("streams read by"), text(line(server.Path))})
+				t.Rows = append(t.Rows, []Cell{text("streams read by"), text(line(server.Path))})
 			}
 			if server.Error != "" {
-				t.Rows = append(t.Rows, []cell{text("error"), {Text: line(server.Error), Class: "error"}})
+				t.Rows = append(t.Rows, []Cell{text("error"), {Text: line(server.Error), Class: "error"}})
 			}
 			if len(t.Rows) == 0 {
-				t.Rows = [][]cell{{text("what it is"), text("unknown: the server reported nothing")}}
+				t.Rows = [][]Cell{{text("what it is"), text("unknown: the server reported nothing")}}
 			}
-			facts = append(facts, block{Table: t})
+			facts = append(facts, Block{Table: t})
 			if server.Log != "" {
-				facts = append(facts, block{Log: &logView{"End of the log of " + r.title(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
+				facts = append(facts, Block{Log: &Log{"End of the log of " + r.title(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
 			}
 		}
-		s.Blocks = append(s.Blocks, block{Fold: &fold{strings.TrimSpace("Every fact of the run and its servers " + r.Name), facts}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{strings.TrimSpace("Every fact of the run and its servers " + r.Name), facts}})
 	}
 	return s, true
 }
 
-func seeds(r run) string {
+func seeds(r Run) string {
 	var list []string
 	for i := range r.Cases {
 		for _, x := range r.Cases[i].Rounds {
@@ -177,7 +177,7 @@ func seeds(r run) string {
 }
 
 // loads returns the smallest and the largest measured load, in words.
-func loads(r run) string {
+func loads(r Run) string {
 	var parts []string
 	for _, kind := range everyKind {
 		low, high, n := 0.0, 0.0, 0
@@ -202,8 +202,8 @@ func loads(r run) string {
 }
 
 // definitions explains each metric on the page once.
-func definitions(runs []run) (section, bool) {
-	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
+func definitions(runs []Run) (Section, bool) {
+	s := Section{ID: "definitions", Title: "How this was measured, and what the words mean",
 		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are tokgate's definitions."}
 	used := map[string]bool{}
 	for _, r := range runs {
@@ -220,18 +220,18 @@ func definitions(runs []run) (section, bool) {
 			}
 		}
 	}
-	var defs []definition
+	var defs []Definition
 	for _, d := range metric.Defs {
 		if used[d.Name] {
-			defs = append(defs, definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
+			defs = append(defs, Definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
 		}
 	}
-	s.Blocks = []block{{List: methods(runs)}, {Fold: &fold{"Definitions of " + plural(len(defs), "metric"), []block{{Defs: defs}}}}}
+	s.Blocks = []Block{{List: methods(runs)}, {Fold: &Fold{"Definitions of " + plural(len(defs), "metric"), []Block{{Defs: defs}}}}}
 	return s, true
 }
 
 // methods explains how the load was made and how verdicts are reached.
-func methods(runs []run) []string {
+func methods(runs []Run) []string {
 	out := []string{
 		"Requests in flight (closed loop): the number stays the same, because each slot sends its next request when its last request has ended. Requests at once (burst): all are sent at the same instant.",
 		"Requests per second (open loop): each request is sent at its due time, even if earlier requests are still running. The wait of a request counts from its due time.",
@@ -255,7 +255,7 @@ const mostLines = 2000
 
 // anchor returns the link to a line of the plan on the page; "" if the plan is not on
 // the page.
-func anchor(r run, file string, lineNo int) string {
+func anchor(r Run, file string, lineNo int) string {
 	for i := range r.sources {
 		if r.Plan.Sources[i].File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(r.sources[i]) {
 			return fmt.Sprintf("#%sL%d-%d", r.ID, i+1, lineNo)
@@ -266,21 +266,21 @@ func anchor(r run, file string, lineNo int) string {
 
 // source shows the text of the plan. A page with several runs leaves it out, because each run has
 // its own report with the plan.
-func source(runs []run) (section, bool) {
-	s := section{ID: "plan", Title: "The plan", Lead: "The plan, line by line, with the outcome of each requirement."}
+func source(runs []Run) (Section, bool) {
+	s := Section{ID: "plan", Title: "The plan", Lead: "The plan, line by line, with the outcome of each requirement."}
 	r := runs[0]
 	if len(r.sources) == 0 {
 		return s, false
 	}
 	left := mostLines
 	for i, src := range r.Plan.Sources {
-		v := sourceView{File: line(src.File)}
+		v := Source{File: line(src.File)}
 		lines := r.sources[i]
 		shown := lines[:min(len(lines), left)]
 		left -= len(shown)
 		v.Left = len(lines) - len(shown)
 		for j, l := range shown {
-			v.Lines = append(v.Lines, sourceLine{ID: fmt.Sprintf("%sL%d-%d", r.ID, i+1, j+1), Number: j + 1, Tokens: paint(l)})
+			v.Lines = append(v.Lines, SourceLine{ID: fmt.Sprintf("%sL%d-%d", r.ID, i+1, j+1), Number: j + 1, Tokens: paint(l)})
 		}
 		for j := range r.Verdicts {
 			x := &r.Verdicts[j]
@@ -289,14 +289,14 @@ func source(runs []run) (section, bool) {
 				at.Checks = gathered(at.Checks, check(r, x), r.level(x.Workload, x.Level))
 			}
 		}
-		s.Blocks = append(s.Blocks, block{Fold: &fold{fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), []block{{Source: &v}}}})
+		s.Blocks = append(s.Blocks, Block{Fold: &Fold{fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), []Block{{Source: &v}}}})
 	}
 	return s, true
 }
 
 // gathered adds a check to the checks of one line of the plan. A check that passed at several
 // levels gets one entry for all of them, and so does a check that was skipped at several levels.
-func gathered(list []checkView, c checkView, level string) []checkView {
+func gathered(list []Check, c Check, level string) []Check {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {
 		return append(list, c)
@@ -315,11 +315,11 @@ func gathered(list []checkView, c checkView, level string) []checkView {
 }
 
 // paint splits a line of HCL into comments, strings and other text, to color the line.
-func paint(l string) []token {
-	var out []token
+func paint(l string) []Token {
+	var out []Token
 	add := func(class, s string) {
 		if s != "" {
-			out = append(out, token{class, s})
+			out = append(out, Token{class, s})
 		}
 	}
 	start := 0

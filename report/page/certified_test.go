@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestCertifiedRate(t *testing.T) {
 	if got, want := binding(c), " TTFT p95 limits the estimate."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := trust(run{Document: &report.Document{}}, c), "certified on fresh requests"; got != want {
+	if got, want := trust(Run{Document: &report.Document{}}, c), "certified on fresh requests"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

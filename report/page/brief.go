@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-func brief(r run) *briefView {
-	v := &briefView{Title: line(r.Plan.Name), Word: line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
+func brief(r Run) *Brief {
+	v := &Brief{Title: line(r.Plan.Name), Word: line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
 	if c := r.Plan.Cover; c != nil {
 		v.Title, v.Subtitle, v.Organization = cmp.Or(line(c.Title), v.Title), line(c.Subtitle), line(c.Organization)
 		v.Logo = logo(c.Logo)
@@ -55,14 +55,14 @@ func logo(encoded string) template.URL {
 }
 
 // system shows what was measured, one column for each server.
-func system(r run) *table {
-	t := &table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
+func system(r Run) *Table {
+	t := &Table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
 	servers := r.Servers[:min(len(r.Servers), 4)]
 	for i := range servers {
 		t.Head = append(t.Head, r.title(servers[i].Address))
 	}
 	row := func(name string, of func(*report.Server) string) {
-		cells, some := []cell{text(name)}, false
+		cells, some := []Cell{text(name)}, false
 		for i := range servers {
 			v := of(&servers[i])
 			some = some || v != ""
@@ -100,12 +100,12 @@ func system(r run) *table {
 }
 
 // five returns tiles with the figures that a reader of a report looks for first.
-func five(r run) []tile {
-	runs := []run{r}
-	var tiles []tile
+func five(r Run) []Tile {
+	runs := []Run{r}
+	var tiles []Tile
 	low, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") })
 	if high.ok {
-		tiles = append(tiles, tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""})
+		tiles = append(tiles, Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""})
 	}
 	one := func(name string) (low, high extreme) {
 		return extremes(runs, func(c *report.Case) report.Number {
@@ -123,26 +123,26 @@ func five(r run) []tile {
 	}
 	if cheap, _ := extremes(runs, func(c *report.Case) report.Number { return mean(c, "cost_per_million_tokens") }); cheap.ok {
 		unit := cheap.c.Summary("cost_per_million_tokens").Unit
-		tiles = append(tiles, tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + caseName(runs, cheap.r, cheap.c), ""})
+		tiles = append(tiles, Tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + caseName(runs, cheap.r, cheap.c), ""})
 	} else if high.ok && high.c != low.c {
-		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s", ""})
+		tiles = append(tiles, Tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	due, completed, cases := 0, 0, 0
-	measured(runs, func(_ run, c *report.Case) {
+	measured(runs, func(_ Run, c *report.Case) {
 		if c.Of == "" {
 			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
 		}
 	})
 	if due > 0 {
-		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
+		tiles = append(tiles, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
 			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "load")), ""})
 	}
 	return tiles
 }
 
 // span returns a tile with the best and the worst value of a metric, and where each was measured.
-func span(label, name string, runs []run, best, worst extreme, words string) tile {
-	t := tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
+func span(label, name string, runs []Run, best, worst extreme, words string) Tile {
+	t := Tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
 	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
 		t.Value += " to " + format(name, worst.v)
 		t.Note += " and" + strings.TrimPrefix(addPlace(runs, worst), ",")
@@ -151,8 +151,8 @@ func span(label, name string, runs []run, best, worst extreme, words string) til
 }
 
 // uses returns a row for each use case on each server.
-func uses(r run) []useView {
-	var out []useView
+func uses(r Run) []Use {
+	var out []Use
 	most := map[string]float64{} // largest load, by kind of load
 	var kindsOf []string
 	var limits []float64
@@ -166,7 +166,7 @@ func uses(r run) []useView {
 			if class == "none" && r.control(server) {
 				continue // a control without requirements
 			}
-			v := useView{Title: r.title(w.Address) + r.serverSuffix(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
+			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over], ended(r, c)
 				if people := w.People(c.Pass); people != "" {
@@ -190,7 +190,7 @@ func uses(r run) []useView {
 
 // carried returns the result of a workload on a server: a CSS class, a short text, the kind of
 // load, and the largest load that met all thresholds.
-func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
+func carried(r Run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
@@ -205,7 +205,7 @@ func carried(r run, w *report.Workload, server string) (class, said, kind string
 }
 
 // ended names the threshold that limits a capacity.
-func ended(r run, c *report.Capacity) string {
+func ended(r Run, c *report.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
 	}
@@ -222,14 +222,14 @@ func ended(r run, c *report.Capacity) string {
 }
 
 // answered returns the decisions of a comparison as rows of a table.
-func answered(r run, c *report.Comparison) []answerView {
+func answered(r Run, c *report.Comparison) []Change {
 	name := line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
 	if c.Skipped != "" {
-		return []answerView{{Title: name, Answer: "not compared", Class: "none", Why: line(c.Skipped)}}
+		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: line(c.Skipped)}}
 	}
 	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
-	type key struct{ workload, answer string }
-	var out []answerView
+	type key struct{ workload, Capacity string }
+	var out []Change
 	var levels []string
 	at := map[key]int{}
 	figures := map[key]map[string][]*report.Change{}
@@ -238,7 +238,7 @@ func answered(r run, c *report.Comparison) []answerView {
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
 			at[k], figures[k] = len(out), map[string][]*report.Change{}
-			v := answerView{Title: r.title(d.Workload), Answer: answerWord(d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+			v := Change{Title: r.title(d.Workload), Answer: answerWord(d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
 			}
@@ -251,7 +251,7 @@ func answered(r run, c *report.Comparison) []answerView {
 	}
 	for k, i := range at {
 		out[i].Title += " at " + strings.TrimPrefix(levels[i], ", ")
-		out[i].Changes = ranges(k.answer, figures[k])
+		out[i].Changes = ranges(k.Capacity, figures[k])
 	}
 	return out[:min(len(out), 8)]
 }
@@ -287,11 +287,11 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 // ranges describes two or three metrics that changed, each with its smallest and largest change.
 // The changes belong to one answer for one or several levels. Metrics that changed at most levels
 // come first, and metrics that contradict the answer come last.
-func ranges(answer string, of map[string][]*report.Change) []string {
+func ranges(Capacity string, of map[string][]*report.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {
 		return slices.ContainsFunc(of[name], func(x *report.Change) bool {
-			return answer == "yes" && x.Direction == "worse" || answer == "no" && x.Direction == "better"
+			return Capacity == "yes" && x.Direction == "worse" || Capacity == "no" && x.Direction == "better"
 		})
 	}
 	order := func(name string) int {
@@ -328,7 +328,7 @@ func ranges(answer string, of map[string][]*report.Change) []string {
 
 // frontChart returns the only picture on page one. It shows the changes of a comparison, or else
 // the throughput by load.
-func frontChart(r run) *figure {
+func frontChart(r Run) *Figure {
 	for i := range r.Comparisons {
 		if f, ok := overall(r, &r.Comparisons[i]); ok {
 			return &f
@@ -337,7 +337,7 @@ func frontChart(r run) *figure {
 	for _, kind := range everyKind {
 		cv := throughputCurve
 		cv.kind = kind
-		if figures := cv.figures([]run{r}); len(figures) > 0 {
+		if figures := cv.figures([]Run{r}); len(figures) > 0 {
 			f := figures[0]
 			f.Table, f.Terms = nil, nil
 			return &f
@@ -347,7 +347,7 @@ func frontChart(r run) *figure {
 }
 
 // describeRun describes in two lines how the run was measured.
-func describeRun(r run) []string {
+func describeRun(r Run) []string {
 	requests, rounds := 0, 0
 	for i := range r.Cases {
 		requests, rounds = requests+r.Cases[i].Sent(), max(rounds, len(r.Cases[i].Rounds))
@@ -368,7 +368,7 @@ func describeRun(r run) []string {
 }
 
 // decided describes how verdicts were reached.
-func decided(r run) string {
+func decided(r Run) string {
 	switch {
 	case r.Plan.Decide == "estimate":
 		return "Thresholds were decided by point estimates, so nothing is certified."
@@ -380,8 +380,8 @@ func decided(r run) string {
 
 // caching says in a sentence what share of the prompts came from a prefix cache. If there was none,
 // it says why a cache cannot help.
-func caching(r run) string {
-	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
+func caching(r Run) string {
+	low, high := extremes([]Run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {
 	case high.ok && high.v > 0:
 		return fmt.Sprintf("Between %s and %s of the prompts' tokens came from a prefix cache, depending on the load.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))

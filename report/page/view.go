@@ -1,4 +1,10 @@
-package html
+// Package page makes what every report shows from the document of a run: sections of blocks, and
+// the brief. It decides what is said and in which order. Packages terminal, markdown and html render
+// it, and decide nothing.
+//
+// A section is a function of the runs. A new table of a section is seen in every format, because
+// the formats render blocks.
+package page
 
 import (
 	"html/template"
@@ -6,73 +12,61 @@ import (
 	"unicode/utf8"
 )
 
-// view holds everything that the template shows.
-type view struct {
-	Policy    string
-	Style     template.CSS
-	Title     string
-	Simulated bool
-	Brief     *briefView    // of one run
-	Verdicts  []verdictView // one verdict for each run
-	Sections  []section
-	Foot      string
-}
-
-// section is one part of the page.
-type section struct {
+// Section is one part of the page.
+type Section struct {
 	ID, Title string
 	Lead      string // one or two sentences for readers who are not specialists
-	Blocks    []block
+	Blocks    []Block
 }
 
-// block is one element of a section. Only one field is set, but Figures and Beside may be set
+// Block is one element of a section. Only one field is set, but Figures and Beside may be set
 // together.
-type block struct {
-	Figures []figure // side by side if the page is wide enough
-	Beside  []*table // tables that stand side by side below the figures
+type Block struct {
+	Figures []Figure // side by side if the page is wide enough
+	Beside  []*Table // tables that stand side by side below the figures
 	Pairs   bool     // the figures form pairs
-	Table   *table
-	Tiles   []tile
-	Source  *sourceView
-	Defs    []definition
-	Checks  []checkView
-	Fold    *fold
+	Table   *Table
+	Tiles   []Tile
+	Source  *Source
+	Defs    []Definition
+	Checks  []Check
+	Fold    *Fold
 	Text    string
 	Sub     string // a heading
 	List    []string
-	Limit   *limitView
-	Log     *logView
+	Limit   *Result
+	Log     *Log
 }
 
-// fold holds blocks that stay hidden until the reader opens them.
-type fold struct {
+// Fold holds blocks that stay hidden until the reader opens them.
+type Fold struct {
 	Title  string
-	Blocks []block
+	Blocks []Block
 }
 
-// figure is a chart with an explanation, and with its data as a table.
-type figure struct {
+// Figure is a chart with an explanation, and with its data as a table.
+type Figure struct {
 	ID      string // unique on the page; links the explanation to the chart
 	Title   string
 	Words   string   // explains what the chart shows and how to read it
 	Finding string   // what the data of this run show
 	Terms   []string // metrics of this figure that the page must explain
-	Legend  []legend
+	Legend  []Legend
 	Chart   template.HTML
 	Wide    bool
-	Table   *table
+	Table   *Table
 }
 
-type legend struct {
+type Legend struct {
 	Swatch template.HTML
 	Name   string
 }
 
-// table is a table with a caption. In each row, the first cell is the heading of the row.
-type table struct {
+// Table is a table with a caption. In each row, the first cell is the heading of the row.
+type Table struct {
 	Caption string
 	Head    []string
-	Rows    [][]cell
+	Rows    [][]Cell
 	Left    int  // number of rows that were left out
 	Words   bool // cells hold sentences, not numbers
 }
@@ -80,7 +74,7 @@ type table struct {
 // Class returns the CSS class of the table, which depends on how many columns it has. On narrow
 // screens the class decides whether the cells of a row are stacked. In tables of sentences this
 // happens only on phones.
-func (t *table) Class() string {
+func (t *Table) Class() string {
 	switch n := len(t.Head); {
 	case t.Words:
 		return "words"
@@ -94,14 +88,14 @@ func (t *table) Class() string {
 
 // Label returns the column's title for each cell of a folded table. It returns "" if cells show no
 // title.
-func (t *table) Label(column int) string {
+func (t *Table) Label(column int) string {
 	if t.Class() == "few" || column >= len(t.Head) {
 		return ""
 	}
 	return t.Head[column]
 }
 
-type cell struct {
+type Cell struct {
 	Text  string
 	Class string
 	Link  string // "#id"; "": none
@@ -118,43 +112,43 @@ func capital(s string) string {
 }
 
 // text returns a table cell with any text. The function line makes the text safe.
-func text(s string) cell { return cell{Text: line(s)} }
+func text(s string) Cell { return Cell{Text: line(s)} }
 
-// limitView shows the result of one capacity search in large type.
-type limitView struct {
+// Result shows the result of one capacity search in large type.
+type Result struct {
 	Class, Value, Unit, Kind, Sentence string
 	Facts                              []string
 }
 
-// tile is one important figure of the page, in large type.
-type tile struct {
+// Tile is one important figure of the page, in large type.
+type Tile struct {
 	Label, Value, Note string
 	Link               string
 }
 
-// verdictView is the top of the page. It has the outcome and the reasons for it.
-type verdictView struct {
+// Verdict is the top of the page. It has the outcome and the reasons for it.
+type Verdict struct {
 	ID, Name  string
 	Class     string // CSS class: "pass", "fail", "unsure" or "error"
 	Word      string
 	Plan      string
 	Headline  string
-	Meaning   string   // the outcome in a sentence for readers who are not specialists
-	Answers   []answer // of capacity searches
-	Lines     []string // of comparisons
-	Problems  []checkView
-	More      []checkView // problems that are folded
-	Warnings  []checkView
+	Meaning   string     // the outcome in a sentence for readers who are not specialists
+	Answers   []Capacity // of capacity searches
+	Lines     []string   // of comparisons
+	Problems  []Check
+	More      []Check // problems that are folded
+	Warnings  []Check
 	Facts     [][2]string
 	Simulated bool
 	Partial   bool
 }
 
-// answer is the short result of a capacity search or of a comparison.
-type answer struct{ Name, Value, Note string }
+// Capacity is the short result of a capacity search or of a comparison.
+type Capacity struct{ Name, Value, Note string }
 
-// checkView is one verdict.
-type checkView struct {
+// Check is one verdict.
+type Check struct {
 	Class, Sign, Word string
 	Name, Where       string
 	Message           string
@@ -162,47 +156,47 @@ type checkView struct {
 	Place, Link       string // "file:line", and the link to that line on the page
 }
 
-type logView struct{ Title, Text string }
+type Log struct{ Title, Text string }
 
-// definition is one term.
-type definition struct{ ID, Term, Unit, Text, NoValue string }
+// Definition is one term.
+type Definition struct{ ID, Term, Unit, Text, NoValue string }
 
-// sourceView shows the lines of a plan's file. Next to each line are the verdicts on it.
-type sourceView struct {
+// Source shows the lines of a plan's file. Next to each line are the verdicts on it.
+type Source struct {
 	File  string
-	Lines []sourceLine
+	Lines []SourceLine
 	Left  int
 }
 
-type sourceLine struct {
+type SourceLine struct {
 	ID     string
 	Number int
-	Tokens []token
-	Checks []checkView
+	Tokens []Token
+	Checks []Check
 }
 
-// token is a piece of a line with its CSS class.
-type token struct{ Class, Text string }
+// Token is a piece of a line with its CSS class.
+type Token struct{ Class, Text string }
 
-// briefView is the data of the brief: the first page, which people forward.
-type briefView struct {
+// Brief is the data of the brief: the first page, which people forward.
+type Brief struct {
 	Title, Subtitle    string
 	Organization, Date string
 	Logo               template.URL // "": none
 	Class, Word        string
 	Sentence           string // the verdict
 	Partial, Simulated bool
-	System             *table
-	Tiles              []tile
-	Uses               []useView
-	Answers            []answerView
-	Chart              *figure
+	System             *Table
+	Tiles              []Tile
+	Uses               []Use
+	Answers            []Change
+	Chart              *Figure
 	How                []string // how it was measured
 	Notes              []string // the plan's
 }
 
-// useView is a use case with the result of its capacity search.
-type useView struct {
+// Use is a use case with the result of its capacity search.
+type Use struct {
 	Title, About string
 	Link         string
 	Class        string
@@ -211,8 +205,8 @@ type useView struct {
 	Bar          template.HTML // "": nothing to draw
 }
 
-// answerView is the result of a comparison for one workload, with the changes behind it.
-type answerView struct {
+// Change is the result of a comparison for one workload, with the changes behind it.
+type Change struct {
 	Title, Answer, Class, Why string
 	Changes                   []string
 }

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 )
 
 // serverSection draws what the server and its GPUs reported about themselves, at each load.
-func serverSection(runs []run) (section, bool) {
-	return section{
+func serverSection(runs []Run) (Section, bool) {
+	return Section{
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",
 	}.folded(runs, 4,
@@ -25,7 +25,7 @@ func serverSection(runs []run) (section, bool) {
 }
 
 // telemetry draws what the server reported about itself during the level of the timeline t.
-func telemetry(r run, t *report.Timeline) []figure {
+func telemetry(r Run, t *report.Timeline) []Figure {
 	var of *report.Case
 	for i := range r.Cases {
 		c := &r.Cases[i]
@@ -37,7 +37,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 		return nil
 	}
 	title := r.title(t.Workload) + " at " + r.level(t.Workload, t.Level)
-	var out []figure
+	var out []Figure
 	for i := range of.Series {
 		s := &of.Series[i]
 		def, ok := metric.Lookup(s.Metric)
@@ -69,13 +69,13 @@ func telemetry(r run, t *report.Timeline) []figure {
 			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the part that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
-		tab := &table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
+		tab := &Table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
 		const mostRows = 10
 		for _, j := range evenly(indexes(len(times)), mostRows) {
-			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
+			tab.Rows = append(tab.Rows, []Cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
 		tab.Left = len(times) - len(tab.Rows)
-		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
+		out = append(out, Figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -17,15 +17,15 @@ const fewServers = 3
 
 // configurations compares three or more servers. It has a table for each load, and charts of the
 // speed for one user against the throughput of the server.
-func configurations(runs []run) (section, bool) {
-	s := section{ID: "configurations", Title: "Which configuration?",
+func configurations(runs []Run) (Section, bool) {
+	s := Section{ID: "configurations", Title: "Which configuration?",
 		Lead: "All servers at the same loads. ★ marks the best value of a column. ≈ marks a value that the comparisons cannot distinguish from the best."}
 	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
 		return s, false
 	}
 	r := runs[0]
-	var figures []figure
-	var tables []block
+	var figures []Figure
+	var tables []Block
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		if f, ok := pareto(r, w); ok {
@@ -33,23 +33,23 @@ func configurations(runs []run) (section, bool) {
 		}
 		for _, level := range sharedLevels(r, w) {
 			if t := ranked(r, w, level); t != nil {
-				tables = append(tables, block{Table: t})
+				tables = append(tables, Block{Table: t})
 			}
 		}
 	}
 	if len(figures) > 0 {
-		s.Blocks = append(s.Blocks, block{Figures: figures})
+		s.Blocks = append(s.Blocks, Block{Figures: figures})
 	}
 	if len(tables) > 4 {
 		s.Blocks = append(s.Blocks, tables[:4]...)
-		tables = []block{{Fold: &fold{plural(len(tables)-4, "further table"), tables[4:]}}}
+		tables = []Block{{Fold: &Fold{plural(len(tables)-4, "further table"), tables[4:]}}}
 	}
 	s.Blocks = append(s.Blocks, tables...)
 	return s, len(s.Blocks) > 0
 }
 
 // sharedLevels returns the levels of the plan that three or more servers ran.
-func sharedLevels(r run, w *report.Workload) []string {
+func sharedLevels(r Run, w *report.Workload) []string {
 	var out []string
 	n := map[string]int{}
 	for i := range r.Cases {
@@ -66,7 +66,7 @@ func sharedLevels(r run, w *report.Workload) []string {
 
 // findCase returns the case of a workload at a level on a server. It returns nil if no request of
 // the case completed.
-func (r run) findCase(workload, level, server string) *report.Case {
+func (r Run) findCase(workload, level, server string) *report.Case {
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
 			return c
@@ -77,12 +77,12 @@ func (r run) findCase(workload, level, server string) *report.Case {
 
 // ranked returns a table with a row for each server at one level. The best value in each column is
 // marked.
-func ranked(r run, w *report.Workload, level string) *table {
-	t := &table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
+func ranked(r Run, w *report.Workload, level string) *Table {
+	t := &Table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
 	for i := range r.Servers {
 		if r.findCase(w.Address, level, r.Servers[i].Address) != nil {
-			t.Rows = append(t.Rows, []cell{text(r.title(r.Servers[i].Address))})
+			t.Rows = append(t.Rows, []Cell{text(r.title(r.Servers[i].Address))})
 		}
 	}
 	for _, col := range columns {
@@ -105,7 +105,7 @@ func ranked(r run, w *report.Workload, level string) *table {
 			switch {
 			case math.IsNaN(v):
 			case i == best && slices.ContainsFunc(values, func(o float64) bool { return o != v && !math.IsNaN(o) }):
-				x = cell{Text: "★ " + metric.Format(def.Unit, v), Class: "pass"}
+				x = Cell{Text: "★ " + metric.Format(def.Unit, v), Class: "pass"}
 			case best >= 0 && equalServers(r, w.Address, level, col.name, col.stat, servers[i], servers[best]):
 				x = text("≈ " + metric.Format(def.Unit, v))
 			default:
@@ -134,7 +134,7 @@ func bestOf(values []float64, higher bool) int {
 // equalServers reports whether the comparisons show the servers a and b as equal in a statistic. If
 // a and b were compared with each other, that comparison decides. Otherwise both must have been
 // compared with the same control, and the intervals of their changes must overlap.
-func equalServers(r run, workload, level, name, stat, a, b string) bool {
+func equalServers(r Run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
@@ -174,16 +174,16 @@ func felt(w *report.Workload) report.Threshold {
 
 // pareto draws the speed for one user against the throughput of the whole server. Each server is a
 // line through its loads.
-func pareto(r run, w *report.Workload) (figure, bool) {
+func pareto(r Run, w *report.Workload) (Figure, bool) {
 	t := felt(w)
 	def, _ := metric.Lookup(t.Metric)
 	said := strings.TrimSpace(def.Title + " " + t.Stat)
-	f := figure{Title: "What one user gets, by the throughput of the whole server: " + r.title(w.Address),
+	f := Figure{Title: "What one user gets, by the throughput of the whole server: " + r.title(w.Address),
 		Words: "Each line is a server. The points of a line are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". A hollow point means that another server is better in both directions."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
-	f.Table = &table{Caption: f.Title, Head: []string{"Server", "Load", "Throughput", said}}
+	f.Table = &Table{Caption: f.Title, Head: []string{"Server", "Load", "Throughput", said}}
 	for i := range r.Servers {
 		s := chart.Series{Index: len(ch.Series)}
 		name := r.title(r.Servers[i].Address)
@@ -200,11 +200,11 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 				continue
 			}
 			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric, y.V)}})
-			f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric, y.V))})
+			f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric, y.V))})
 		}
 		if len(s.Points) > 0 {
 			ch.Series = append(ch.Series, s)
-			f.Legend = append(f.Legend, legend{chart.Swatch(s.Index), name})
+			f.Legend = append(f.Legend, Legend{chart.Swatch(s.Index), name})
 		}
 	}
 	dominated(ch.Series, def.Better == metric.HigherIsBetter)

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// run is one document with its name on the page.
-type run struct {
+// Run is one document with its name on the page.
+type Run struct {
 	*report.Document
 	Name string // name on the page; "" if there is only one run
 	ID   string // prefix of the run's anchors; "" if there is only one run
@@ -21,8 +21,8 @@ type run struct {
 	sources [][]string
 }
 
-func named(docs []*report.Document) []run {
-	runs := make([]run, len(docs))
+func named(docs []*report.Document) []Run {
+	runs := make([]Run, len(docs))
 	names := report.Names(docs)
 	for i, d := range docs {
 		runs[i].Document = d
@@ -37,7 +37,7 @@ func named(docs []*report.Document) []run {
 	return runs
 }
 
-func pageTitle(runs []run) string {
+func pageTitle(runs []Run) string {
 	var names []string
 	for _, r := range runs {
 		name := r.Plan.Name
@@ -128,7 +128,7 @@ func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded
 
 // caseName names a case by its load. If there are several workloads, servers or runs, it also names
 // the workload, the server or the run.
-func caseName(runs []run, r run, c *report.Case) string {
+func caseName(runs []Run, r Run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
 		parts = append(parts, r.title(c.Workload))
@@ -143,7 +143,7 @@ func caseName(runs []run, r run, c *report.Case) string {
 }
 
 // several reports whether cases of the runs have different texts. The parameter of gives the text.
-func several(runs []run, of func(*report.Case) string) bool {
+func several(runs []Run, of func(*report.Case) string) bool {
 	first, found := "", false
 	for _, r := range runs {
 		for i := range r.Cases {
@@ -158,7 +158,7 @@ func several(runs []run, of func(*report.Case) string) bool {
 }
 
 // measured calls f for every case that was measured.
-func measured(runs []run, f func(run, *report.Case)) {
+func measured(runs []Run, f func(Run, *report.Case)) {
 	for _, r := range runs {
 		for i := range r.Cases {
 			if c := &r.Cases[i]; c.Skipped == "" && c.Due > 0 {
@@ -169,7 +169,7 @@ func measured(runs []run, f func(run, *report.Case)) {
 }
 
 // title returns the title of a workload or a server.
-func (r run) title(address string) string {
+func (r Run) title(address string) string {
 	if r.Document == nil {
 		return line(address)
 	}
@@ -177,7 +177,7 @@ func (r run) title(address string) string {
 }
 
 // level returns the title of a level of a workload.
-func (r run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
+func (r Run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
 
 // levelOf returns the title of the level of a case.
 func levelOf(c *report.Case) string {
@@ -189,7 +189,7 @@ func levelOf(c *report.Case) string {
 
 // serverSuffix returns " on " and the server's title; "" without a server, or if the run has only
 // one.
-func (r run) serverSuffix(server string) string {
+func (r Run) serverSuffix(server string) string {
 	if len(r.Servers) < 2 || server == "" {
 		return ""
 	}
@@ -208,13 +208,13 @@ const mostCases = 12
 
 // useCase reports whether a workload gets its own section on the page. It does if it has a capacity
 // search, or a threshold on any metric other than success.
-func (r run) useCase(w *report.Workload) bool {
+func (r Run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
 		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
 }
 
 // anchorOf returns the link to the section of a use case.
-func (r run) anchorOf(w *report.Workload) string {
+func (r Run) anchorOf(w *report.Workload) string {
 	n := 0
 	for i := range r.Workloads {
 		if x := &r.Workloads[i]; r.useCase(x) {
@@ -226,17 +226,17 @@ func (r run) anchorOf(w *report.Workload) string {
 	return ""
 }
 
-func caseID(w *report.Workload, r run) string {
+func caseID(w *report.Workload, r Run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
 // control reports whether the server is the control of a comparison.
-func (r run) control(server string) bool {
+func (r Run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
 }
 
 // capacity returns the result of a search; nil if there was none.
-func (r run) capacity(workload, server string) *report.Capacity {
+func (r Run) capacity(workload, server string) *report.Capacity {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {
 			return c

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"slices"
@@ -13,7 +13,7 @@ const mostLoads = 7
 
 // matrix returns a figure's data as a table with one column for each load. It returns nil if there
 // are more than mostLoads loads, or only one line.
-func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *table {
+func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *Table {
 	var loads []float64
 	for _, t := range lines {
 		for _, c := range t.line() {
@@ -25,7 +25,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	if len(lines) < 2 || len(loads) > mostLoads {
 		return nil
 	}
-	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line"}}
+	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line"}}
 	if cv.band {
 		tab.Caption += ", with p5 and p95 in brackets"
 	}
@@ -33,7 +33,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 		tab.Head = append(tab.Head, "At "+strconv.FormatFloat(l, 'g', 4, 64))
 	}
 	for _, t := range lines {
-		row := append([]cell{text(t.name)}, slices.Repeat([]cell{text("–")}, len(loads))...)
+		row := append([]Cell{text(t.name)}, slices.Repeat([]Cell{text("–")}, len(loads))...)
 		for _, c := range t.line() {
 			said := of(c).Format(string(unit))
 			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
@@ -47,11 +47,11 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 }
 
 // table returns the data of a figure as a table.
-func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
+func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *Table {
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m
 	}
-	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
+	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
 	if cv.band {
 		tab.Head = append(tab.Head, "p5", "p95")
 	}
@@ -59,7 +59,7 @@ func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis s
 	for _, t := range lines {
 		for _, c := range t.cases {
 			v := of(c)
-			row := []cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
+			row := []Cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
 			if cv.band {
 				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
 					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))

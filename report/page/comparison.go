@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 )
 
 // comparisons returns the section that shows each candidate beside its control.
-func comparisons(runs []run) (section, bool) {
-	s := section{ID: "comparison", Title: "Comparison with the control",
+func comparisons(runs []Run) (Section, bool) {
+	s := Section{ID: "comparison", Title: "Comparison with the control",
 		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. The upright mark is the change that the plan tolerates or asks for. Right is always better."}
 	for _, r := range runs {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
-			s.Blocks = append(s.Blocks, block{Sub: r.title(c.Candidate) + " against " + r.title(c.Control)})
+			s.Blocks = append(s.Blocks, Block{Sub: r.title(c.Candidate) + " against " + r.title(c.Control)})
 			said := []string{}
 			for _, x := range append([]string{c.Skipped}, c.Notes...) {
 				if x = line(x); x != "" {
@@ -29,7 +29,7 @@ func comparisons(runs []run) (section, bool) {
 				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
 			}
 			if len(said) > 0 {
-				s.Blocks = append(s.Blocks, block{List: said})
+				s.Blocks = append(s.Blocks, Block{List: said})
 			}
 			s.Blocks = append(s.Blocks, comparison(r, c)...)
 		}
@@ -41,14 +41,14 @@ func comparisons(runs []run) (section, bool) {
 // the others.
 const mostCompared = 4
 
-func comparison(r run, c *report.Comparison) []block {
-	var out []block
-	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
+func comparison(r Run, c *report.Comparison) []Block {
+	var out []Block
+	decisions := &Table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
 	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(answerWord(&d)), text(line(d.Why))})
+		decisions.Rows = append(decisions.Rows, []Cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(answerWord(&d)), text(line(d.Why))})
 	}
 	if len(decisions.Rows) > 0 {
-		out = append(out, block{Table: decisions})
+		out = append(out, Block{Table: decisions})
 	}
 	// Each workload and level has one chart.
 	type key struct{ workload, level string }
@@ -62,9 +62,9 @@ func comparison(r run, c *report.Comparison) []block {
 		}
 		rows[k] = append(rows[k], x)
 	}
-	var figures, more []figure
+	var figures, more []Figure
 	for i, k := range order {
-		pair := []figure{changes(r, k.workload, k.level, rows[k])}
+		pair := []Figure{changes(r, k.workload, k.level, rows[k])}
 		if f, ok := overlaid(r, c, k.workload, k.level); ok {
 			pair = append(pair, f)
 		}
@@ -75,24 +75,24 @@ func comparison(r run, c *report.Comparison) []block {
 		}
 	}
 	if len(figures) > 0 {
-		out = append(out, block{Figures: figures, Pairs: true})
+		out = append(out, Block{Figures: figures, Pairs: true})
 	}
 	if len(more) > 0 {
-		out = append(out, block{Fold: &fold{"The other " + plural(len(order)-mostCompared, "level"), []block{{Figures: more, Pairs: true}}}})
+		out = append(out, Block{Fold: &Fold{"The other " + plural(len(order)-mostCompared, "level"), []Block{{Figures: more, Pairs: true}}}})
 	}
 	if t := sideBySide(r, "The worst pairs of answers", c.Answers); t != nil {
-		out = append(out, block{Table: t})
+		out = append(out, Block{Table: t})
 	}
-	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
+	differ := &Table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
 	for _, d := range c.Differences {
 		allowed := "no"
 		if d.Allowed {
 			allowed = "yes"
 		}
-		differ.Rows = append(differ.Rows, []cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
+		differ.Rows = append(differ.Rows, []Cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
 	}
 	if len(differ.Rows) > 0 {
-		out = append(out, block{Table: differ})
+		out = append(out, Block{Table: differ})
 	}
 	return out
 }
@@ -134,13 +134,13 @@ func changeMark(x *report.Change) chart.Mark {
 }
 
 // changeLegend returns a legend for those marks that occur in the rows.
-func changeLegend(rows []chart.Change) (out []legend) {
+func changeLegend(rows []chart.Change) (out []Legend) {
 	for _, l := range []struct {
 		mark chart.Mark
 		name string
 	}{{chart.Pass, "better, or shown to be within the tolerance"}, {chart.Fail, "worse"}, {chart.Unsure, "worse but tolerated, or no difference shown"}} {
 		if slices.ContainsFunc(rows, func(x chart.Change) bool { return x.Mark == l.mark }) {
-			out = append(out, legend{chart.Sign(l.mark), l.name})
+			out = append(out, Legend{chart.Sign(l.mark), l.name})
 		}
 	}
 	return out
@@ -161,14 +161,14 @@ func changeName(x *report.Change) string {
 	return strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
 }
 
-func changes(r run, workload, level string, list []*report.Change) figure {
+func changes(r Run, workload, level string, list []*report.Change) Figure {
 	title := r.title(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
-		Table: &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
+	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
+		Table: &Table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
 		name := changeName(x)
-		f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
+		f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
 			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
 			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: cmp.Or(line(x.Verdict()), "no difference shown"), Class: changeClass(x)}})
 		if !x.Points && x.Change.OK {
@@ -188,7 +188,7 @@ func changeClass(x *report.Change) string {
 }
 
 // overall returns a picture of a whole comparison: one metric, with a row for each workload.
-func overall(r run, c *report.Comparison) (figure, bool) {
+func overall(r Run, c *report.Comparison) (Figure, bool) {
 	for _, name := range []string{"throughput", "e2e", "ttft", "speed"} {
 		forest := chart.Forest{Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 		seen := map[string]bool{}
@@ -206,14 +206,14 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 			continue
 		}
 		forest.Name = title + " of " + r.title(c.Candidate) + " against " + r.title(c.Control)
-		f := figure{Title: forest.Name, Words: "Each row shows the control (hollow dot), the candidate, and the interval of the change. Right is better.", Legend: changeLegend(forest.Rows), Chart: forest.SVG()}
+		f := Figure{Title: forest.Name, Words: "Each row shows the control (hollow dot), the candidate, and the interval of the change. Right is better.", Legend: changeLegend(forest.Rows), Chart: forest.SVG()}
 		return f, f.Chart != ""
 	}
-	return figure{}, false
+	return Figure{}, false
 }
 
 // overlaid draws the distributions of control and candidate in one picture.
-func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool) {
+func overlaid(r Run, c *report.Comparison, workload, level string) (Figure, bool) {
 	both := track{r: r, workload: workload}
 	var names []string
 	for _, side := range []string{c.Control, c.Candidate} {
@@ -224,7 +224,7 @@ func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool
 		}
 	}
 	if len(names) != 2 {
-		return figure{}, false
+		return Figure{}, false
 	}
 	both.name = r.title(workload) + " at " + r.level(workload, level)
 	f, ok := spread(both, "e2e", both.cases[0].Kind, names)

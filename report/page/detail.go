@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -19,12 +19,12 @@ func shares(curve []report.Number, i int) float64 { return float64(i) / float64(
 
 // distributions shows the distribution of the requests at each level. A curve gives the share of
 // requests that were at least as good as a value.
-func distributions(runs []run) (section, bool) {
-	s := section{ID: "distributions", Title: "Distributions",
+func distributions(runs []Run) (Section, bool) {
+	s := Section{ID: "distributions", Title: "Distributions",
 		Lead: "A mean hides slow requests. Each curve shows what share of the requests stayed at or below a value; it crosses 95% at the p95. A curve that ends below 100% had failed requests."}
 	type group struct {
 		name    string
-		figures []figure
+		figures []Figure
 	}
 	var groups []group
 	for _, kind := range []string{"closed", "burst", "users"} {
@@ -46,12 +46,12 @@ func distributions(runs []run) (section, bool) {
 			}
 		}
 	}
-	var all []figure
+	var all []Figure
 	for _, g := range groups {
 		all = append(all, g.figures...)
 	}
 	if len(all) > 0 {
-		s.Blocks = []block{{Fold: &fold{"TTFT and speed of " + plural(len(groups), "workload"), []block{{Figures: all}}}}}
+		s.Blocks = []Block{{Fold: &Fold{"TTFT and speed of " + plural(len(groups), "workload"), []Block{{Figures: all}}}}}
 	}
 	return s, len(all) > 0
 }
@@ -63,15 +63,15 @@ const (
 	mostLevels        = 6
 )
 
-func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
+func distribution(t track, name, kind string) (Figure, bool) { return spread(t, name, kind, nil) }
 
 // spread draws the distributions of several cases in one chart. All cases are in the track t. Their
 // labels are in the list names; if the list is nil, the labels are the loads.
-func spread(t track, name, kind string, names []string) (figure, bool) {
+func spread(t track, name, kind string, names []string) (Figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
 	noun = cmp.Or(noun, "requests")
-	f := figure{Title: def.Title + ": " + t.name, Terms: []string{name}, Words: "Share of " + noun + " with at most this value."}
+	f := Figure{Title: def.Title + ": " + t.name, Terms: []string{name}, Words: "Share of " + noun + " with at most this value."}
 	if def.Better == metric.HigherIsBetter {
 		f.Words += " Here further right is better."
 	} else {
@@ -80,7 +80,7 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
-	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "p5", "p50", "p95", "p99", "Max"}}
+	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "p5", "p50", "p95", "p99", "Max"}}
 	cases := t.cases
 	if names == nil {
 		cases = t.line()
@@ -108,7 +108,7 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 		if names != nil {
 			said = names[i]
 		}
-		f.Legend = append(f.Legend, legend{chart.Swatch(i), said})
+		f.Legend = append(f.Legend, Legend{chart.Swatch(i), said})
 	}
 	for _, w := range t.r.Workloads {
 		for _, b := range w.Bounds {
@@ -128,15 +128,15 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 
 // percentiles returns one table row for each case, with the percentiles of the named metric. It
 // skips cases without percentiles.
-func percentiles(cases []*report.Case, name string) [][]cell {
-	var out [][]cell
+func percentiles(cases []*report.Case, name string) [][]Cell {
+	var out [][]Cell
 	for _, c := range cases {
 		sum := c.Summary(name)
 		if sum == nil || sum.Percentiles == nil || sum.Why != "" {
 			continue
 		}
 		p := sum.Percentiles
-		row := []cell{text(levelOf(c)), text(count(sum.N))}
+		row := []Cell{text(levelOf(c)), text(count(sum.N))}
 		for _, n := range []report.Number{p.P5, p.P50, p.P95, p.P99, sum.Max} {
 			row = append(row, text(n.Format(sum.Unit)))
 		}
@@ -158,8 +158,8 @@ func evenly[T any](list []T, n int) []T {
 }
 
 // timelines returns a section that shows one level of each run. Each request is a bar.
-func timelines(runs []run) (section, bool) {
-	s := section{ID: "timeline", Title: "Request by request",
+func timelines(runs []Run) (Section, bool) {
+	s := Section{ID: "timeline", Title: "Request by request",
 		Lead: "A part of one level over time. Each row is a slot, and each bar is a request. The pale part of a bar is the wait for the first token (queue and prefill). The dark part is the answer. Long pale parts mean that requests wait. Long dark parts mean that other requests slow the answers down."}
 	for _, r := range runs {
 		for i := range r.Timelines {
@@ -168,11 +168,11 @@ func timelines(runs []run) (section, bool) {
 			if !ok || len(s.Blocks) == mostTimelines {
 				continue
 			}
-			blocks := []block{{Figures: []figure{f}}}
+			blocks := []Block{{Figures: []Figure{f}}}
 			if under := telemetry(r, t); len(under) > 0 {
-				blocks = append(blocks, block{Figures: under})
+				blocks = append(blocks, Block{Figures: under})
 			}
-			s.Blocks = append(s.Blocks, block{Fold: &fold{f.Title, blocks}})
+			s.Blocks = append(s.Blocks, Block{Fold: &Fold{f.Title, blocks}})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -181,24 +181,24 @@ func timelines(runs []run) (section, bool) {
 // mostTimelines is the largest number of timelines on a page, over all runs.
 const mostTimelines = 2
 
-func timeline(r run, t *report.Timeline) (figure, bool) {
+func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	title := fmt.Sprintf("%s at %s on %s", r.title(t.Workload), r.level(t.Workload, t.Level), r.title(t.Server))
 	if r.Name != "" {
 		title += " · " + r.Name
 	}
 	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
-	f := figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", line(t.Why), t.Round+1),
-		Table: &table{Caption: "Requests of " + title, Head: []string{"Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What"}}}
+	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", line(t.Why), t.Round+1),
+		Table: &Table{Caption: "Requests of " + title, Head: []string{"Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What"}}}
 	if t.Left > 0 {
 		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
 	}
 	for _, b := range t.Requests {
 		x := chart.Request{Row: b.Slot, Start: b.Sent, First: math.NaN(), End: b.End}
 		g.Rows = max(g.Rows, b.Slot+1)
-		wait, answer, what := metric.Format(metric.Seconds, b.End-b.Sent), "–", cmp.Or(line(b.Phase), "measured")
+		wait, Capacity, what := metric.Format(metric.Seconds, b.End-b.Sent), "–", cmp.Or(line(b.Phase), "measured")
 		if b.First.OK {
 			x.First = b.First.V
-			wait, answer = metric.Format(metric.Seconds, b.First.V-b.Sent), metric.Format(metric.Seconds, b.End-b.First.V)
+			wait, Capacity = metric.Format(metric.Seconds, b.First.V-b.Sent), metric.Format(metric.Seconds, b.End-b.First.V)
 		}
 		if b.Phase == "filler" {
 			x.Class, what = "faint", "not measured: sent to keep the load up"
@@ -210,17 +210,17 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 		default:
 			x.Class, what = "failed", "failed: "+line(b.Failure)
 		}
-		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, answer, what)
+		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, Capacity, what)
 		g.Bars = append(g.Bars, x)
-		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(b.Slot + 1)), text(metric.Format(metric.Seconds, b.Sent)), text(wait), text(answer),
+		f.Table.Rows = append(f.Table.Rows, []Cell{text(strconv.Itoa(b.Slot + 1)), text(metric.Format(metric.Seconds, b.Sent)), text(wait), text(Capacity),
 			text(metric.Format(metric.Seconds, b.End)), text(what)})
 	}
-	f.Legend = []legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
+	f.Legend = []Legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "faint" }) {
-		f.Legend = append(f.Legend, legend{chart.Block("faint"), "not measured: sent to keep the load up"})
+		f.Legend = append(f.Legend, Legend{chart.Block("faint"), "not measured: sent to keep the load up"})
 	}
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
-		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
+		f.Legend = append(f.Legend, Legend{chart.Block("failed"), "failed"})
 	}
 	const mostRows = 20
 	f.Table.Left = max(len(f.Table.Rows)-mostRows, 0)
@@ -230,8 +230,8 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 }
 
 // levels returns a section with a table of everything that was measured.
-func levels(runs []run) (section, bool) {
-	s := section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
+func levels(runs []Run) (Section, bool) {
+	s := Section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
 		type key struct{ server, workload string }
 		var order []key
@@ -247,8 +247,8 @@ func levels(runs []run) (section, bool) {
 			}
 			cases[k] = append(cases[k], c)
 		}
-		var all, turns []block
-		var measured []*table
+		var all, turns []Block
+		var measured []*Table
 		for _, k := range order {
 			caption := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
 			for part := range slices.Chunk(cases[k], mostColumns) {
@@ -257,7 +257,7 @@ func levels(runs []run) (section, bool) {
 			turns = append(turns, caseTables(caption, cases[k])...)
 		}
 		if len(measured) > 0 {
-			all = append([]block{{Beside: measured}}, turns...)
+			all = append([]Block{{Beside: measured}}, turns...)
 		}
 		var notes []string
 		for i := range r.Cases {
@@ -271,10 +271,10 @@ func levels(runs []run) (section, bool) {
 			}
 		}
 		if len(notes) > 0 {
-			all = append(all, block{List: notes[:min(len(notes), 50)]})
+			all = append(all, Block{List: notes[:min(len(notes), 50)]})
 		}
 		if len(all) > 0 {
-			all = []block{{Fold: &fold{strings.TrimSpace(plural(len(order), "table") + " " + r.Name), all}}}
+			all = []Block{{Fold: &Fold{strings.TrimSpace(plural(len(order), "table") + " " + r.Name), all}}}
 		}
 		s.Blocks = append(s.Blocks, all...)
 	}
@@ -283,15 +283,15 @@ func levels(runs []run) (section, bool) {
 
 // levelTable returns a table with one column for each level. It has rows for metrics that at least
 // one level has, and for natural answers.
-func levelTable(r run, caption string, cases []*report.Case) *table {
-	t := &table{Caption: caption, Head: []string{"Level"}}
-	held := []cell{text("Requirements")}
+func levelTable(r Run, caption string, cases []*report.Case) *Table {
+	t := &Table{Caption: caption, Head: []string{"Level"}}
+	held := []Cell{text("Requirements")}
 	for _, c := range cases {
 		t.Head = append(t.Head, capital(levelOf(c)))
 		x := text("–")
 		if worst, judged := levelStatus(r, c); judged {
 			st := statuses[worst]
-			x = cell{Text: st[1] + " " + st[2], Class: st[0]}
+			x = Cell{Text: st[1] + " " + st[2], Class: st[0]}
 		}
 		held = append(held, x)
 	}
@@ -300,7 +300,7 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 		if col.Head == t.Head[0] {
 			continue
 		}
-		row, some := []cell{text(col.Head)}, false
+		row, some := []Cell{text(col.Head)}, false
 		for _, c := range cases {
 			said := col.Cell(c)
 			some = some || said != "–"
@@ -315,7 +315,7 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 
 // caseTables returns up to two tables: the metrics of conversations by turn, and the rows that were
 // sent from a data set.
-func caseTables(caption string, cases []*report.Case) (out []block) {
+func caseTables(caption string, cases []*report.Case) (out []Block) {
 	for _, x := range []struct {
 		words string
 		head  []string
@@ -324,29 +324,29 @@ func caseTables(caption string, cases []*report.Case) (out []block) {
 		{", turn by turn", report.TurnHead, report.TurnRows(cases)},
 		{": rows of the data set, and their lengths in tokens", report.RowHead, report.RowRows(cases)},
 	} {
-		t := &table{Caption: caption + x.words, Head: x.head}
+		t := &Table{Caption: caption + x.words, Head: x.head}
 		for _, row := range x.rows {
-			var cells []cell
+			var cells []Cell
 			for _, s := range row {
 				cells = append(cells, text(line(s)))
 			}
 			t.Rows = append(t.Rows, cells)
 		}
 		if t.Rows != nil {
-			out = append(out, block{Table: t})
+			out = append(out, Block{Table: t})
 		}
 	}
 	return out
 }
 
 // failures lists the failed requests, with the server's own messages.
-func failures(runs []run) (section, bool) {
-	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
-	t := &table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}
-	measured(runs, func(r run, c *report.Case) {
+func failures(runs []Run) (Section, bool) {
+	s := Section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
+	t := &Table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}
+	measured(runs, func(r Run, c *report.Case) {
 		for _, f := range c.Failures {
 			for i, m := range f.Messages {
-				row := []cell{text(caseName(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
+				row := []Cell{text(caseName(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
 				if i > 0 {
 					row[0], row[2] = text("〃"), text("〃")
 				}
@@ -357,6 +357,6 @@ func failures(runs []run) (section, bool) {
 	const most = 100
 	t.Left = max(len(t.Rows)-most, 0)
 	t.Rows = t.Rows[:min(len(t.Rows), most)]
-	s.Blocks = []block{{Table: t}}
+	s.Blocks = []Block{{Table: t}}
 	return s, len(t.Rows) > 0
 }

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"cmp"
@@ -8,11 +8,11 @@ import (
 )
 
 // badAnswers returns the section with the worst answers of each server, beside the right answers.
-func badAnswers(runs []run) (section, bool) {
-	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
+func badAnswers(runs []Run) (Section, bool) {
+	s := Section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
 	for _, r := range runs {
 		if t := sideBySide(r, "Answers that count as bad", r.Answers); t != nil {
-			s.Blocks = append(s.Blocks, block{Table: t})
+			s.Blocks = append(s.Blocks, Block{Table: t})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -20,14 +20,14 @@ func badAnswers(runs []run) (section, bool) {
 
 // sideBySide returns a table of answers. Next to each answer is the expected answer, or the answer
 // of the control. It returns nil if the list is empty.
-func sideBySide(r run, caption string, list []report.Answer) *table {
+func sideBySide(r Run, caption string, list []report.Answer) *Table {
 	if len(list) == 0 {
 		return nil
 	}
 	has := func(f func(report.Answer) bool) bool { return slices.ContainsFunc(list, f) }
 	expected := has(func(a report.Answer) bool { return a.Expected != "" })
 	pairs := has(func(a report.Answer) bool { return a.Control != nil })
-	t := &table{Words: true, Caption: caption, Head: []string{"Request", "What is bad"}}
+	t := &Table{Words: true, Caption: caption, Head: []string{"Request", "What is bad"}}
 	if expected {
 		t.Head = append(t.Head, "Expected")
 	}
@@ -38,7 +38,7 @@ func sideBySide(r run, caption string, list []report.Answer) *table {
 	}
 	for _, a := range list {
 		at := r.title(a.Workload) + " at " + line(a.Level) + r.serverSuffix(a.Server) + ", " + a.Where()
-		row := []cell{text(at), text(a.Bad())}
+		row := []Cell{text(at), text(a.Bad())}
 		if expected {
 			row = append(row, text(a.Expected))
 		}

@@ -1,4 +1,4 @@
-package html
+package page
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ const overTimeTitle = "Requests arriving, in flight and waiting, over time"
 
 // arrivals returns the section with charts of open loops, for workloads that have no section of
 // their own.
-func arrivals(runs []run) (section, bool) {
-	s := section{ID: "arrivals", Title: overTimeTitle,
+func arrivals(runs []Run) (Section, bool) {
+	s := Section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
 	for _, r := range runs {
 		type owner struct{ server, workload string }
@@ -29,9 +29,9 @@ func arrivals(runs []run) (section, bool) {
 			}
 			seen = append(seen, k)
 			name := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
-			figures := block{Figures: overTime(r, k.workload, k.server, name)}
+			figures := Block{Figures: overTime(r, k.workload, k.server, name)}
 			if len(seen) > 1 || len(runs) > 1 {
-				figures = block{Fold: &fold{name, []block{figures}}}
+				figures = Block{Fold: &Fold{name, []Block{figures}}}
 			}
 			s.Blocks = append(s.Blocks, figures)
 		}
@@ -41,8 +41,8 @@ func arrivals(runs []run) (section, bool) {
 
 // overTimeBlock draws charts over time of the open loops of a use case. With several servers the
 // charts are folded.
-func overTimeBlock(r run, w *report.Workload) []block {
-	var figures []figure
+func overTimeBlock(r Run, w *report.Workload) []Block {
+	var figures []Figure
 	for _, server := range w.Servers {
 		figures = append(figures, overTime(r, w.Address, server, r.title(w.Address)+r.serverSuffix(server))...)
 	}
@@ -50,9 +50,9 @@ func overTimeBlock(r run, w *report.Workload) []block {
 	case len(figures) == 0:
 		return nil
 	case len(w.Servers) > 1:
-		return []block{{Fold: &fold{overTimeTitle, []block{{Figures: figures}}}}}
+		return []Block{{Fold: &Fold{overTimeTitle, []Block{{Figures: figures}}}}}
 	}
-	return []block{{Figures: figures}}
+	return []Block{{Figures: figures}}
 }
 
 // quantity is one thing that a chart shows over time, such as the requests in flight.
@@ -84,7 +84,7 @@ var quantities = []quantity{
 
 // overTime draws charts of several quantities over time, for a workload on a server. Each measured
 // window is a line, with at most mostSeries lines.
-func overTime(r run, workload, server, name string) []figure {
+func overTime(r Run, workload, server, name string) []Figure {
 	var list []*report.Passage
 	for i := range r.Passages {
 		if p := &r.Passages[i]; p.Workload == workload && p.Server == server && p.Step > 0 && len(list) < mostSeries {
@@ -94,7 +94,7 @@ func overTime(r run, workload, server, name string) []figure {
 	if len(list) == 0 {
 		return nil
 	}
-	var out []figure
+	var out []Figure
 	for _, q := range quantities {
 		if f := q.figure(r, list, name); f.Chart != "" {
 			out = append(out, f)
@@ -103,10 +103,10 @@ func overTime(r run, workload, server, name string) []figure {
 	return out
 }
 
-func (q quantity) figure(r run, list []*report.Passage, name string) figure {
-	f := figure{Title: q.title + " over time, " + name, Words: q.words}
+func (q quantity) figure(r Run, list []*report.Passage, name string) Figure {
+	f := Figure{Title: q.title + " over time, " + name, Words: q.words}
 	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Whole: q.unit == metric.Requests, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
-	f.Table = &table{Caption: f.Title, Head: []string{"Load", "Most", "Most at", "At the end"}}
+	f.Table = &Table{Caption: f.Title, Head: []string{"Load", "Most", "Most at", "At the end"}}
 	longest, top, found := 0.0, -1.0, ""
 	for i, p := range list {
 		values, hue, said := q.of(p), i, loadOver(r, p)
@@ -129,8 +129,8 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 		longest = max(longest, length)
 		line.Points = append(line.Points, chart.Point{X: length, Y: values[n-1], Low: math.NaN(), High: math.NaN()})
 		ch.Series = append(ch.Series, line)
-		f.Legend = append(f.Legend, legend{chart.Swatch(hue), said})
-		f.Table.Rows = append(f.Table.Rows, []cell{text(said), text(metric.Format(q.unit, values[most])),
+		f.Legend = append(f.Legend, Legend{chart.Swatch(hue), said})
+		f.Table.Rows = append(f.Table.Rows, []Cell{text(said), text(metric.Format(q.unit, values[most])),
 			text(chart.Clock(float64(most) * p.Step)), text(metric.Format(q.unit, values[n-1]))})
 		if values[most] > top {
 			top, found = values[most], fmt.Sprintf("Most: %s at %s", metric.Format(q.unit, values[most]), chart.Clock(float64(most)*p.Step))
@@ -155,7 +155,7 @@ func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 
 // loadOver returns the label of a passage (a measured window): the title of its level, or the
 // number of its stages.
-func loadOver(r run, p *report.Passage) string {
+func loadOver(r Run, p *report.Passage) string {
 	if len(p.Levels) == 1 {
 		return r.level(p.Workload, p.Levels[0])
 	}
@@ -164,7 +164,7 @@ func loadOver(r run, p *report.Passage) string {
 
 // stages marks the beginning of each stage in a chart. It returns a caption for the marks; "" if
 // the chart has only one stage.
-func stages(r run, ch *chart.Chart, p *report.Passage) string {
+func stages(r Run, ch *chart.Chart, p *report.Passage) string {
 	if len(p.Levels) < 2 {
 		return ""
 	}
@@ -193,7 +193,7 @@ func windowsOf(list []*report.Passage) string {
 
 // largestOver marks the largest rate that the server can sustain, if it is less than twice the
 // highest arrival rate.
-func largestOver(r run, ch *chart.Chart, list []*report.Passage, top float64) {
+func largestOver(r Run, ch *chart.Chart, list []*report.Passage, top float64) {
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		if c.Server == list[0].Server && c.Workload == list[0].Workload && c.Largest > 0 && c.Largest < 2*top {

@@ -1,0 +1,99 @@
+package page
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// Page is everything that a report of one run or of several runs shows.
+type Page struct {
+	Title     string
+	Simulated bool
+	Brief     *Brief    // of one run; nil on a page with several
+	Verdicts  []Verdict // one for each of several runs
+	Sections  []Section // those that readers need first at the top
+	Tool      string    // version of tokgate that measured
+}
+
+// The lists before and after hold the sections of a page in their order. The use cases come between
+// the two lists. Each function gets the runs, and returns false if its section has no data.
+var (
+	before = []func([]Run) (Section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
+	after  = []func([]Run) (Section, bool){
+		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
+		environment, source, definitions,
+	}
+)
+
+// Of makes the page of one run or of several runs. Several runs have their verdicts next to each
+// other and their curves in the same charts. It panics if there is no document.
+func Of(docs ...*report.Document) Page {
+	p := Page{Tool: line(docs[0].Tool)}
+	for _, d := range docs {
+		p.Simulated = p.Simulated || d.Simulated
+	}
+	runs := named(docs)
+	p.Title = pageTitle(runs)
+	if len(runs) == 1 {
+		p.Brief = brief(runs[0])
+	} else {
+		for _, r := range runs {
+			p.Verdicts = append(p.Verdicts, verdict(r))
+		}
+	}
+	build := func(list []func([]Run) (Section, bool)) {
+		for _, of := range list {
+			if s, ok := of(runs); ok {
+				p.Sections = append(p.Sections, s)
+			}
+		}
+	}
+	build(before)
+	p.Sections = append(p.Sections, useCases(runs)...)
+	build(after)
+	p.number()
+	return p
+}
+
+// number gives each figure on the page a number as its ID, and folds long tables.
+func (p *Page) number() {
+	figures := 0
+	if p.Brief != nil && p.Brief.Chart != nil {
+		p.Brief.Chart.ID = number(&figures)
+	}
+	for i := range p.Sections {
+		p.Sections[i].Blocks = shut(p.Sections[i].Blocks)
+		numbered(p.Sections[i].Blocks, &figures)
+	}
+}
+
+// numbered gives the figures their IDs, in the order of the page.
+func numbered(blocks []Block, n *int) {
+	for i := range blocks {
+		b := &blocks[i]
+		for j := range b.Figures {
+			b.Figures[j].ID = number(n)
+		}
+		if b.Fold != nil {
+			numbered(b.Fold.Blocks, n)
+		}
+	}
+}
+
+func number(n *int) string {
+	*n++
+	return fmt.Sprintf("figure-%d", *n)
+}
+
+// mostRows is the number of rows above which a table is folded, on the page and in print.
+const mostRows = 20
+
+func shut(blocks []Block) []Block {
+	for i, b := range blocks {
+		if b.Table != nil && len(b.Table.Rows) > mostRows {
+			blocks[i] = Block{Fold: &Fold{fmt.Sprintf("%s, %d rows", b.Table.Caption, len(b.Table.Rows)), []Block{b}}}
+		}
+	}
+	return blocks
+}
