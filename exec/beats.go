@@ -3,10 +3,10 @@ package exec
 import (
 	"slices"
 	"time"
-)
 
-// heartbeat is the interval at which the loop checks whether it is on time.
-const heartbeat = 10 * time.Millisecond
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+)
 
 // timerGrain is how late a timer may fire while the process is idle. It does not delay reads, or
 // sends that are due.
@@ -15,23 +15,47 @@ const timerGrain = time.Millisecond
 // beats records how late the loop was at each heartbeat, a check every 10 ms. The histograms of the
 // Go runtime show only how long goroutines wait for other goroutines. They do not show the time
 // that the operating system gives to other programs.
-type beats []time.Duration
+type beats struct {
+	late []time.Duration // delay of each heartbeat
+	// health has what a recording keeps of the heartbeats: Stall, Standstills and Late. Its Delay is
+	// not set; see the method delay.
+	health metric.Health
+}
 
-// recordLate records a heartbeat that came late by the given time. Further heartbeats were due
-// during that time, so each of them counts too, with its own delay. Work that arrived when one of
-// them was due waited just as long.
-func (b *beats) recordLate(by time.Duration) {
-	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
-		by -= heartbeat
+// watchBeats starts the heartbeats of a clock's loop. The function stop ends them and returns their
+// record.
+func watchBeats(c clock.Clock) (stop func() *beats) {
+	seen := &beats{health: metric.Health{Standstills: []metric.Standstill{}}}
+	due := c.Now()
+	var cancel func() bool
+	var beat func()
+	beat = func() {
+		seen.record(due, c.Now())
+		due = c.Now() + metric.Heartbeat
+		cancel = c.Timer(due, beat)
+	}
+	beat()
+	return func() *beats {
+		seen.record(due, c.Now()) // count the last heartbeat, which may be late
+		cancel()
+		return seen
 	}
 }
 
-// stall returns the largest delay of a heartbeat.
-func (b beats) stall() time.Duration {
-	if len(b) == 0 {
-		return 0
+// record records a heartbeat that was due and came at the given times. If it was late, further
+// heartbeats were due meanwhile, so each of them counts too, with its own delay. Work that arrived
+// when one of them was due waited just as long.
+func (b *beats) record(due, came time.Duration) {
+	late := max(came-due, 0)
+	b.health.Stall = max(b.health.Stall, late)
+	if late >= metric.LeastStall {
+		b.health.AddStandstill(metric.Standstill{From: due, To: came})
+	} else {
+		b.health.Late += max(late-timerGrain, 0)
 	}
-	return slices.Max(b)
+	for b.late = append(b.late, late); late > metric.Heartbeat; b.late = append(b.late, late) {
+		late -= metric.Heartbeat
+	}
 }
 
 // mostApart is the number of late heartbeats of a round that the method delay ignores. A single
@@ -40,11 +64,11 @@ const mostApart = 5
 
 // delay returns the 99th percentile of the time that arrivals in a round may have waited. It is 0
 // if at most mostApart beats were late.
-func (b beats) delay() time.Duration {
-	rank := min((99*len(b)+99)/100, len(b)-mostApart)
+func (b *beats) delay() time.Duration {
+	rank := min((99*len(b.late)+99)/100, len(b.late)-mostApart)
 	if rank < 1 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(b))
+	sorted := slices.Sorted(slices.Values(b.late))
 	return max(sorted[rank-1]-timerGrain, 0)
 }

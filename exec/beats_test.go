@@ -3,6 +3,10 @@ package exec
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // The generator has a timer that beats regularly. Late beats show how long the operating system
@@ -35,13 +39,38 @@ func TestBeats(t *testing.T) {
 	} {
 		var b beats
 		for range tt.beats {
-			b.recordLate(ms)
+			b.record(0, ms)
 		}
 		for _, by := range tt.late {
-			b.recordLate(by)
+			b.record(0, by)
 		}
-		if b.stall() != tt.stall || b.delay() != tt.delay {
-			t.Errorf("%s: a stall of %v and a delay of %v, want %v and %v", tt.name, b.stall(), b.delay(), tt.stall, tt.delay)
+		if b.health.Stall != tt.stall || b.delay() != tt.delay {
+			t.Errorf("%s: a stall of %v and a delay of %v, want %v and %v", tt.name, b.health.Stall, b.delay(), tt.stall, tt.delay)
 		}
+	}
+}
+
+// The record of a round has the begin and the end of every standstill, which is a heartbeat that is
+// at least 50 ms late. Shorter delays are added up, each without the 1 ms of the timer.
+func TestStandstills(t *testing.T) {
+	const ms = time.Millisecond
+	var b beats
+	for _, beat := range [][2]time.Duration{
+		{10 * ms, 10 * ms},    // on time
+		{20 * ms, 21 * ms},    // as late as an idle timer
+		{31 * ms, 36 * ms},    // 5 ms late: 4 ms
+		{46 * ms, 95 * ms},    // 49 ms late: 48 ms
+		{105 * ms, 155 * ms},  // 50 ms late: a standstill
+		{165 * ms, 1000 * ms}, // a standstill of 835 ms
+		{1010 * ms, 1005 * ms},
+	} {
+		b.record(beat[0], beat[1])
+	}
+	want := metric.Health{
+		Stall: 835 * ms, Late: 4*ms + 48*ms,
+		Standstills: []metric.Standstill{{From: 105 * ms, To: 155 * ms}, {From: 165 * ms, To: 1000 * ms}},
+	}
+	if diff := cmp.Diff(want, b.health); diff != "" {
+		t.Error(diff)
 	}
 }

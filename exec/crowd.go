@@ -214,6 +214,7 @@ func (c *crowd) rounds() []*metric.Round {
 	if len(c.health) == 0 {
 		return []*metric.Round{whole} // no round ended, so keep all samples in one
 	}
+	c.health[len(c.health)-1].Drain(whole.Health)
 	var out []*metric.Round
 	for i := range len(c.health) {
 		r := *whole

@@ -372,6 +372,8 @@ func (w *window) rounds() []*metric.Round {
 	if len(w.bounds) <= len(w.parts) {
 		w.bounds = append(w.bounds, whole.WindowEnd)
 		w.health = append(w.health, whole.Health)
+	} else {
+		w.health[len(w.health)-1].Drain(whole.Health)
 	}
 	var out []*metric.Round
 	for i := range len(w.bounds) - 1 {

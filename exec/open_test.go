@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,6 +94,30 @@ func TestOpenLoop(t *testing.T) {
 		}
 		if v := l.Value("throughput", metric.Steady, nil, nil); !v.OK || v.V != 6 { // 2 req/s of 3 tokens
 			t.Errorf("throughput %+v, want 6 tok/s", v)
+		}
+	})
+}
+
+// The last request of a window is sent 1.2 s before it ends. A standstill in this time, the drain,
+// belongs to the record of the last round.
+func TestStandstillInDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, clock.NewReal(), planOf(3, rateLoad(2, 40, 4)), steady(400*ms, 400*ms))
+		b.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: 0.5} } }
+		b.onDone = func(x *metric.Sample) {
+			if x.Round == 3 && x.Phase == metric.Measured && x.Order == 8 {
+				time.Sleep(300 * ms)
+			}
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range run.Levels[0].Rounds {
+			held, ok := r.Health.Held()
+			if all := r.Health.Standstills; !ok || i < 3 && len(all) > 0 || i == 3 && (len(all) != 1 || all[0].From < r.WindowEnd || held < 0.29 || held > 0.3) {
+				t.Errorf("round %d: standstills %v, held for %v s; want one of 300 ms at the end of the last round", i, all, held)
+			}
 		}
 	})
 }

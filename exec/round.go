@@ -157,22 +157,11 @@ func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return
 	}
-	meter := rd.Meter()
-	due, seen := rd.Clock.Now(), beats{}
-	var stop func() bool
-	late := func() { seen.recordLate(rd.Clock.Now() - due) }
-	var beat func()
-	beat = func() {
-		late()
-		due = rd.Clock.Now() + heartbeat
-		stop = rd.Clock.Timer(due, beat)
-	}
-	beat()
+	meter, stop := rd.Meter(), watchBeats(rd.Clock)
 	*health = func() metric.Health {
-		late() // count the last heartbeat, which may be late
-		stop()
-		h := meter()
-		h.Stall, h.Delay = seen.stall(), max(h.Delay, seen.delay())
+		seen, h := stop(), meter()
+		h.Stall, h.Standstills, h.Late = seen.health.Stall, seen.health.Standstills, seen.health.Late
+		h.Delay = max(h.Delay, seen.delay())
 		return h
 	}
 }

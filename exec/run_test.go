@@ -884,8 +884,10 @@ func stalled(t *testing.T, still time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, clock.NewReal(), planOf(1, closedLoad(2, 10, 1, 2)), steady(s, 0))
 		b.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: 0.5} } }
+		asleep := time.Duration(0)
 		b.onDone = func(x *metric.Sample) {
 			if x.Round == 1 && x.Phase == metric.Measured && x.Order == 3 {
+				asleep = x.End
 				time.Sleep(still)
 			}
 		}
@@ -903,6 +905,8 @@ func stalled(t *testing.T, still time.Duration) {
 		void := l.Voided[0]
 		if got := void.Health; got.Stall < still-100*ms || got.Stall > still || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of %v, or up to 100 ms less", got, still)
+		} else if s := got.Standstills; len(s) != 1 || s[0].To-s[0].From != got.Stall || !got.StoodStill(asleep+still/2, asleep+still/2) {
+			t.Errorf("standstills %v, want the one of %v from %v on", s, still, asleep)
 		}
 		if void.Index != 1 || void.Seed != 2 || !strings.HasPrefix(void.Void, "the generator stood still for ") || len(void.Samples) == 0 {
 			t.Errorf("voided round %d, seed %d, %q with %d samples", void.Index, void.Seed, void.Void, len(void.Samples))
@@ -912,6 +916,9 @@ func stalled(t *testing.T, still time.Duration) {
 		}
 		if got := l.Rounds[0].Health.Stall; got != 0 {
 			t.Errorf("a round that ran on time has a stall of %v", got)
+		}
+		if got := l.Rounds[0].Health.Standstills; got == nil || len(got) > 0 {
+			t.Errorf("a round that ran on time has the standstills %#v; want an empty record", got)
 		}
 		for _, n := range b.transport.prompts {
 			if n != 1 {

@@ -249,20 +249,6 @@ type Round struct {
 	Void string `json:"void,omitempty"`
 }
 
-// Health is what the generator measured about itself over a round.
-type Health struct {
-	CPU     float64       `json:"cpu"`         // share of the available cores that this process used, in [0, 1]; -1 if unknown
-	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
-	// Delay is how long a read or send may have waited. It is the larger of two 99th percentiles:
-	// the wait of ready goroutines for the Go scheduler, and the delay of the generator's own
-	// heartbeat.
-	Delay time.Duration `json:"delay_ns"`
-	// Stall is the longest delay of the generator's own loop. A heartbeat measures the delay a
-	// hundred times a second. The whole process may have stopped for that long. Chunks that arrive
-	// during a stall are read together afterwards, so they seem to arrive at once.
-	Stall time.Duration `json:"stall_ns"`
-}
-
 // All returns every request of the round, in the order of completion.
 func (r *Round) All() []*Sample {
 	if r.Stored != nil {

@@ -86,8 +86,11 @@ func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")
 	}
-	if r.Busy < 0 || r.Busy > 1 || r.Health.CPU < -1 || min(r.Health.Delay, r.Health.GCPause, r.Health.Stall) < 0 {
-		return errors.New("what the generator measured of itself is out of range")
+	if r.Busy < 0 || r.Busy > 1 {
+		return errors.New("its busy share is out of range")
+	}
+	if err := r.Health.Possible(); err != nil {
+		return err
 	}
 	if r.WindowStart > r.WindowEnd {
 		return errors.New("its window ends before it begins")

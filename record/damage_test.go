@@ -90,6 +90,9 @@ func TestImpossible(t *testing.T) {
 		{"a negative place", func(s *metric.Sample) { s.Order = -1 }, nil, "negative"},
 		{"a round that ends never", nil, func(r *metric.Round) { r.End = 1<<63 - 1 }, "is not that of its requests"},
 		{"a round of more requests", nil, func(r *metric.Round) { r.Due = 2 }, "complete with 1 of 2"},
+		{"overlapping standstills", nil, func(r *metric.Round) {
+			r.Health.Standstills = []metric.Standstill{{From: 1000, To: 3000}, {From: 2000, To: 4000}}
+		}, "standstills are not in order"},
 		{"busy for three times the time", nil, func(r *metric.Round) { r.Busy = 3 }, "out of range"},
 		{"a window that ends before it begins", nil, func(r *metric.Round) { r.WindowEnd = 999 }, "window"},
 	} {

@@ -139,7 +139,7 @@ func random(seed uint64) *metric.Run {
 			for k := range rng.IntN(4) {
 				round := &metric.Round{
 					Index: k, Seed: rng.Int64() - rng.Int64(), Busy: rng.Float64(), WindowStart: 1, WindowEnd: dur(),
-					Health:  metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur()},
+					Health:  metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur(), Late: 7, Standstills: []metric.Standstill{{From: 0, To: 5}, {From: 6, To: 1000}}},
 					Stopped: word(),
 				}
 				if rng.IntN(2) == 0 {
