@@ -64,7 +64,7 @@ func (rd *round) open(health *func() metric.Health) {
 	} else {
 		w.schedule = load.Open{
 			Rate: rd.level.Rate, Shape: o.Shape(), Due: rd.out.Due,
-			Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index, Stages: w.rates(),
+			Seed: rd.arrivals(), Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index, Stages: w.rates(),
 		}.Begin(begin)
 	}
 	if w.cold() {
@@ -78,6 +78,15 @@ func (rd *round) open(health *func() metric.Health) {
 	w.stop()
 	w.leave()
 	rd.ended = nil
+}
+
+// arrivals returns the seed of the arrivals. Real runs of one plan have the same arrivals, so that
+// they can be compared. Each salt of a simulation draws others.
+func (rd *round) arrivals() int64 {
+	if !rd.run.Simulated {
+		return rd.out.Seed
+	}
+	return load.Salted(rd.out.Seed, rd.run.Salt)
 }
 
 // firstRate returns the rate at the beginning of the window, in requests per second.

@@ -90,7 +90,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "time limit of each plan, instead of the plan's own budget; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the built-in server in virtual time instead of the plans' servers")
-	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other prompts and natural answers")
+	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other noise, faults, arrivals, prompts and natural answers")
 	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
@@ -236,7 +236,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		// and no random id.
 		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
-		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
+		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: o.salt}).Launch
 		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
 		defer collectSeldom()()
 	} else {

@@ -222,7 +222,7 @@ func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metri
 
 func simulatedRun(ctx context.Context, p *plan.Plan, seed int, change func(*plan.Server, *sim.Profile)) (*metric.Run, error) {
 	c := clock.NewVirtual()
-	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seed: int64(seed) * 1_000_003, Change: change}
+	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: uint64(seed), Change: change}
 	if !asksServers(p) {
 		launcher.Seldom = time.Minute
 	}

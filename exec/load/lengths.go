@@ -55,6 +55,11 @@ func (l Lengths) At(phase metric.Phase, order int) int {
 	return low + l.source(phase, order).IntN(high-low+1)
 }
 
+// Salted returns the seed that replaces a plan's seed in a simulation with the given salt. Salt 0
+// keeps the seed. The factor is a prime far above the seeds that plans usually set, so two salts
+// share no seed.
+func Salted(seed int64, salt uint64) int64 { return seed + int64(salt*1_000_003) }
+
 func (l Lengths) source(phase metric.Phase, order int) *rand.Rand {
 	h := fnv.New64a()
 	for _, part := range []string{l.Workload, l.Level, strconv.Itoa(l.Round), string(phase), strconv.Itoa(order)} {

@@ -9,8 +9,8 @@ import (
 )
 
 // Open is one window of an open loop. Requests are due by a schedule that is drawn beforehand, so
-// slow or failed requests do not change it. The schedule depends only on the fields of Open. They
-// do not include the server or the run's salt.
+// slow or failed requests do not change it. The schedule depends only on the fields of Open, so all
+// servers of a run have the same arrivals.
 type Open struct {
 	Rate     float64 // requests per second, above 0
 	Shape    float64 // shape of gamma distributed gaps, above 0; 1 is Poisson, +Inf is constant

@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -28,10 +29,11 @@ type Virtual struct {
 	Clock *clock.Virtual
 	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
-	// Change edits the profile of each server before the server starts; nil changes nothing. Seed
-	// is added to the seed that the plan sets.
+	// Change edits the profile of each server before the server starts; nil changes nothing.
 	Change func(*plan.Server, *sim.Profile)
-	Seed   int64
+	// Salt is the run's salt. Each salt draws other noise, starts and faults; 0 keeps the seed that
+	// the plan sets.
+	Salt uint64
 	// Seldom is the shortest interval between two readings of the servers' metrics. 0 means the
 	// interval in the plan. A longer interval saves time, because readings are half of the work of
 	// a simulation.
@@ -50,7 +52,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	if l.Change != nil {
 		l.Change(s, profile)
 	}
-	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed + l.Seed, Engine: s.Engine}, l.Clock.Now())
+	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: load.Salted(s.Simulator.Seed, l.Salt), Engine: s.Engine}, l.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
