@@ -17,9 +17,12 @@ import (
 
 // These standard deviations of logarithms are assumed for a server that was not measured yet.
 // usualRequests is for the times of requests, and usualStarts for their means after different
-// starts.
+// starts. Both servers get the same prompts, so most of what makes one request slower than another
+// cancels in a difference of means. usualRepeats is for what is left: the times of one prompt when it
+// is sent again. Percentiles are decided by few requests, and there nothing cancels.
 const (
 	usualRequests = 0.30
+	usualRepeats  = 0.10
 	usualStarts   = 0.01
 	// usualDisagreement is the share of a task's items on which two runs of one server usually
 	// differ. It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
@@ -56,10 +59,10 @@ func (c ChangeChance) Name() string {
 }
 
 // Assumed states, in words, what the chances assume about the server.
-const Assumed = "assuming that times vary by 30 % between requests and by 1 % between server starts"
+const Assumed = "assuming that times vary by 30 % between requests, by 10 % if a request is repeated, and by 1 % between server starts"
 
 // Chances returns for each comparison that the plan does not skip the probability that it passes if
-// nothing changed. It assumes a server that varies by usualRequests and usualStarts. The
+// nothing changed. It assumes a server that varies by usualRequests, usualRepeats and usualStarts. The
 // probability for a change of a time is the power of a non-inferiority test.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
@@ -143,7 +146,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
 	default: // a mean, or a value that is computed from means
-		requests = math.Sqrt(math.Expm1(usualRequests*usualRequests) / n)
+		requests = math.Sqrt(math.Expm1(usualRepeats*usualRepeats) / n)
 	}
 	units := rounds
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
