@@ -118,7 +118,7 @@ func (e evidence) independence(effective float64) float64 {
 // says this in words, with the time that the requests take.
 func (e evidence) shortfall(total float64) (words string, requests int) {
 	if e.warming() != "" {
-		return "needs a longer warmup, because the server was not warm; more requests would not help", -1
+		return "needs a longer warmup: the first requests took much longer than all others, and more requests would not change that", -1
 	}
 	total = max(total, float64(e.n+1))
 	if !e.sound {

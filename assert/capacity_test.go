@@ -71,9 +71,9 @@ func TestCapacity(t *testing.T) {
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
 		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
 		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
-		{"all fail", 1, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Inconclusive, metric.CapacityBelow, 0, 8, "<8", Inconclusive},
-		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
-		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
+		{"all fail", 1, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Inconclusive, metric.CapacityBelow, 0, 8, "does not hold at 8", Inconclusive},
+		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", Fail},
+		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "does not hold at 8", Pass},
 		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+ requests in flight (the search goes up to 64)", Pass},
 		// A passed level does not count if the record lacks its samples.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},

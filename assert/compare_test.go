@@ -558,9 +558,9 @@ func TestCompareDecides(t *testing.T) {
 	}{
 		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
 		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
-		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
+		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no meaningful difference for chat"},
 		// The candidate is worse, but by less than the plan tolerates.
-		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
+		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no meaningful difference for chat"},
 		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
 		d.candidate, d.claims = row.candidate, []*plan.Claim{tolerate(row.claims...)}

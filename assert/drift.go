@@ -112,7 +112,7 @@ func (e evidence) warming() string {
 	for _, b := range e.blocks[:at] {
 		n += len(b.samples)
 	}
-	return fmt.Sprintf("warm-up: the first %s took %.1f times as long as the rest, because the server was not warm; set warmup = %d",
+	return fmt.Sprintf("warm-up: the first %s took %.1f times as long as the rest. To leave them out, set warmup = %d",
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 

@@ -47,7 +47,7 @@ func TestDrift(t *testing.T) {
 				return 4 * noise()
 			}
 			return noise()
-		}}, []string{"warm-up: the first 60 requests took 3.5 times as long as the rest, because the server was not warm; set warmup = 60"}},
+		}}, []string{"warm-up: the first 60 requests took 3.5 times as long as the rest. To leave them out, set warmup = 60"}},
 		{"within rounds", shape{rounds: 10, perRound: 20, ttft: func(_, i int) float64 { return noise() + 0.1*float64(i) }}, []string{"grows by", "from the first half of a round to the second"}},
 		{"in one round", shape{rounds: 1, perRound: 100, ttft: func(_, i int) float64 { return noise() + 0.01*float64(i) }}, []string{"from the first of 10 blocks to the last"}},
 		{"by less than counts", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return 1 + 0.004*float64(r) }}, nil},

@@ -46,7 +46,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		invalid(verdict.CauseGenerator, "generator: the load generator used %s of its cores; run it on a larger machine", metric.Format(metric.Ratio, cpu))
 	}
 	if len(said) > 3 {
-		said = append(said[:3], fmt.Sprintf("and %d more rounds like these", len(said)-3))
+		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more rounds")+" like these")
 	}
 	words := strings.Join(said, "; ")
 	if words != "" {

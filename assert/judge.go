@@ -130,6 +130,7 @@ func Awaited(p *plan.Plan) []Verdict {
 			outcome = Skipped
 		}
 		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
+		soften(p, v)
 	}
 	return list
 }

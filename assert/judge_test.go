@@ -43,7 +43,7 @@ func TestCombine(t *testing.T) {
 		{"extend is stop", []Verdict{load, sla(Inconclusive, err)}, plan.Extend, false, Inconclusive},
 		{"load fails", []Verdict{{Kind: KindLoad, Outcome: Error}, sla(Pass, err)}, plan.Stop, false, Error},
 	} {
-		j := judge{run: &metric.Run{}}
+		j := judge{promised: &plan.Plan{}, run: &metric.Run{}}
 		for _, v := range c.list {
 			j.add(v, c.on)
 		}

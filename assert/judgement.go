@@ -56,8 +56,18 @@ func (j *judge) keep(v Verdict) {
 	v.Severity = cmp.Or(v.Severity, verdict.SeverityError)
 	if v.Outcome == Error {
 		v.Cause = cmp.Or(j.cause(&v), v.Cause, verdict.CauseInvalid)
+	} else {
+		soften(j.promised, &v)
 	}
 	j.list = append(j.list, v)
+}
+
+// soften makes the verdict on a requirement a warning if the plan says measure_only: such a plan
+// never fails because of what it measured, only because it could not measure.
+func soften(p *plan.Plan, v *Verdict) {
+	if p.Gate.MeasureOnly && v.Required() {
+		v.Severity = verdict.SeverityWarn
+	}
 }
 
 // cause returns CauseServer if the server had an error, or completed no request of a level.

@@ -122,7 +122,7 @@ func TestCompareRecords(t *testing.T) {
 		want               Outcome
 	}{
 		{"none odd", "odd_answers: 0 of the candidate's 200", answered(0), nil, mean(), Pass},
-		{"three odd", "odd_answers: 3 of the candidate's 200 answers are odd (3: it is unlikely)", answered(6), nil, mean(), Fail},
+		{"three odd", "odd_answers: 3 of the candidate's 200 answers are odd (3 improbable to the control)", answered(6), nil, mean(), Fail},
 		{"three odd, tolerated", "odd_answers: 3 of the candidate's 200", answered(6), nil, odd(), Pass},
 		{"nothing was read", "the record holds no answers that the control has scored", turns, nil, odd(), Error},
 		{"two runs", "the control of this comparison did not score the candidate's answers", alone(turns, 0), answered(6), mean(), Pass},

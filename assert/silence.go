@@ -171,8 +171,12 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	}
 	const p = 0.05
 	at, seen := st.quantile(measured, p), measured[nearestRank(100*(1-p), len(measured))-1]
-	load.Notes = append(load.Notes, fmt.Sprintf("standstill: all streams stood still %s, for up to %s each time, and for %s of the time in total. A closed loop sends few requests during a standstill. If requests arrived at random times, the ttft p95 would be about %s, not %s",
-		verdict.Count(len(st.spans), "times"), metric.Format(metric.Seconds, st.longest.Seconds()), metric.Format(metric.Ratio, st.share), metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen)))
+	note := fmt.Sprintf("standstill: all streams stood still %s, for up to %s each time, and for %s of the time in total",
+		verdict.Count(len(st.spans), "times"), metric.Format(metric.Seconds, st.longest.Seconds()), metric.Format(metric.Ratio, st.share))
+	if random, sent := metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen); random != sent {
+		note += fmt.Sprintf(". A closed loop sends few requests during a standstill. If requests arrived at random times, the ttft p95 would be about %s, not %s", random, sent)
+	}
+	load.Notes = append(load.Notes, note)
 	for i := range thresholds {
 		t := thresholds[i].threshold
 		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) || thresholds[i].Outcome != Pass {

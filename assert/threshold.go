@@ -208,7 +208,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
 	limit := t.Limit
 	if ok {
-		low, high = max(low, 0), max(high, skewed)
+		low, high = max(low, 0), min(max(high, skewed), t.Metric.Most())
 		if t.Metric.Pooled {
 			low, high, limit = 1/high, 1/low, 1/limit
 		}

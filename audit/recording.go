@@ -195,7 +195,7 @@ func (rec *recording) line(raw []byte) error {
 		Sample *sample `json:"sample"`
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(raw), &l); err != nil {
-		return errors.New("it is no JSON")
+		return errors.New("it is not valid JSON")
 	}
 	switch l.Type {
 	case "header":

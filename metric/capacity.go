@@ -122,16 +122,19 @@ func (c Capacity) Words() string {
 	if c.Over == OpenLoop {
 		return c.rate()
 	}
-	unit := " requests in flight"
+	one, unit := " request in flight", " requests in flight"
 	switch c.Over {
 	case Burst:
-		unit = " requests at once"
+		one, unit = " request at once", " requests at once"
 	case Users:
-		unit = " users"
+		one, unit = " user", " users"
 	case Speedup:
-		unit = " times the recorded traffic"
+		one, unit = " times the recorded traffic", " times the recorded traffic"
 	}
 	at := c.Amount
+	if limit := cmp.Or(c.Pass, c.Fail); at(limit) == "1" {
+		unit = one
+	}
 	reason := ""
 	if c.Reason != "" {
 		reason = " (" + c.Reason + ")"
@@ -155,7 +158,7 @@ func (c Capacity) Words() string {
 		}
 		b.WriteString(reason)
 	case CapacityBelow:
-		b.WriteString("<" + at(c.Fail) + unit)
+		b.WriteString("does not hold at " + at(c.Fail) + unit)
 		if c.Fail > max(c.From, 1) {
 			b.WriteString(reason) // the reason also says why no lower level is certified
 		}
@@ -181,7 +184,7 @@ func (c Capacity) rate() string {
 	case c.Pass > 0:
 		add("certified %s req/s", c.Amount(c.Pass))
 	case c.Fail > 0:
-		add("<%s req/s", c.Amount(c.Fail))
+		add("does not hold at %s req/s", c.Amount(c.Fail))
 	case c.Reason != "":
 		add("unknown: %s", c.Reason)
 	default:

@@ -19,7 +19,7 @@ func TestRateWords(t *testing.T) {
 		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · limited by ttft p95: 0.9 s at 8.1, 2.4 s at 9.7"},
 		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312, Binding: "ttft p95", AtPass: "0.1 s"}, "certified 8.1 req/s; estimate 9.31, limited by ttft p95"},
 		{Capacity{Kind: CapacityAtLeast, Pass: 40_000, Crossing: 61_000}, "certified 40+ req/s; estimate 61"},
-		{Capacity{Kind: CapacityBelow, Fail: 500, Crossing: 100}, "<0.5 req/s; estimate 0.1"},
+		{Capacity{Kind: CapacityBelow, Fail: 500, Crossing: 100}, "does not hold at 0.5 req/s; estimate 0.1"},
 		{Capacity{Kind: CapacityUnknown, Reason: "no time", Crossing: 9312}, "unknown: no time; estimate 9.31"},
 		{Capacity{Kind: CapacityUnknown}, "unknown"},
 	} {

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -281,6 +282,15 @@ var OfPairs = []Def{
 // change such a metric.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
+}
+
+// Most returns the largest value that the metric can have: 1 if it is a part of a whole, such as a
+// hit rate, and otherwise +Inf.
+func (d Def) Most() float64 {
+	if d.Unit == Ratio && d.Name != "backlog_growth" && d.Name != "scaling_efficiency" {
+		return 1
+	}
+	return math.Inf(1)
 }
 
 // noNaturalAnswer is the reason why a metric of answers has no value.

@@ -11,7 +11,7 @@ server "demo" {
 workload "chat" {
   description   = "Short questions, short answers, nothing cached"
   input_tokens  = 256
-  output_tokens = { mean = 16, jitter = "25%" } # equal lengths keep the slots in lock-step
+  output_tokens = { mean = 16, jitter = "25%" } # answers of one length would all end together
 
   sla {
     at   = "capacity"

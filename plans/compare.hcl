@@ -45,7 +45,7 @@ server "spark" {
 workload "test" {
   for_each      = local.tests
   input_tokens  = each.value.input
-  output_tokens = { mean = each.value.output, jitter = "10%" } # equal lengths keep the slots in lock-step
+  output_tokens = { mean = each.value.output, jitter = "10%" } # answers of one length would all end together
 
   load {
     concurrency = each.value.concurrency

@@ -21,7 +21,7 @@ server "h100" {
 
 workload "chat" {
   input_tokens  = 4096
-  output_tokens = { mean = 256, jitter = "10%" } # equal lengths keep the slots in lock-step
+  output_tokens = { mean = 256, jitter = "10%" } # answers of one length would all end together
 
   load {
     concurrency = [1, 16]

@@ -26,7 +26,7 @@ server "next" {
 
 workload "chat" {
   input_tokens  = 512
-  output_tokens = { mean = 64, jitter = "10%" } # equal lengths keep the slots in lock-step
+  output_tokens = { mean = 64, jitter = "10%" } # answers of one length would all end together
 
   load {
     concurrency = 8

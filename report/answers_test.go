@@ -39,7 +39,7 @@ func answered() *Document {
 	lost := compare.Lost{Metrics: []string{"accuracy"}, Candidate: level.Rounds[0].Samples[12], Control: level.Rounds[0].Samples[0]}
 	var odd []compare.Lost // seven odd answers, of which the report shows five
 	for i := range 7 {
-		odd = append(odd, compare.Lost{Metrics: []string{"odd_answers"}, Why: "it is unlikely",
+		odd = append(odd, compare.Lost{Metrics: []string{"odd_answers"}, Why: "improbable to the control",
 			Candidate: &metric.Sample{Server: "next", Workload: "chat", Level: "8", Order: i, Said: &metric.Said{Text: secret + hostile}},
 			Control:   &metric.Sample{Said: &metric.Said{Text: "Yes."}}})
 	}
@@ -67,7 +67,7 @@ func TestWorstAnswers(t *testing.T) {
 		t.Errorf("%+v", second)
 	}
 	pair := d.Comparisons[0].Answers
-	if len(pair) != mostAnswers+1 || *pair[mostAnswers].Control != "12-34-56" || pair[mostAnswers].Row != 13 || pair[0].Where() != "prompt 1" || pair[0].Bad() != "it is unlikely" {
+	if len(pair) != mostAnswers+1 || *pair[mostAnswers].Control != "12-34-56" || pair[mostAnswers].Row != 13 || pair[0].Where() != "prompt 1" || pair[0].Bad() != "improbable to the control" {
 		t.Fatalf("%+v", pair)
 	}
 	for i, want := range []string{`for example row 4: expected "12-34-56", got ""`, "", `for example row 13: expected "12-34-56", got "my key is [redacted]`, `for example prompt 1: got "[redacted]`} {

@@ -172,6 +172,18 @@ func (c *Capacity) Limit() string {
 // Carries returns the text of Limit, with the unit if the load is a rate: "39", "8.1 req/s".
 func (c *Capacity) Carries() string { return c.Limit() + c.unit() }
 
+// Holds says in a few words which load the SLA survives: "carries 39", "does not hold at 1", "its
+// capacity is unknown".
+func (c *Capacity) Holds() string {
+	switch metric.CapacityKind(c.Kind) {
+	case metric.CapacityBelow:
+		return "does not hold at " + c.Amount(c.Fail) + c.unit()
+	case metric.CapacityUnknown, "":
+		return "its capacity is unknown"
+	}
+	return "carries " + c.Carries()
+}
+
 // unit returns the unit to write after a capacity that is a rate. It returns "" for other loads,
 // and if the capacity is not known.
 func (c *Capacity) unit() string {

@@ -257,10 +257,10 @@ func TestCapacityKinds(t *testing.T) {
 		// load 128 failed.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
-		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
+		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "does not hold at 1 request in flight", "<1"},
 		// The budget ended after load 8 had passed once, and then failed its confirmation.
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
+			"does not hold at 12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
 		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
 			"64 requests in flight (admission cap)", "64"},
 		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},

@@ -26,7 +26,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 		worst, tally := m.worstStatus(g)
 		said := tally.line()
 		for _, c := range g.capacities {
-			said = "carries " + c.Carries() + " · " + said
+			said = c.Holds() + " · " + said
 		}
 		name := d.TitleOf(g.workload)
 		if len(d.Servers) > 1 {

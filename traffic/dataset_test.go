@@ -64,8 +64,8 @@ func TestRefuses(t *testing.T) {
 		{"nothing", "a.jsonl", "", "", "a.jsonl: it has no row"},
 		{"blank", "a.jsonl", "", " \n\n", "a.jsonl: it has no row"},
 		{"an empty array", "a.json", "", "[ ]", "a.json: it has no row"},
-		{"half a line", "a.jsonl", "", "{\"prompt\":\"a\"}\n{\"prompt\":", "a.jsonl:2: it is no JSON: unexpected end of JSON input"},
-		{"text", "a.jsonl", "", "hello", "a.jsonl:1: it is no JSON: invalid character 'h' looking for beginning of value"},
+		{"half a line", "a.jsonl", "", "{\"prompt\":\"a\"}\n{\"prompt\":", "a.jsonl:2: it is not valid JSON: unexpected end of JSON input"},
+		{"text", "a.jsonl", "", "hello", "a.jsonl:1: it is not valid JSON: invalid character 'h' looking for beginning of value"},
 		{"NUL", "a.jsonl", "", "{\"prompt\":\"a\x00\"}", "a.jsonl:1: it holds a NUL byte"},
 		{"a number", "a.jsonl", "", "7", "a.jsonl:1: it is no object: 7"},
 		{"no prompt", "a.jsonl", "", `{"text":"a"}`, `a.jsonl:1: it has neither "messages" nor a "prompt"`},
@@ -148,7 +148,7 @@ func TestDeep(t *testing.T) {
 		if path == "a.json" {
 			text = "[" + deep
 		}
-		if _, err := parse(t, path, text, ""); err == nil || !strings.Contains(err.Error(), path+":1: it is no JSON: invalid character '[' exceeded max depth") {
+		if _, err := parse(t, path, text, ""); err == nil || !strings.Contains(err.Error(), path+":1: it is not valid JSON: invalid character '[' exceeded max depth") {
 			t.Errorf("%v", err)
 		}
 	}

@@ -116,7 +116,7 @@ func arrayError(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the array has no end")
 	}
-	return fmt.Errorf("it is no JSON: %w", reason(err))
+	return fmt.Errorf("it is not valid JSON: %w", reason(err))
 }
 
 // parseCSV reads a table with a header. The column with the given name has the prompts. The columns

@@ -121,7 +121,7 @@ func badJSON(raw []byte) error {
 		return errors.New("it holds a NUL byte")
 	}
 	var all json.RawMessage
-	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
+	return fmt.Errorf("it is not valid JSON: %w", json.Unmarshal(raw, &all))
 }
 
 // firstBytes returns the first bytes of text from a file, for an error message.

@@ -155,7 +155,7 @@ func TestRefusesTraces(t *testing.T) {
 		{"unknown rows", "a.jsonl", "", `{"a":1,"b":2}`, "a.jsonl:1: its format is not known by a, b: name it by format, or say by columns where times and lengths are"},
 		{"an unknown table", "a.csv", "", "a,b\n1,2\n", "a.csv:1: its format is not known by a, b: name it by format, or say by columns where times and lengths are"},
 		{"compressed", "a.jsonl", "", "\x1f\x8b\x08", "a.jsonl: it is compressed: unpack it first, such as by gunzip"},
-		{"half a line", "a.jsonl", "", moon + `{"timestamp":`, "a.jsonl:2: it is no JSON: unexpected end of JSON input"},
+		{"half a line", "a.jsonl", "", moon + `{"timestamp":`, "a.jsonl:2: it is not valid JSON: unexpected end of JSON input"},
 		{"a number", "a.jsonl", "", moon + "7", "a.jsonl:2: it is no object: 7"},
 		{"no time", "a.jsonl", "mooncake", `{"input_length":1,"output_length":1}`, "a.jsonl:1: it has no timestamp"},
 		{"a bad time", "a.jsonl", "", moon + `{"timestamp":"noon","input_length":1,"output_length":1}`, `a.jsonl:2: its timestamp is "noon", neither a number nor a date and time`},

@@ -25,7 +25,7 @@ func (m matched) lateRounds() string {
 		}
 	}
 	if len(said) > 3 {
-		said = append(said[:3], fmt.Sprintf("and %d more rounds like these", len(said)-3))
+		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more rounds")+" like these")
 	}
 	return strings.Join(said, "; ")
 }

@@ -47,20 +47,20 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	own := func(bad func(*metric.PairedAnswer) bool) bool { return bad(a) && !bad(beside) }
 	switch {
 	case own(func(a *metric.PairedAnswer) bool { return a.Failure != "" }):
-		why = "it failed"
+		why = "failed"
 	case a.Failure != "":
 	case own(func(a *metric.PairedAnswer) bool { return a.Empty }):
-		why = "it is empty"
+		why = "empty"
 	case own(func(a *metric.PairedAnswer) bool { return a.Invalid }):
-		why = "it holds invalid text"
+		why = "with invalid text"
 	case own(func(a *metric.PairedAnswer) bool { return a.Repeats }):
-		why = "it repeats itself"
+		why = "repetitive"
 	case own((*metric.PairedAnswer).Long):
-		why = "it is longer than asked for"
+		why = "longer than asked for"
 	case excess > oddNats:
-		why = "it is unlikely"
+		why = "improbable to the control"
 	case a.Stops && !beside.Long() && (a.Finish != "length" || a.Tokens < a.Asked):
-		why = "it stops in the middle"
+		why = "cut off in the middle"
 	}
 	return excess, why
 }
@@ -297,7 +297,7 @@ func (o Oddity) rarity() string {
 	return fmt.Sprintf(", and less likely than the control's answer by %s", metric.Format(metric.NatsPerToken, o.Excess))
 }
 
-// reasons counts the odd answers by their reason, such as " (5: it is unlikely; 2: it is empty)".
+// reasons counts the odd answers by their reason, such as " (5 improbable to the control, 2 empty)".
 func reasons(odd []Oddity) string {
 	var list, order []string
 	n := map[string]int{}
@@ -307,12 +307,12 @@ func reasons(odd []Oddity) string {
 		}
 	}
 	for _, why := range order {
-		list = append(list, fmt.Sprintf("%d: %s", n[why], why))
+		list = append(list, fmt.Sprintf("%d %s", n[why], why))
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(list, "; ") + ")"
+	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // loss computes the change of answer_nll.

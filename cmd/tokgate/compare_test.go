@@ -60,7 +60,7 @@ func TestLongShippedComparisons(t *testing.T) {
 
 	upgrade := filepath.Join(plansDir, "upgrade.hcl")
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
-	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
+	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no meaningful difference for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
 	// compare cannot pair the rounds of two separate runs, and says so.

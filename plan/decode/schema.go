@@ -43,7 +43,7 @@ var gateBlock = &Block{
 	Doc:  "The policy of the plan.",
 	Attrs: append(policyAttrs(false),
 		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "The longest time that the whole run may take, including the start and the end of the servers.", Min: second, Max: maxDuration},
-		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "Whether the plan only measures. Otherwise it needs a threshold, or another condition that can fail."},
+		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "Whether the plan only measures. Then a threshold, a capacity or a comparison that does not hold is a warning. Otherwise the plan needs a threshold, or another condition that can fail."},
 		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Slowdowns that the gate must notice in at least 95 of 100 simulated runs. Each value says how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. If the gate notices fewer, `plan` and `run` exit with 2. See `tokgate strength`."},
 	),
 }

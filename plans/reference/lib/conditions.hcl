@@ -13,7 +13,7 @@ variable "conditions" {
 
 locals {
   published = var.conditions == "published"
-  jitter    = local.published ? "0%" : "5%" # equal lengths keep the slots in lock-step
+  jitter    = local.published ? "0%" : "5%" # answers of one length would all end together
 }
 
 gate {
