@@ -34,7 +34,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit = j.limitOf(w, c)
 		var observed []*plan.Threshold
 		for _, x := range w.Whole() {
-			for _, r := range binding(x, boundAtCapacity) {
+			for _, r := range declared(x, boundAtCapacity) {
 				if r.severity != verdict.SeverityWarn && r.Stat.Kind == metric.Observed {
 					observed = append(observed, r.Threshold)
 				}
@@ -110,12 +110,15 @@ type standing struct {
 }
 
 // visited adds a probe of the level. The latest verdict on the level counts. A retry without a
-// verdict changes nothing. A confirmation that does not pass withdraws the earlier pass.
+// verdict changes nothing. A confirmation can withdraw an earlier pass, but never makes a pass of a
+// level that did not pass before it.
 func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
 	switch {
 	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
 		return
 	case (p.Purpose == "confirm" || p.Purpose == "deep") && (p.Outcome == "saturated" || p.Outcome == "capped"):
+		return
+	case p.Purpose == "confirm" && s.outcome != "pass":
 		return
 	case p.Purpose == "confirm":
 		s.confirmed = p.Outcome == "pass"

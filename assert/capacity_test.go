@@ -139,6 +139,11 @@ func TestCapacityOfVisits(t *testing.T) {
 		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
 		// When level 39 is probed again, it is slow. So the limit falls to level 38.
 		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
+		// In the search, a confirmation can only withdraw a pass. So it can do no more here, where the
+		// first probe of level 39 is judged a failure.
+		{"a failure that is confirmed", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "require", 0, "slow"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 38, 39, false, true, metric.CapacityExact},
+		{"an undecided probe that is confirmed", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "require", 0, "few"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 38, 40, false, true, metric.CapacityInterpolated},
+		{"a confirmation alone", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 38, 40, false, true, metric.CapacityInterpolated},
 		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},
 		{"a confirmation that says nothing", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "few")}, 38, 40, false, true, metric.CapacityInterpolated},

@@ -50,7 +50,7 @@ func Certify(p *plan.Plan) []Finding {
 	for _, w := range p.Workloads {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
-				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
+				for _, r := range requirements(w, boundAt(level.Name), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
 					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && !f.Impossible {
@@ -63,7 +63,7 @@ func Certify(p *plan.Plan) []Finding {
 		if searchOf(w) == nil {
 			continue
 		}
-		for _, r := range binding(w, boundAtCapacity) {
+		for _, r := range declared(w, boundAtCapacity) {
 			if r.severity != verdict.SeverityWarn && r.Threshold.Stat.IsShare() {
 				f := certifyCapacity(r.Threshold, w)
 				f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), "capacity", r.severity, r.Threshold

@@ -93,11 +93,13 @@ workload "published" {
 	}
 	want := []row{
 		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
+		{"chat", "1", "success >= 98%", "60 requests, 5 rounds", "1 request", false},
 		{"chat", "30", "ttft p95 < 8s", "300 requests, 5 rounds", "59 effective requests", false},
 		{"chat", "30", "ttft p99 < 8s", "300 requests, 5 rounds", "299 effective requests", false},
 		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds, or 2 blocks of requests", false},
 		{"chat", "30", "success every", "300 requests, 5 rounds", "1 request", false},
 		{"published", "5", "ttft p99 < 8s", got[len(got)-1].planned, "1 request", false},
+		{"published", "5", "success >= 98%", got[len(got)-1].planned, "1 request", false},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d findings, want %d: %+v", len(got), len(want), got)

@@ -47,6 +47,7 @@ workload "chat" {
 	// pass load at 1: 100 of 100 requests completed in 5 rounds; the load lasted 96 s, so an event rarer than once in 32 s may have been missed
 	// pass sla.ttft.p95 at 1: ttft p95 118 ms < 200 ms: 0 of 100 requests over (0%, allowed 5%), 95% bounds 118 ms to 119 ms
 	// fail sla.e2e.p95 at 1: e2e p95 253 ms > 250 ms: 25 of 100 requests over (25%, allowed 5%), 95% bounds 253 ms to 254 ms
+	// pass sla.success.implied at 1: success 100% > 98%: 0 of 100 requests failed (0%, allowed 2%)
 	// exit 1
 }
 

@@ -156,8 +156,12 @@ func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples 
 	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {
 		invalid(verdict.CauseInvalid, "cut short: requests were sent for only %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
 	}
+	unended := 0 // rounds of which a look judges requests, but whose end is not recorded
 	for _, r := range s.level.Rounds {
-		if !r.Complete {
+		switch {
+		case r.Complete && r.Unended:
+			unended++
+		case !r.Complete:
 			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, verdict.Because(r.Stopped))
 		}
 		switch n := len(r.MeasuredSamples()); {
@@ -166,6 +170,9 @@ func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples 
 		case n > r.Due:
 			invalid(verdict.CauseInvalid, "round %d has records of %d requests, but only %d were due", r.Index+1, n, r.Due)
 		}
+	}
+	if unended > 0 {
+		invalid(verdict.CauseInvalid, "the recording lacks the end of %s, so it is not known whether the load generator kept up", verdict.Count(unended, "rounds"))
 	}
 	canceled := 0
 	for _, x := range samples {

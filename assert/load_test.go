@@ -42,6 +42,9 @@ func TestLoad(t *testing.T) {
 		{"cut short", func(l *metric.Level) {
 			l.Rounds[4].Complete, l.Rounds[4].Stopped = false, "every warm-up request failed"
 		}, Error, "round 5 was cut short: every warm-up request failed"},
+		// The generator measures itself until the end of a round. Without that end, nothing shows that it
+		// kept up, even if a look judged the round's requests.
+		{"no end", func(l *metric.Level) { l.Rounds[1].Unended, l.Rounds[3].Unended = true, true }, Error, "the recording lacks the end of 2 rounds, so it is not known whether the load generator kept up"},
 		{"cancelled", first(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "the run itself cancelled 1 request"},
 		{"all cancelled", each(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "the run itself cancelled 60 requests"},
 		{"fewer rounds", func(l *metric.Level) { l.Rounds = l.Rounds[:4] }, Error, "48 of 60 planned requests"},

@@ -178,7 +178,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	// At a probe of a search, only the thresholds on the capacity decide the outcome.
 	probe := *l
 	probe.Probe = &metric.Probe{}
-	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
+	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95", "success"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
 	// Thresholds that only warn cannot decide a look. Here all thresholds only warn, so the look is

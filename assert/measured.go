@@ -38,7 +38,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 	var list []required
 	if !j.promised.ControlOnly(server, w) {
-		list = withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, j.implied())
+		list = requirements(w, boundAt(level.Name), load.Kind, level, j.implied())
 	}
 	var verdicts []Verdict
 	l, valid := j.levels[key], false

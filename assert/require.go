@@ -34,6 +34,9 @@ func (r required) why() string {
 	if r.Metric.Name == growing {
 		return "tokgate adds this threshold because a server must keep up with the rate. To allow a growing backlog, set a threshold on backlog_growth"
 	}
+	if r.Stat.Kind == metric.Implied {
+		return fmt.Sprintf("tokgate adds this threshold because a server must not meet %s by refusing requests. To allow more failures, set a threshold on success", label(r.impliedBy))
+	}
 	return fmt.Sprintf("tokgate adds this threshold because %s ignores failed requests. To allow some failures, set a threshold on success", label(r.impliedBy))
 }
 
@@ -43,36 +46,77 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
-// binding lists the thresholds of those sla blocks that apply, in plan order. If one of them
-// ignores failed requests, and none is on success, it adds a requirement: every request must
-// succeed. Otherwise a server that completes few requests could pass.
-func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
+// requirements lists what one level of a workload must meet: the thresholds that the plan declares,
+// in plan order, and those that tokgate adds. The parameter severity is that of a rate that must be
+// sustained.
+func requirements(w *plan.Workload, binds func(*plan.SLA) bool, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
+	list := declared(w, binds)
+	all := withGrowth(list, kind, level, severity)
+	bounds := all
+	if w.Of != nil { // each part of a mix must meet what the mix implies
+		of := level
+		of.Share = 0
+		bounds = append(slices.Clone(all), withGrowth(declared(w.Of, binds), kind, of, severity)...)
+	}
+	return slices.Insert(all, len(list), succeeding(all, bounds)...)
+}
+
+// declared lists the thresholds of those sla blocks that apply, in plan order.
+func declared(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
-	var by *plan.Threshold
-	severity, success := verdict.SeverityWarn, false
 	for _, sla := range w.SLAs {
 		if !binds(sla) {
 			continue
 		}
 		for _, t := range sla.Thresholds {
 			out = append(out, required{Threshold: t, severity: verdict.Severity(sla.Severity)})
-			success = success || t.Metric.Name == "success"
-			if !blind(t) {
-				continue
-			}
-			if by == nil {
-				by = t
-			}
-			if sla.Severity != plan.SeverityWarn {
-				severity = verdict.SeverityError
-			}
 		}
 	}
-	if by == nil || success {
-		return out
+	return out
+}
+
+// mostFailed is the share of the measured requests that may fail where the plan does not say how
+// many may.
+const mostFailed = 0.02
+
+// succeeding lists the requirements on success that other thresholds imply. Otherwise a server
+// could pass because it refuses requests.
+//
+// Means and gaps ignore failed requests, so every request must succeed. Under all other thresholds
+// at most the share mostFailed of the requests may fail. A threshold on success replaces both. If
+// it only warns, it replaces the second only for thresholds that only warn too.
+//
+// own holds the thresholds of the workload itself. all holds those of its mix as well, which imply
+// the second requirement only.
+func succeeding(own, all []required) []required {
+	every := strictest(own, func(r required) bool { return blind(r.Threshold) })
+	some := strictest(all, func(r required) bool { return !blind(r.Threshold) && !boundsFailures(r.Threshold) })
+	written := strictest(all, func(r required) bool { return r.Metric.Name == "success" })
+	success := metric.MustLookup("success")
+	var out []required
+	if every != nil && strictest(own, func(r required) bool { return r.Metric.Name == "success" }) == nil {
+		t := &plan.Threshold{Metric: success, Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: every.Range}
+		out, written = append(out, required{t, every.severity, every.Threshold}), every
 	}
-	every := &plan.Threshold{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: by.Range}
-	return append(out, required{every, severity, by})
+	if some != nil && (written == nil || written.severity == verdict.SeverityWarn && some.severity != verdict.SeverityWarn) {
+		limit := 1 - mostFailed
+		t := &plan.Threshold{Metric: success, Stat: metric.Stat{Kind: metric.Implied}, Op: plan.GreaterEqual, Limit: limit,
+			Text: ">= " + metric.Format(metric.Ratio, limit), Range: some.Range}
+		out = append(out, required{t, some.severity, some.Threshold})
+	}
+	return out
+}
+
+// strictest returns the first requirement for which the function is holds, of those that fail the
+// gate if there is one; nil if there is none.
+func strictest(list []required, is func(required) bool) *required {
+	var out *required
+	for i, r := range list {
+		if is(r) && (out == nil || out.severity == verdict.SeverityWarn && r.severity != verdict.SeverityWarn) {
+			out = &list[i]
+		}
+	}
+	return out
 }
 
 // blind reports whether a threshold hardly sees failed requests. A mean covers only completed
@@ -82,6 +126,11 @@ func blind(t *plan.Threshold) bool {
 		return false
 	}
 	return t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
+}
+
+// boundsFailures reports whether a threshold itself says how many requests may fail.
+func boundsFailures(t *plan.Threshold) bool {
+	return t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare()
 }
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
@@ -100,7 +149,7 @@ func (r required) limits() bool {
 // atCapacity lists the thresholds that decide the capacity of a workload.
 func atCapacity(w *plan.Workload) []required {
 	c := searchOf(w)
-	list := withGrowth(binding(w, boundAtCapacity), c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)
+	list := requirements(w, boundAtCapacity, c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)
 	return slices.DeleteFunc(list, func(r required) bool { return !r.limits() })
 }
 
@@ -135,7 +184,7 @@ func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severit
 		Metric: metric.MustLookup(growing), Op: plan.Less, Limit: plan.DefaultGrowth,
 		Text: "< " + metric.Format(metric.Ratio, plan.DefaultGrowth), Range: level.Range,
 	}
-	return append(list, required{t, severity, t})
+	return append(slices.Clip(list), required{t, severity, t})
 }
 
 // searchOf returns the capacity search of a workload. A part of a mix has the search of its mix.

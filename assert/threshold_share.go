@@ -61,6 +61,10 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	if t.Metric.Better != metric.LowerIsBetter {
 		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
 	}
+	if t.Stat.Kind == metric.Implied {
+		s.fewFailed(v, shareTest{share: share, e: e, toFail: s.toFail(groups, clusters)})
+		return
+	}
 	if t.Stat.Kind == metric.Observed {
 		v.Notes = append(v.Notes, thisRun)
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
@@ -69,6 +73,22 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	c, why := shareTest{share: share, e: e, toFail: s.toFail(groups, clusters)}, ""
 	c.k, c.n, why = s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
 	s.certifyShare(v, t, c, moments, why)
+}
+
+// fewFailed decides an implied threshold on success. The share in this run suffices for a pass, so
+// it never needs more requests than the threshold that implies it. A fail must be certain.
+func (s *subject) fewFailed(v *Verdict, c shareTest) {
+	v.Effective = c.toFail
+	switch certain := stat.Share(c.share*c.toFail, c.toFail, c.e, s.alpha) == stat.Above; {
+	case s.policy.Decide == plan.Estimate:
+		estimated(v, c.share <= c.e)
+	case c.share <= c.e:
+		v.Outcome = Pass
+	case certain:
+		v.Outcome = Fail
+	default:
+		s.decide(v, stat.Open, s.needed(c.share, c.e, c.toFail))
+	}
 }
 
 // shareTest is a test of a share of bad requests.

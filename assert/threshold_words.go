@@ -95,9 +95,10 @@ func noValue(v *Verdict, t *plan.Threshold, why string) {
 	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
 }
 
-// label returns the metric and its statistic, such as "ttft p95".
+// label returns the metric and its statistic, such as "ttft p95". An implied threshold has only the
+// metric, because nobody wrote its statistic.
 func label(t *plan.Threshold) string {
-	if s := t.Stat.String(); s != "" {
+	if s := t.Stat.String(); s != "" && t.Stat.Kind != metric.Implied {
 		return t.Metric.Name + " " + s
 	}
 	return t.Metric.Name

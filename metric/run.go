@@ -245,6 +245,9 @@ type Round struct {
 	// Complete is false when the round was cut short; Stopped says why.
 	Complete bool   `json:"complete"`
 	Stopped  string `json:"stopped,omitempty"`
+	// Unended means that the recording lacks the end of the round, and with it all that the
+	// generator measured about itself. It is false while the round still runs.
+	Unended bool `json:"-"`
 	// Void is the reason why the round is in its level's Voided list; "" if the round is judged.
 	Void string `json:"void,omitempty"`
 }

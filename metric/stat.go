@@ -27,6 +27,10 @@ const (
 	// Observed is the share of success or goodput among the requests of this run only. It is an
 	// exact share, and makes no claim about other requests.
 	Observed
+	// Implied is the share of success that tokgate requires where a plan does not say how many
+	// requests may fail. A pass needs only the share in this run. A fail must be certain for all
+	// requests to the server. A plan cannot write it.
+	Implied
 )
 
 // Stat is a statistic as a plan writes it: "mean", "p95", "every".
@@ -89,17 +93,21 @@ func (s Stat) String() string {
 		return "share"
 	case Observed:
 		return "observed"
+	case Implied:
+		return "implied"
 	}
 	return ""
 }
 
-// Exact reports whether the statistic describes only the requests of this run.
+// Exact reports whether a pass describes only the requests of this run.
 func (s Stat) Exact() bool {
-	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed
+	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed || s.Kind == Implied
 }
 
 // IsShare reports whether the statistic is a share of the requests.
-func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
+func (s Stat) IsShare() bool {
+	return s.Kind == Rate || s.Kind == Share || s.Kind == Observed || s.Kind == Implied
+}
 
 // UnitOf returns the unit of a statistic of the metric. A share of requests is a ratio. All other
 // statistics have the metric's unit.

@@ -349,7 +349,7 @@ func (rd *reader) close() {
 				continue
 			}
 			open.end()
-			r.Complete, r.Stopped = false, StoppedUnknown
+			r.Complete, r.Stopped, r.Unended = false, StoppedUnknown, true
 			r.Start, r.Due, r.End = open.measured.start, open.measured.n, open.measured.end
 			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
 		}

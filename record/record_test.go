@@ -275,7 +275,10 @@ func TestLongCutAnywhere(t *testing.T) {
 		for _, l := range got.Levels {
 			for _, r := range rounds(l) {
 				samples += len(r.Samples)
-				if r.Stopped != record.StoppedUnknown {
+				if r.Unended != (r.Stopped == record.StoppedUnknown) {
+					t.Fatalf("cut at %d: unended %v, stopped %q", cut, r.Unended, r.Stopped)
+				}
+				if !r.Unended {
 					complete++
 				} else if r.Complete {
 					t.Fatalf("cut at %d: a round without an end is complete", cut)

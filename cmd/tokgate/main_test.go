@@ -200,7 +200,7 @@ func testForeignResults(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	bad := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`))
-	tokgate(t, "validate", good).check(t, assert.ExitPass, "is valid: 1 server, 1 workload, 1 level, 1 requirement")
+	tokgate(t, "validate", good).check(t, assert.ExitPass, "is valid: 1 server, 1 workload, 1 level, 2 requirements")
 	tokgate(t, "validate", good, bad).check(t, assert.ExitPlan, `Did you mean "ttft"?`, "nothing was started")
 
 	r := tokgate(t, "validate", "--json", bad)

@@ -83,11 +83,12 @@ func thresholds(visits []Visit) []string {
 }
 
 // bounded reports whether every margin has a confidence interval. A margin without one has Low ==
-// High, which would otherwise look like an exact value.
+// High, which would otherwise look like an exact value. A margin as far below its limit as can be,
+// such as that of a share of failed requests if none failed, needs none.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {
-			if m.Low == m.High {
+			if m.Low == m.High && m.Log > -MaxLog {
 				return false
 			}
 		}
