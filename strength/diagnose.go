@@ -36,6 +36,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
 		}
 	}
+	diags = append(diags, lenient(p)...)
 	if len(p.Asserts) > 0 {
 		return diags // asserts may require anything; their conditions are not analysed
 	}
@@ -62,6 +63,30 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 			say(hcl.DiagWarning, w.Range, "Nothing bounds prefill", `A server that reads its prompts ten times slower could pass workload.%s. Bound ttft, e2e or input_throughput, such as ttft = "p95 < 2s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		default:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s".`, w.Address())
+		}
+	}
+	return diags
+}
+
+// leastSuccess is the smallest share of requests that a plan may require to succeed without a
+// warning.
+const leastSuccess = 0.95
+
+// lenient warns of thresholds on success that let a server refuse many requests.
+func lenient(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	said := map[hcl.Range]bool{}
+	for _, w := range p.Workloads {
+		for _, s := range w.SLAs {
+			for _, t := range s.Thresholds {
+				if t.Metric.Name != "success" || t.Op == "" || t.Limit >= leastSuccess || s.Severity == plan.SeverityWarn || said[t.Range] {
+					continue
+				}
+				said[t.Range] = true
+				diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Many requests may fail", Subject: t.Range.Ptr(),
+					Detail: fmt.Sprintf("success %s lets a server refuse %s of the requests of workload.%s and still meet its other thresholds. Without it, at most 2%% may fail. Require at least %s, unless the load is meant to be too much.",
+						t.Text, metric.Format(metric.Ratio, t.Allowed()), w.Address(), metric.Format(metric.Ratio, leastSuccess))})
+			}
 		}
 	}
 	return diags

@@ -21,7 +21,9 @@ workload "w" {
   input_tokens  = 64
   output_tokens = 8
   load { concurrency = 1 }
-  sla { SLA }
+  sla {
+    SLA
+  }
 }
 `
 	const against = "compare \"c\" {\n control = server.a\n candidate = server.b\n"
@@ -33,6 +35,9 @@ workload "w" {
 		{"ttft = \"mean < 1s\"", "", []string{"Nothing bounds decoding"}},
 		{"tpot = \"mean < 1s\"", "", []string{"Nothing bounds prefill"}},
 		{"e2e = \"mean < 1s\"", "", nil},
+		{"e2e = \"mean < 1s\"\n success = \"rate >= 95%\"", "", nil},
+		{"e2e = \"mean < 1s\"\n success = \"rate > 94.9%\"", "", []string{"Many requests may fail"}},
+		{"e2e = \"mean < 1s\"\n success = \"observed >= 50%\"", "", []string{"Many requests may fail"}},
 		{"ttft = \"mean < 1s\"", "assert \"a\" {\n condition = result.a.w.level[1].speed.mean > 1\n error_message = \"slow\"\n}", nil},
 		{"success = \"every\"", "gate {\n measure_only = true\n}", nil},
 		{"e2e = \"mean < 1s\"", against + "}", []string{"Comparison requires nothing"}},
