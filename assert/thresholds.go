@@ -22,7 +22,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
 			v.Outcome, v.More = Inconclusive, s.due-s.n
 		}
-		if why := t.why(); why != "" {
+		if why := t.why(); why != "" && (v.Outcome != Pass || t.Stat.Kind != metric.Implied) {
 			v.Notes = append(v.Notes, why)
 		} else if v.Outcome == Fail {
 			if then := doing(s.level); then != "" {

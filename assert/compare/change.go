@@ -52,6 +52,7 @@ type Change struct {
 	instead string
 	cause   verdict.Cause // of an error
 	bound   *plan.Change  // nil: shown only
+	implied bool          // tokgate adds the limit; see fewMore
 	delta   delta
 	decision
 }

@@ -107,9 +107,11 @@ type comparison struct {
 	address string      // address of the control's server in that run
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // record of the comparison in the run; nil if there is none
-	// required holds the claims of the plan, its limits on changes. usual holds the default claim;
-	// nil if the comparison has none.
+	// required holds the claims of the plan, its limits on changes, and those that tokgate adds. usual
+	// holds the default claim on natural answers; nil if the comparison has none. failures holds the
+	// default claims on failed requests.
 	required []*plan.Claim
+	failures []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // claim on scored answers, if the plan has an answers block; else nil
 	reads    []claimed   // required changes of scored answers that are not in the list claims yet

@@ -18,9 +18,10 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
 		Name: c.Name, Control: c.Control.Baseline, Candidate: c.Candidate.Address(), Paired: c.Control.Baseline == "",
 	}}
-	x.required = c.Claims
+	x.failures = succeeding(in.Plan, c)
+	x.required = slices.Concat(c.Claims, x.failures)
 	if usual := implied(in.Plan, c); usual != nil && !in.Planless {
-		x.required, x.usual = append(slices.Clone(c.Claims), usual), usual
+		x.required, x.usual = append(x.required, usual), usual
 	}
 	x.reads = x.readings()
 	if c.Control.Server != nil {
@@ -164,6 +165,9 @@ func (x *comparison) changes(m matched) {
 				row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
 				m.measure(&row, x.alpha)
 				row.require(ch, claim, x.Block.Policy, x.alpha)
+				if slices.Contains(x.failures, claim) {
+					m.fewMore(&row)
+				}
 				return row
 			}
 			row := judged(m)
@@ -214,7 +218,7 @@ func (x *comparison) blind(m matched, begin int) {
 	m.measure(&success, x.alpha)
 	outcome := verdict.Pass
 	for _, row := range x.out.Changes[begin:] {
-		if row.Metric.Name == "success" && row.Limit.OK && !row.Improve {
+		if row.Metric.Name == "success" && row.Limit.OK && !row.Improve && !row.implied {
 			outcome, success.Limit = row.Outcome, row.Limit
 		}
 	}
@@ -226,7 +230,7 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 	for i := begin; i < len(x.out.Changes); i++ {
 		row := &x.out.Changes[i]
-		if row.Outcome == verdict.Pass && outcome != verdict.Pass && (row.Stat.Kind == metric.Mean || row.Metric.Scope == metric.PerGap) {
+		if row.Outcome == verdict.Pass && outcome != verdict.Pass && ignoresFailures(row.Metric, row.Stat) {
 			row.Outcome = outcome
 			row.Message += ", but the candidate fails more requests"
 			row.Notes = append(row.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the change of success passes (%s). To allow failed requests, add success to a tolerate block", row.Name(), success.line()))
