@@ -204,6 +204,7 @@ bench: ## run the benchmarks (BENCH= for some); speeds are ratios within one run
 define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLong(Characteristics|MovingTogether)$$' -timeout 60m -gates $(1) -crowds $(5) -table $(CURDIR)/results/characteristics/gates.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongFailuresOfEqualServers$$' -timeout 60m -gates 500 -failures-table $(CURDIR)/results/characteristics/failures.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
 	@cat results/characteristics/rate-searches.md >> results/characteristics/rates.md
@@ -211,7 +212,7 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many $(8) -table $(CURDIR)/results/characteristics/nights.md
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md
-	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
+	@cat results/characteristics/gates.md results/characteristics/failures.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
 .PHONY: characteristics characteristics-full
