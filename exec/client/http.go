@@ -110,6 +110,9 @@ func New(c Config) (*HTTP, error) {
 	return h, nil
 }
 
+// Base returns the URL below which the pages of the OpenAI API are, such as http://host/v1.
+func (h *HTTP) Base() string { return h.base }
+
 // isVersion reports whether a path element is an API version, such as v1.
 func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""

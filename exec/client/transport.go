@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -186,6 +187,16 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("HTTP %d: %s", e.Status, e.Message)
 	}
 	return e.Message
+}
+
+// Final reports whether the server would refuse the same request again: a client error other than a
+// time-out or too many requests, or a redirect that is not followed.
+func (e *Error) Final() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return e.Status >= 300 && e.Status < 500
 }
 
 // MaxMessage is the largest number of bytes that is kept of a foreign error message.

@@ -61,6 +61,14 @@ const mostAtOnce = 16
 // returns token ids, it asks the tokenizer six questions and the model for two tokens. Otherwise it
 // asks about 25 questions. Without a tokenizer it asks the model.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
+	m, err := calibrate(ctx, o)
+	if e, _ := errors.AsType[*client.Error](err); refused(err) {
+		return nil, fmt.Errorf("the server refuses this workload's requests: %w", e)
+	}
+	return m, err
+}
+
+func calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
 		return nil, errors.New("prompt: Options.Usage is missing")
 	}
@@ -99,7 +107,7 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 const attempts = 4
 
 // patient returns a counter that asks again if the function count fails. It does not ask again if
-// there is no tokenizer, or if the context has ended. A busy server may accept only a few questions
+// there is no tokenizer, if the server would refuse the question again, or if the context has ended. A busy server may accept only a few questions
 // at a time. If it refuses one, that question is repeated alone.
 func patient(count Counter, asked string) Counter {
 	turn, slots := make(chan struct{}, 1), make(chan struct{}, mostAtOnce)
@@ -126,7 +134,7 @@ func patient(count Counter, asked string) Counter {
 			if n, err = ask(ctx, p, takes); err == nil {
 				return n, nil
 			}
-			if ctx.Err() != nil || errors.Is(err, client.ErrNoTokenizer) {
+			if ctx.Err() != nil || errors.Is(err, client.ErrNoTokenizer) || refused(err) {
 				return 0, err
 			}
 		}
@@ -136,6 +144,12 @@ func patient(count Counter, asked string) Counter {
 		}
 		return 0, fmt.Errorf("%s about a prompt of %s failed %d times: %w", asked, size, attempts, err)
 	}
+}
+
+// refused reports whether the server would refuse the same question again.
+func refused(err error) bool {
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Final()
 }
 
 // turnedAway reports whether err means that the server refused a request because it already had too
@@ -204,7 +218,7 @@ func (m *Maker) learn(q *questions, e effort) error {
 	if m.take(&quick, quick.likely(e.pool), brief) && m.begin(&quick) == nil {
 		return nil
 	}
-	if q.base = quick.base; errors.Is(quick.err, client.ErrNoTokenizer) {
+	if q.base = quick.base; errors.Is(quick.err, client.ErrNoTokenizer) || q.base == 0 && refused(quick.err) {
 		q.err = quick.err
 		return q.err
 	}

@@ -532,6 +532,33 @@ func TestSomeQuestionsFail(t *testing.T) {
 	}
 }
 
+// A request that the server refuses as wrong is not sent again, and the server's words are the error.
+// Only the tokenizer's page may be missing.
+func TestRefused(t *testing.T) {
+	wrong := &client.Error{Kind: metric.FailStatus, Status: 400, Message: "top_k must be -1 or at least 1, got -3"}
+	good := (&fake{t: byWord, around: 9}).options(7)
+	asked := map[string]int{}
+	refuse := func(_ context.Context, p client.Prompt) (int, error) {
+		asked[p.Text]++
+		return 0, wrong
+	}
+	for name, o := range map[string]Options{"with a tokenizer": {Tokenizer: good.Tokenizer, Usage: refuse}, "without": {Usage: refuse}} {
+		clear(asked)
+		_, err := Calibrate(t.Context(), o)
+		if want := "the server refuses this workload's requests: HTTP 400: top_k must be -1 or at least 1, got -3"; err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %q", name, err, want)
+		}
+		for text, n := range asked {
+			if n > 1 {
+				t.Errorf("%s: %q was asked %d times", name, text, n)
+			}
+		}
+		if len(asked) == 0 {
+			t.Errorf("%s: nothing was asked", name)
+		}
+	}
+}
+
 func someIDs(_ context.Context, text string) ([]int, error) {
 	ids := make([]int, len(strings.Fields(text)))
 	for i := range ids {

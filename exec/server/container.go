@@ -260,7 +260,7 @@ func (c *container) gone() error {
 	if c.state.OOMKilled {
 		how += ", killed because it used more memory than allowed"
 	}
-	return endOf("the server's container", how, log, c.died)
+	return endOf("the server's container ended by itself: "+how, log, c.died)
 }
 
 // read reports whether the whole log of the container was passed on.

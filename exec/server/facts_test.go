@@ -97,7 +97,7 @@ func FuzzLogFacts(f *testing.F) {
 			facts.line(line)
 		}
 		facts.add(metric.Fingerprint{})
-		cause("exit status 1", log)
+		exception(log, nil)
 	})
 }
 
@@ -113,19 +113,6 @@ func TestCacheOfAnyDevice(t *testing.T) {
 		f.line(line)
 		if got := f.found["kv_cache_tokens"]; got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
-		}
-	}
-}
-
-func TestCause(t *testing.T) {
-	for log, want := range map[string]string{
-		"loading\ntorch.OutOfMemoryError: CUDA out of memory.\nTraceback\n":                 "exit status 1; it ran out of memory: torch.OutOfMemoryError: CUDA out of memory.",
-		"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9 MiB: cudaMalloc failed\n": "exit status 1; it ran out of memory: ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9 MiB: cudaMalloc failed",
-		"ValueError: unknown model\n": "exit status 1",
-		"":                            "exit status 1",
-	} {
-		if got := cause("exit status 1", log); got != want {
-			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

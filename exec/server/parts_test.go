@@ -12,8 +12,6 @@ import (
 	"testing/quick"
 	"time"
 
-	"github.com/tokgate/tokgate/engine"
-	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -160,39 +158,6 @@ func TestLogName(t *testing.T) {
 	} {
 		if got := logName(address); got != want {
 			t.Errorf("logName(%q) = %q, want %q", address, got, want)
-		}
-	}
-}
-
-// The test uses a shortened log of vLLM 0.32 whose engine was killed. The first line after the
-// start has the reason. A hundred lines about failed requests follow.
-func TestEndOf(t *testing.T) {
-	died := engine.Of("vllm").Died
-	start := "(APIServer pid=1) INFO 11-22 05:14:59 [launcher.py:195] Route: /version, Methods: GET\n"
-	reason := "(APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup\n"
-	first := "(APIServer pid=1) ERROR 11-22 05:15:04 [async_llm.py:906] AsyncLLM output_handler failed.\n"
-	last := "INFO:     Application shutdown complete.\nINFO:     Finished server process [1]\n"
-	log := start + reason + first + strings.Repeat("(APIServer pid=1) ERROR 11-22 05:15:04 [vllm_error.py:54]     await f()\n", 100) + last
-	for _, tt := range []struct {
-		name, log, err, begins string
-		lines                  int // of the excerpt
-	}{
-		// The excerpt has 15 lines of a long log: the first ten after the first error, a line about
-		// what is left out, and the last four.
-		{"the engine", log, "the engine process ended: (APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup; then the server's process ended by itself: exit status 0", first, 15},
-		{"a traceback", start + "Traceback (most recent call last):\nValueError: x\n", "the server's process ended by itself: exit status 0", "Traceback", 2},
-		{"no error told", start + last, "the server's process ended by itself: exit status 0", start, 3},
-		{"no memory", start + "torch.OutOfMemoryError: CUDA out of memory.\n", "the server's process ended by itself: exit status 0; it ran out of memory: torch.OutOfMemoryError: CUDA out of memory.", start, 2},
-		{"silent", "", "the server's process ended by itself: exit status 0", "", 0},
-	} {
-		err := endOf("the server's process", "exit status 0", tt.log, died)
-		var server *exec.ServerError
-		if !errors.As(err, &server) || server.Err.Error() != tt.err {
-			t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
-			continue
-		}
-		if !strings.HasPrefix(server.Log, tt.begins) || strings.Count(server.Log, "\n") != tt.lines {
-			t.Errorf("%s: the log is\n%s", tt.name, server.Log)
 		}
 	}
 }

@@ -92,13 +92,13 @@ func (c *child) gone() error {
 	log := c.log.since(c.before)
 	switch {
 	case c.ended() && c.err != nil:
-		return endOf("the server's process", c.err.Error(), log, c.died)
+		return endOf("the server's process ended by itself: "+c.err.Error(), log, c.died)
 	case c.ended():
-		return endOf("the server's process", "exit status 0", log, c.died)
+		return endOf("the server's process ended by itself: exit status 0", log, c.died)
 	case listener(c.port) != "":
 		return &exec.ServerError{Err: errors.New("the server was restarted under the load, so there is no verdict"), Log: log}
 	}
-	return &exec.ServerError{Err: errors.New("the server no longer listens, and its process does not end"), Log: excerpt(log)}
+	return endOf("the server no longer listens, and its process does not end", log, c.died)
 }
 
 // ended reports whether the process has ended.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -81,9 +82,7 @@ func hopeless(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && e.Status >= 300 && e.Status < 500 && // also a redirect that is not followed
-		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
-		errors.Is(err, errModel)
+	return ok && e.Final() || errors.Is(err, errModel)
 }
 
 // hint suggests a remedy for the error of a server that refused a request.
@@ -92,10 +91,37 @@ func (r *reached) hint(err error) string {
 	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {
 		return fmt.Sprintf(" (served_as is %q; the server lists %s)", r.servedAs, strings.Join(r.listed, ", "))
 	}
+	if ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
+		return baseHint(r.url)
+	}
 	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.config.Engine.Dialect.IgnoreEOS {
 		return ""
 	}
 	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.config.Engine.Name)
+}
+
+// apiPaths are the pages that people copy from examples of requests, and that url must not name.
+var apiPaths = []string{"/chat/completions", "/completions", "/responses", "/models", "/embeddings", "/metrics", "/health"}
+
+// baseHint suggests the base URL if a URL has a path, below which the server has no API. It returns
+// "" if there is no path, or only the version of the API.
+func baseHint(asked string) string {
+	u, err := url.Parse(asked)
+	if err != nil {
+		return ""
+	}
+	named := strings.TrimRight(u.Path, "/")
+	for _, page := range apiPaths {
+		if base, ok := strings.CutSuffix(named, page); ok {
+			u.Path = base
+			return fmt.Sprintf(" (url is the server's base URL, without a page: %s)", u)
+		}
+	}
+	if named == "" || named == "/v1" {
+		return ""
+	}
+	u.Path = ""
+	return fmt.Sprintf(" (url is the server's base URL: is it %s?)", u)
 }
 
 // try checks whether a server is ready. It asks for the server's models, and then for an answer of

@@ -170,6 +170,29 @@ func TestEndpointIsNotReady(t *testing.T) {
 	}
 }
 
+// If url names a page, the error has the URL that was asked and the base URL that was meant.
+func TestPageForBaseURL(t *testing.T) {
+	for _, tt := range []struct{ url, model, want string }{
+		{"http://server.test/v1/chat/completions", "", "asking http://server.test/v1/chat/completions/v1/models for its models: HTTP 404: 404 page not found (url is the server's base URL, without a page: http://server.test/v1)"},
+		{"http://server.test/v1/models/", "", "(url is the server's base URL, without a page: http://server.test/v1)"},
+		{"http://server.test/api", "", "asking http://server.test/api/v1/models for its models: HTTP 404: 404 page not found (url is the server's base URL: is it http://server.test?)"},
+		{"http://server.test/chat/completions", "tokgate-sim", "HTTP 404: 404 page not found (url is the server's base URL, without a page: http://server.test)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, sim.Options{})
+			s := vllm()
+			s.Endpoint.URL, s.Model = tt.url, tt.model
+			_, err := w.Launch(t.Context(), s, w.state)
+			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
+				t.Errorf("%s: error %v, want %q at its end", tt.url, err, tt.want)
+			}
+		})
+	}
+	if got := baseHint("http://server.test/v1") + baseHint("http://server.test"); got != "" {
+		t.Errorf("a base URL gets the hint %q", got)
+	}
+}
+
 // A gateway may hide facts that the plan expects. Such a fact is unknown, but this is no error.
 func TestExpectedOfAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
