@@ -249,18 +249,21 @@ func TestKilled(t *testing.T) {
 	l := newLife(t)
 	for _, tt := range []struct {
 		name   string
+		to     func() int
 		signal syscall.Signal
 		code   int
 		words  []string
 	}{
-		{"killed", syscall.SIGKILL, assert.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
-		{"a crash of its own", syscall.SIGQUIT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
+		{"killed", l.run, syscall.SIGKILL, assert.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
+		{"a crash of its own", l.run, syscall.SIGQUIT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
+		{"a supervisor that is aborted", l.supervisor, syscall.SIGABRT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGABRT", "removing what a killed run left behind"}},
+		{"a supervisor's segmentation fault", l.supervisor, syscall.SIGSEGV, assert.ExitError, []string{"the run crashed: exit status 2", "SIGSEGV", "removing what a killed run left behind"}},
 	} {
 		l.plan("", l.serve(""), 4000)
 		l.start()
 		l.waitForLoad()
 		group := l.groups()[0]
-		if err := syscall.Kill(l.run(), tt.signal); err != nil {
+		if err := syscall.Kill(tt.to(), tt.signal); err != nil {
 			t.Fatal(err)
 		}
 		l.check(tt.code, tt.words...)
@@ -288,6 +291,19 @@ func TestKilled(t *testing.T) {
 	l.checkGone("both", group)
 }
 
+// A crash of any command is an error. Exit code 2, with which the Go runtime ends a program that
+// panics, would mean that the plan is wrong.
+func TestPanic(t *testing.T) {
+	var said strings.Builder
+	if code := program([]string{"version"}, Streams{Out: broken{}, Err: &said}); code != assert.ExitError || !strings.Contains(said.String(), "tokgate: it crashed, so there is no verdict: planted") {
+		t.Errorf("exit code %d, %q", code, said.String())
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("planted") }
+
 // run returns the pid of the process that measures. It is a child of the supervisor, which is the
 // process that l started.
 func (l *life) run() int {
@@ -302,6 +318,9 @@ func (l *life) run() int {
 	l.t.Skip("this system does not list a process's children")
 	return 0
 }
+
+// supervisor returns the pid of the process that l started.
+func (l *life) supervisor() int { return l.cmd.Process.Pid }
 
 // killBoth kills the run and its supervisor. It stops the supervisor first, so that it cannot react
 // to the end of the run.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -15,14 +16,24 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
+func main() {
+	server.Keep()
+	os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr}))
+}
 
 // leastFiles is the smallest allowed limit on open files. With fewer, the Go runtime could end the
 // process with exit code 2, which would mean that the plan is wrong.
 const leastFiles = 32
 
-// program calls Main in a real process. It also handles crashes of the run and closed outputs.
-func program(args []string, s Streams) int {
+// program calls Main in a real process. It also handles crashes and closed outputs. A crash never has
+// exit code 2, which would mean that the plan is wrong.
+func program(args []string, s Streams) (code int) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			fmt.Fprintf(s.Err, "tokgate: it crashed, so there is no verdict: %v\n\n%s\n  hint: this is a bug in tokgate: please report it with the lines above\n", crash, debug.Stack())
+			code = assert.ExitError
+		}
+	}()
 	if n, known := server.OpenFiles(); known && n < leastFiles {
 		fmt.Fprintf(s.Err, "tokgate: this process may open only %d files, but it needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
 		return assert.ExitError
@@ -33,7 +44,7 @@ func program(args []string, s Streams) int {
 		return code
 	}
 	done := supervised()
-	code := (&app{Streams: s, environ: environ, meter: server.Meter(), bounds: loadBounds}).main(context.Background(), args)
+	code = (&app{Streams: s, environ: environ, meter: server.Meter(), bounds: loadBounds}).main(context.Background(), args)
 	done()
 	return code
 }

@@ -16,12 +16,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/tokgate/tokgate/assert"
 )
 
 // ended is the line that a run writes to its supervisor when it ends normally, with any exit code.
 const ended = "ended\n"
+
+// crashSignals are the signals that make the Go runtime end a process with exit code 2, which would
+// mean a wrong plan. Sent to the supervisor, they make the run crash instead.
+var crashSignals = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS}
 
 // supervise runs a command line that starts servers in a new process. If that process crashes or is
 // killed, supervise ends its servers and reports that nothing was measured. The exit code is then
@@ -51,7 +53,8 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	began := time.Now().Format(time.RFC3339Nano)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, crashSignals...)
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
@@ -77,12 +80,6 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 		how = exit.String()
 	}
 	fmt.Fprintf(s.Err, "tokgate: the run crashed: %s\n", how)
-	defer func() {
-		if crash := recover(); crash != nil {
-			fmt.Fprintf(s.Err, "tokgate: its reports could not be written: %v\n", crash)
-			code, ok = assert.ExitError, true
-		}
-	}()
 	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
 }
 

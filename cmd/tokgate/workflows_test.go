@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"github.com/tokgate/tokgate/exec/server"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,6 +30,7 @@ import (
 const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	server.Keep()
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok || mode == "virtual" {
 		// The first call of signal.Notify starts a goroutine, which must not belong to a synctest

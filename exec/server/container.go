@@ -24,6 +24,9 @@ type container struct {
 	runtime  *cli
 	Clock    clock.Clock
 	name     string
+	network  string // of the plan
+	inside   int    // port that the server listens on in the container
+	port     int    // port of this machine that is passed on to it
 	log      *tail
 	died     []string      // words in the container's log that report its end; see engine.Engine
 	follower *osexec.Cmd   // passes the log on; nil if it could not be started
@@ -51,6 +54,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	}
 	c := &container{
 		runtime: r, Clock: l.Clock, log: log, died: engine.Of(s.Engine).Died, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
+		network: s.Container.Network, inside: s.Container.Inside, port: h.port,
 		followed: make(chan struct{}), exited: make(chan struct{}), stop: func() {},
 	}
 	words, env, err := l.create(r, s, h, c.name)
@@ -233,14 +237,7 @@ func (c *container) follow() {
 }
 
 // ended reports whether the container has ended.
-func (c *container) ended() bool {
-	select {
-	case <-c.exited:
-		return true
-	default:
-		return false
-	}
-}
+func (c *container) ended() bool { return closed(c.exited) }
 
 // gone implements running.
 func (c *container) gone() error {
@@ -264,14 +261,7 @@ func (c *container) gone() error {
 }
 
 // read reports whether the whole log of the container was passed on.
-func (c *container) read() bool {
-	select {
-	case <-c.followed:
-		return true
-	default:
-		return false
-	}
-}
+func (c *container) read() bool { return closed(c.followed) }
 
 // instance identifies the server by the start time that the container runtime reports.
 func (c *container) instance(ctx context.Context) string {
@@ -280,6 +270,18 @@ func (c *container) instance(ctx context.Context) string {
 		return ""
 	}
 	return state.StartedAt
+}
+
+// listens implements running. The port must be the container's in the runtime's own list.
+func (c *container) listens(ctx context.Context) (fact string, err error) {
+	if c.network == "host" {
+		return "not known: the container shares the network of this machine", nil
+	}
+	ports, err := c.runtime.ports(ctx, c.name)
+	if err != nil {
+		return "not known: " + err.Error(), nil
+	}
+	return "", published(ports, c.inside, c.port, c.name)
 }
 
 // settled does nothing, because a container that restarts counts as ended.

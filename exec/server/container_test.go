@@ -57,6 +57,7 @@ container)
 	[ -f $S/exit ] && { code=$(cat $S/exit); running=false; }
 	[ -f $S/oom ] && oom=true
 	case "$4" in
+	*Ports*) cat $S/ports 2>/dev/null || { while read w; do case "$w" in 127.0.0.1:*:*) p=${w#127.0.0.1:} ;; esac; done < $S/words; echo "{\"${p#*:}/tcp\":[{\"HostIp\":\"127.0.0.1\",\"HostPort\":\"${p%:*}\"}]}"; } ;;
 	*State*) echo "{\"Running\":$running,\"OOMKilled\":$oom,\"ExitCode\":$code,\"StartedAt\":\"$(cat $S/since 2>/dev/null)\"}" ;;
 	*) echo 4711 ;;
 	esac ;;

@@ -11,19 +11,26 @@ import (
 // starts inherit the variable.
 const markName = "TOKGATE_SERVER"
 
-// endGroup ends a process group. It also ends processes outside of the group that have the server's
-// mark in their environment. Processes that do not end in time are killed.
+// endGroup ends the processes of a server: those of its process group, those that have its mark in
+// their environment, and what a keeper finds below them. Processes that do not end in time are
+// killed.
 func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
-	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
-	terminate(group)
-	if within(c, grace, gone) {
-		kill(group)
-		for _, pid := range marked(mark) {
-			killOne(pid)
+	terminate(group, mark)
+	within(c, grace, func() bool { return len(family(group, mark)) == 0 })
+	if killAll(c, group, mark) {
+		return nil
+	}
+	return fmt.Errorf("process group %d could not be killed: end it by hand", group)
+}
+
+// killAll kills the processes of a server, until none is left. It reports whether that succeeded in
+// time.
+func killAll(c clock.Clock, group int, mark string) bool {
+	return !within(c, constant(reaped), func() bool {
+		left := family(group, mark)
+		for _, pid := range left {
+			kill(pid)
 		}
-	}
-	if within(c, constant(reaped), gone) {
-		return fmt.Errorf("process group %d could not be killed: end it by hand", group)
-	}
-	return nil
+		return len(left) == 0
+	})
 }

@@ -13,22 +13,21 @@ import (
 func ownGroup(*osexec.Cmd) {}
 
 // terminate kills the process, because this system has no signal that asks a process to end.
-func terminate(group int) { killOne(group) }
-func kill(group int)      { killOne(group) }
+func terminate(group int, _ string) { kill(group) }
 
-func killOne(pid int) {
+func kill(pid int) {
 	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()
 		_ = p.Release()
 	}
 }
 
-// alive always returns false, because this system does not show process groups. The launcher itself
+// family always returns nil, because this system does not show process groups. The launcher itself
 // waits for the first process.
-func alive(int) bool { return false }
+func family(int, string) []int { return nil }
 
 // These functions return empty values, because this system does not tell.
-func boot() string        { return "" }
-func startOf(int) string  { return "" }
-func marked(string) []int { return nil }
-func listener(int) string { return "" }
+func boot() string                         { return "" }
+func startOf(int) string                   { return "" }
+func listening(int) []string               { return nil }
+func sockets(int, []int) ([]socket, error) { return nil, errUnseen }

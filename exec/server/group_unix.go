@@ -14,11 +14,8 @@ func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks all processes of the group to end, and kill ends them at once. killOne ends a
-// single process that has left the group.
-func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
-func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
-func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
+// kill ends a process at once. A negative number stands for a process group.
+func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
 // exists reports whether the process group still has a process. A process that has ended also
 // counts, until its parent has waited for it.

@@ -143,7 +143,7 @@ func TestLeftoverProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		go cmd.Wait() // as init would
-		t.Cleanup(func() { kill(cmd.Process.Pid) })
+		t.Cleanup(func() { kill(-cmd.Process.Pid) })
 		s := lease.Server{
 			Holder: lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm"},
 			Group:  cmd.Process.Pid, Start: startOf(cmd.Process.Pid), Mark: "run-1/vllm", Port: 8000,
@@ -168,7 +168,7 @@ func TestLeftoverProcess(t *testing.T) {
 	if !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("error %v, want %q in it", err, want)
 	}
-	if !alive(left.Process.Pid) {
+	if len(family(left.Process.Pid, "")) == 0 {
 		t.Fatal("it was removed without being asked to")
 	}
 	l.doubt = false
@@ -176,7 +176,7 @@ func TestLeftoverProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alive(left.Process.Pid) || !strings.Contains(strings.Join(said, "\n"), "removing what a killed run left behind: "+want) {
+	if len(family(left.Process.Pid, "")) > 0 || !strings.Contains(strings.Join(said, "\n"), "removing what a killed run left behind: "+want) {
 		t.Errorf("it was not removed, or not in so many words: %q", said)
 	}
 	if err := target.Close(); err != nil {
@@ -190,7 +190,7 @@ func TestLeftoverProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !alive(stranger.Process.Pid) {
+	if len(family(stranger.Process.Pid, "")) == 0 {
 		t.Error("a stranger was killed")
 	}
 	if err := target.Close(); err != nil {
@@ -202,7 +202,7 @@ func TestLeftoverProcess(t *testing.T) {
 // The first process of a server has ended, but its child still runs in another process group.
 // tokgate finds the child.
 func TestLeftoverChild(t *testing.T) {
-	if startOf(os.Getpid()) == "" || len(marked("none")) > 0 {
+	if startOf(os.Getpid()) == "" || len(family(0, "none")) > 0 {
 		t.Skip("this system does not show the environment of processes")
 	}
 	l := childLauncher(t)
@@ -214,7 +214,7 @@ func TestLeftoverChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	eventually(t, l, func() bool { return len(marked("run-1/vllm")) == 1 })
+	eventually(t, l, func() bool { return len(family(0, "run-1/vllm")) == 1 })
 	n, err := l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1"}, Group: 1 << 30, Start: "boot/1", Mark: "run-1/vllm"})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestLeftoverChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alive(cmd.Process.Pid) {
+	if len(family(cmd.Process.Pid, "")) > 0 {
 		t.Error("it is still there")
 	}
 	if err := target.Close(); err != nil {
@@ -244,7 +244,7 @@ func TestLeftoverElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	go cmd.Wait()
-	defer kill(cmd.Process.Pid)
+	defer kill(-cmd.Process.Pid)
 	n, err := l.State.Begin(lease.Server{
 		Holder: lease.Holder{Run: "run-1"}, Group: cmd.Process.Pid, Start: startOf(cmd.Process.Pid), GPUs: []string{"GPU 0 GPU-00000000-aaaa"},
 	})

@@ -189,6 +189,9 @@ func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, firs
 	}
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, lastLook)
 	defer cancel()
+	if err := r.listening(ctx, metric.Fingerprint{}); err != nil {
+		return r.failed(err)
+	}
 	id, err := clock.Await(ctx, r.Clock, r.identify)
 	if err != nil {
 		return r.failed(fmt.Errorf("the server no longer answers: %w", err))

@@ -132,7 +132,7 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 		}
 		return c.exists(ctx, o.Container)
 	}
-	return o.leads() || len(marked(o.Mark)) > 0, nil
+	return o.leads() || len(family(0, o.Mark)) > 0, nil
 }
 
 // leads reports whether the server's first process, the leader of its process group, is still
@@ -155,10 +155,7 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	}
 	// Use only the mark, and not the process group. The group's leader has ended, so the number of
 	// the group may be reused.
-	for _, pid := range marked(o.Mark) {
-		killOne(pid)
-	}
-	if within(l.Clock, constant(reaped), func() bool { return len(marked(o.Mark)) == 0 }) {
+	if !killAll(l.Clock, 0, o.Mark) {
 		return errors.New("it did not end")
 	}
 	return nil

@@ -40,7 +40,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	if s.Container != nil {
 		x, err = l.container(ctx, s, h, log, found, state)
 	} else {
-		x, err = l.process(s, h, log, state)
+		x, err = l.process(ctx, s, h, log, state)
 	}
 	var t *exec.Target
 	if err == nil {
@@ -122,7 +122,7 @@ func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string)
 	if err != nil {
 		return nil, err
 	}
-	r.gone, r.log, r.facts, r.instance = x.gone, log.String, facts, x.instance
+	r.gone, r.log, r.facts, r.instance, r.listens = x.gone, log.String, facts, x.instance, x.listens
 	r.lastWords = log.lastLine
 	if s.GPUs() != nil || len(h.gpus) > 0 {
 		r.given = []string{}

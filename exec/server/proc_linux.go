@@ -2,27 +2,31 @@ package server
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // stat reads the state of a process from /proc; ok is false if the process is gone.
-func stat(pid int) (state byte, group int, start string, ok bool) {
+func stat(pid int) (state byte, parent, group int, start string, ok bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return 0, 0, "", false
+		return 0, 0, 0, "", false
 	}
 	// The name of the process is in parentheses, and may contain anything, even ") ".
 	_, rest, found := cutLast(string(raw), ")")
 	f := strings.Fields(rest)
 	if !found || len(f) < 20 {
-		return 0, 0, "", false
+		return 0, 0, 0, "", false
 	}
+	parent, _ = strconv.Atoi(f[1])
 	group, _ = strconv.Atoi(f[2])
-	return f[0][0], group, f[19], true
+	return f[0][0], parent, group, f[19], true
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -36,7 +40,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 // startOf returns the boot of the machine and the clock tick at which a process started. A later
 // process with the same pid has a different value. startOf returns "" if the process is gone.
 func startOf(pid int) string {
-	state, _, start, ok := stat(pid)
+	state, _, _, start, ok := stat(pid)
 	if !ok || ended(state) {
 		return ""
 	}
@@ -66,61 +70,118 @@ func pids() []int {
 	return out
 }
 
-// alive reports whether a process of the group still runs.
-func alive(group int) bool {
-	if !exists(group) {
-		return false
-	}
-	for _, pid := range pids() {
-		if state, g, _, ok := stat(pid); ok && g == group && !ended(state) {
-			return true
-		}
-	}
-	return false
-}
-
-// marked lists the processes that a server started, even outside of its process group. They have
-// the server's mark in their environment.
-func marked(mark string) []int {
-	if mark == "" {
-		return nil
-	}
+// family lists the processes of a server, without its keeper: those of its process group (0: none),
+// those with its mark in their environment ("": none), and all processes below them.
+func family(group int, mark string) []int {
+	parents, in := map[int]int{}, map[int]bool{}
 	want := []byte(markName + "=" + mark)
-	var out []int
 	for _, pid := range pids() {
-		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err != nil || pid == os.Getpid() {
+		state, parent, of, _, ok := stat(pid)
+		if !ok || pid == os.Getpid() {
 			continue
 		}
-		for v := range bytes.SplitSeq(env, []byte{0}) {
-			if bytes.Equal(v, want) {
-				if state, _, _, ok := stat(pid); ok && !ended(state) {
-					out = append(out, pid)
-				}
-				break
+		parents[pid] = parent
+		in[pid] = group > 1 && of == group || mark != "" && hasVariable(pid, want)
+		if ended(state) {
+			parents[pid], in[pid] = 0, false
+		}
+	}
+	for again := true; again; {
+		again = false
+		for pid, parent := range parents {
+			if !in[pid] && in[parent] {
+				in[pid], again = true, true
 			}
+		}
+	}
+	var out []int
+	for pid := range parents {
+		if in[pid] && !keeper(pid) {
+			out = append(out, pid)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// terminate asks the processes of a server to end, also those that left its process group.
+func terminate(group int, mark string) {
+	for _, pid := range family(group, mark) {
+		_ = syscall.Kill(pid, syscall.SIGTERM)
+	}
+}
+
+// hasVariable reports whether a process was started with a variable, given as NAME=value, in its
+// environment.
+func hasVariable(pid int, variable []byte) bool {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return bytes.Contains(append([]byte{0}, env...), slices.Concat([]byte{0}, variable, []byte{0}))
+}
+
+// Local addresses in the kernel's tables of sockets at which a connection to 127.0.0.1 may arrive: that
+// address itself, any address, and the same for IPv6.
+var (
+	loopback  = fmt.Sprintf("%08X", binary.NativeEndian.Uint32([]byte{127, 0, 0, 1}))
+	mapped    = strings.Repeat("0", 16) + fmt.Sprintf("%08X", binary.NativeEndian.Uint32([]byte{0, 0, 255, 255}))
+	receiving = []string{loopback, strings.Repeat("0", 8), strings.Repeat("0", 32), mapped + loopback, mapped + strings.Repeat("0", 8)}
+)
+
+// listening returns the inodes of the sockets that listen on a port of this machine, where a
+// connection to 127.0.0.1 may arrive. Several sockets can share a port.
+func listening(port int) []string {
+	var out []string
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		raw, _ := os.ReadFile(table)
+		out = append(out, listeners(string(raw), port)...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// listeners reads a table of sockets of the kernel.
+func listeners(table string, port int) []string {
+	var out []string
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		const listening = "0A"
+		if len(f) < 10 || f[3] != listening {
+			continue
+		}
+		address, on, _ := strings.Cut(f[1], ":")
+		if on == fmt.Sprintf("%04X", port) && slices.Contains(receiving, address) {
+			out = append(out, f[9])
 		}
 	}
 	return out
 }
 
-// listener identifies the socket that listens on a port of this machine. It returns the socket's
-// inode, which differs for a socket that is opened later. It returns "" if no socket listens, or if
-// the inode cannot be read.
-func listener(port int) string {
-	suffix := fmt.Sprintf(":%04X", port)
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		raw, err := os.ReadFile(table)
-		if err != nil {
-			continue
-		}
-		for line := range strings.Lines(string(raw)) {
-			f := strings.Fields(line)
-			const listening = "0A"
-			if len(f) > 9 && strings.HasSuffix(f[1], suffix) && f[3] == listening {
-				return f[9]
+// sockets finds out which processes have the sockets on a port. The processes of the server are given
+// as family; only if they do not have all, other processes are looked at.
+func sockets(port int, family []int) ([]socket, error) {
+	var out []socket
+	for _, id := range listening(port) {
+		out = append(out, socket{id: id})
+	}
+	found := func(pids []int, ours bool) (all bool) {
+		for _, pid := range pids {
+			links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+			for _, link := range links {
+				to, _ := os.Readlink(link)
+				if i := slices.IndexFunc(out, func(s socket) bool { return to == "socket:["+s.id+"]" }); i >= 0 {
+					out[i].owners = append(out[i].owners, owner{pid, nameOf(pid), ours})
+				}
 			}
 		}
+		return !slices.ContainsFunc(out, func(s socket) bool { return len(s.owners) == 0 })
 	}
-	return ""
+	if !found(family, true) {
+		found(slices.DeleteFunc(pids(), func(pid int) bool { return slices.Contains(family, pid) }), false)
+	}
+	return out, nil
+}
+
+// nameOf returns the name of a process's program.
+func nameOf(pid int) string {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return strings.TrimSpace(string(name))
 }

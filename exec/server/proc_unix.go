@@ -6,6 +6,7 @@ import (
 	osexec "os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // startOf returns the start time of a process, to the second. A later process with the same pid has
@@ -18,15 +19,22 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alive reports whether the process group still has a process. A zombie counts too: a process that
-// has ended, but whose parent has not waited for it.
-func alive(group int) bool { return exists(group) }
+// terminate asks all processes of the group to end.
+func terminate(group int, _ string) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
-// marked always returns nil, because this system does not show the environment of a process.
-func marked(string) []int { return nil }
+// family returns the process group, as a negative number, if it still has a process. A zombie counts
+// too: a process that has ended, but whose parent has not waited for it. This system does not show the
+// environment of a process, so those that left the group are not known.
+func family(group int, _ string) []int {
+	if group > 1 && exists(group) {
+		return []int{-group}
+	}
+	return nil
+}
 
-// listener always returns "", because this system does not show which socket listens on a port.
-func listener(int) string { return "" }
+// These functions return nothing, because this system does not show which sockets listen on a port.
+func listening(int) []string               { return nil }
+func sockets(int, []int) ([]socket, error) { return nil, errUnseen }
 
 // boot returns "", because this system does not show a boot id.
 func boot() string { return "" }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	osexec "os/exec"
@@ -22,25 +23,28 @@ import (
 // child is a server that runs as a child process, in a process group of its own.
 type child struct {
 	Clock   clock.Clock
-	cmd     *osexec.Cmd
+	cmd     *osexec.Cmd // the server's keeper if there is one, else the server
 	log     *tail
 	mark    string
 	died    []string // words of the server's log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
-	err     error         // error of Wait; read it only after the channel exited is closed
+	how     string        // how it ended; read it only after the channel exited is closed
+	output  *os.File      // of the server's processes
+	read    chan struct{} // closed when the whole output was read
 	grace   func() time.Duration
 	closing bool          // set when tokgate has asked the server to end
-	first   string        // socket that listened when the server became ready; "" if not known
+	waited  bool          // set when the rest of the output was waited for
+	first   string        // sockets that listened when the server became ready; "" if not known
 	since   time.Duration // when the server became ready, on the run's clock
 	spent   time.Duration // time spent on finding out which process listens on the port
 	before  int           // length of the log when the server became ready, in bytes
 }
 
 // process starts a server as a child process.
-func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
+func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
-	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{})}
+	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{}), read: make(chan struct{})}
 	c.cmd = osexec.Command(words[0], words[1:]...)
 	c.cmd.Dir = s.Process.Dir
 	if c.cmd.Dir == "" {
@@ -60,18 +64,10 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 			c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
 		}
 	}
-	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	// Bound the wait for the end of the output. A process that the server leaves behind may keep it
-	// open.
-	c.cmd.WaitDelay = reaped
 	ownGroup(c.cmd)
-	if err := c.cmd.Start(); err != nil {
+	if err := c.start(ctx); err != nil {
 		return nil, fmt.Errorf("could not start %s: %w", words[0], err)
 	}
-	go func() {
-		c.err = c.cmd.Wait()
-		close(c.exited)
-	}()
 	h.server.Group, h.server.Start = c.cmd.Process.Pid, startOf(c.cmd.Process.Pid)
 	if err := h.update(); err != nil {
 		// Give up, because without the note a later run could not find the server.
@@ -79,6 +75,30 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 	}
 	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
 	return c, nil
+}
+
+// start starts the process, reads its output and waits for its end.
+func (c *child) start(ctx context.Context) error {
+	output, written, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	c.cmd.Stdout, c.cmd.Stderr, c.output = written, written, output
+	ended, err := clock.Await(ctx, c.Clock, func(context.Context) (func() string, error) { return start(c.cmd) })
+	written.Close()
+	if err != nil {
+		output.Close()
+		return err
+	}
+	go func() {
+		c.how = ended()
+		close(c.exited)
+	}()
+	go func() {
+		_, _ = io.Copy(c.log, output)
+		close(c.read)
+	}()
+	return nil
 }
 
 // gone implements running.
@@ -89,22 +109,33 @@ func (c *child) gone() error {
 	if !c.ended() && !c.replaced() {
 		return nil
 	}
+	if c.ended() && !c.waited {
+		// The rest of the output may come a moment later. A process that the server left behind may
+		// keep it open.
+		c.waited = true
+		within(c.Clock, constant(reaped), func() bool { return closed(c.read) })
+	}
 	log := c.log.since(c.before)
+	if c.ended() {
+		return endOf("the server's process ended by itself: "+c.how, log, c.died)
+	}
+	if _, err := c.listens(context.Background()); err != nil {
+		return &exec.ServerError{Err: err, Log: log}
+	}
 	switch {
-	case c.ended() && c.err != nil:
-		return endOf("the server's process ended by itself: "+c.err.Error(), log, c.died)
-	case c.ended():
-		return endOf("the server's process ended by itself: exit status 0", log, c.died)
-	case listener(c.port) != "":
+	case len(listening(c.port)) > 0:
 		return &exec.ServerError{Err: errors.New("the server was restarted under the load, so there is no verdict"), Log: log}
 	}
 	return endOf("the server no longer listens, and its process does not end", log, c.died)
 }
 
 // ended reports whether the process has ended.
-func (c *child) ended() bool {
+func (c *child) ended() bool { return closed(c.exited) }
+
+// closed reports whether the channel c, over which nothing is sent, was closed.
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-c.exited:
+	case <-c:
 		return true
 	default:
 		return false
@@ -128,7 +159,7 @@ func (c *child) replaced() bool {
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
 		return false
 	}
-	who := listener(c.port)
+	who := c.instance(context.Background())
 	c.spent += c.Clock.Now() - now
 	if who == c.first {
 		return false
@@ -136,24 +167,33 @@ func (c *child) replaced() bool {
 	// Nothing listens on the port, so the server is about to end. vLLM takes seconds for this after
 	// its engine died.
 	if who == "" {
-		within(c.Clock, c.grace, func() bool { return c.ended() || listener(c.port) != "" })
+		within(c.Clock, c.grace, func() bool { return c.ended() || len(listening(c.port)) > 0 })
 	}
 	within(c.Clock, constant(lookOn), c.ended)
-	return c.ended() || listener(c.port) != c.first
+	return c.ended() || c.instance(context.Background()) != c.first
 }
 
-// instance implements running. The listening socket identifies the server. The process does not,
+// instance implements running. The listening sockets identify the server. The process does not,
 // because it may be a supervisor that restarts the server.
-func (c *child) instance(context.Context) string { return listener(c.port) }
+func (c *child) instance(context.Context) string { return strings.Join(listening(c.port), " ") }
+
+// listens implements running.
+func (c *child) listens(context.Context) (fact string, err error) {
+	found, err := sockets(c.port, family(c.cmd.Process.Pid, c.mark))
+	if err != nil {
+		return "not known: " + err.Error(), nil
+	}
+	return whose(c.port, found)
+}
 
 // settled implements running.
 func (c *child) settled() {
-	c.first, c.since, c.before = listener(c.port), c.Clock.Now(), c.log.length()
+	c.first, c.since, c.before = c.instance(context.Background()), c.Clock.Now(), c.log.length()
 }
 
-// end implements running. It asks the process group to end, and kills the group if necessary. It
-// also kills the processes that left the group, because they may outlive their parent and keep
-// memory of the GPU.
+// end implements running. It asks the server's processes to end, and kills them if necessary. That
+// includes those that left the process group, because they may outlive their parent and keep memory
+// of the GPU.
 func (c *child) end() error {
 	if c.closing {
 		return nil
@@ -163,7 +203,10 @@ func (c *child) end() error {
 	if err := endGroup(c.Clock, group, c.mark, c.grace); err != nil {
 		return err
 	}
-	if within(c.Clock, constant(2*reaped), c.ended) {
+	late := within(c.Clock, constant(2*reaped), c.ended)
+	within(c.Clock, constant(reaped), func() bool { return closed(c.read) })
+	c.output.Close()
+	if late {
 		return fmt.Errorf("process %d could not be waited for", group)
 	}
 	return nil

@@ -32,11 +32,15 @@ import (
 
 // TestMain also runs the test binary as a server, in processes that tests start.
 func TestMain(m *testing.M) {
+	Keep()
 	if mode := os.Getenv("TOKGATE_TEST_CHILD"); mode != "" {
 		childMain(mode, os.Args[1:])
 	}
 	os.Exit(m.Run())
 }
+
+// listenShared listens on a port that another process may listen on too. Only Linux sets it.
+var listenShared func(address string) (net.Listener, error)
 
 // launch runs a server for the soak test. Only a build with that test sets it.
 var launch = func([]string) {}
@@ -71,6 +75,25 @@ func childMain(mode string, args []string) {
 			panic(err)
 		}
 		fmt.Println("grandchild", escaped.Process.Pid)
+	case "leave":
+		// A daemon forks twice, leaves its session and clears its environment.
+		between := osexec.Command(os.Args[0])
+		between.Env = []string{"TOKGATE_TEST_CHILD=leave-between", "TOKGATE_TEST_OF=" + os.Getenv(markName)}
+		between.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		out, err := between.Output()
+		if err != nil {
+			panic(err)
+		}
+		os.Stdout.Write(out)
+	case "leave-between":
+		daemon := osexec.Command(os.Args[0])
+		daemon.Env = []string{"TOKGATE_TEST_CHILD=stubborn-grandchild", "TOKGATE_TEST_OF=" + os.Getenv("TOKGATE_TEST_OF")}
+		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := daemon.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("grandchild", daemon.Process.Pid)
+		os.Exit(0)
 	case "chatty":
 		line := append(bytes.Repeat([]byte("x"), 999), '\n')
 		out := bufio.NewWriterSize(os.Stdout, 1<<16)
@@ -93,7 +116,14 @@ func childMain(mode string, args []string) {
 	if mode == "unlisted" {
 		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"object":"list","data":[]}`) })
 	}
-	err = http.ListenAndServe("127.0.0.1:"+args[len(args)-1], mux)
+	listen := func(address string) (net.Listener, error) { return net.Listen("tcp", address) }
+	if mode == "shared" {
+		listen = listenShared
+	}
+	listener, err := listen("127.0.0.1:" + args[len(args)-1])
+	if err == nil {
+		err = http.Serve(listener, mux)
+	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
@@ -286,27 +316,30 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	}
 }
 
-// tokgate finds a process that has left the process group of its server. It looks for a variable in
-// the environment of processes.
+// tokgate finds a process that has left the process group of its server, by a variable in the
+// environment of processes. A process that cleared its environment is below the server's keeper.
 func TestProcessThatLeftItsGroup(t *testing.T) {
 	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
 		t.Skip("this system does not show the environment of processes")
 	}
-	l := childLauncher(t)
-	target, err := l.Launch(t.Context(), childServer(t, "escape"), func(string) {})
-	if err != nil {
-		t.Fatal(err)
+	for _, mode := range []string{"escape", "leave"} {
+		l := childLauncher(t)
+		target, err := l.Launch(t.Context(), childServer(t, mode), func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
+		if startOf(pid) == "" {
+			t.Fatal("it is not there to begin with")
+		}
+		if err := target.Close(); err != nil {
+			t.Error(err)
+		}
+		if startOf(pid) != "" {
+			t.Errorf("%s: the grandchild %d is still there", mode, pid)
+		}
+		nothingHeld(t, l)
 	}
-	pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
-	if startOf(pid) == "" {
-		t.Fatal("it is not there to begin with")
-	}
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
-	// Wait until the process is gone. It has already lost its environment, by which a leftover is
-	// found.
-	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
 // The server writes a log of about 250 MB. Memory and disk keep only a limited part, with its end.

@@ -27,10 +27,11 @@ type reached struct {
 	log      func() string
 	cleanup  func() error     // ends the server; nil if tokgate did not start the server
 	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
-	// facts, instance and lastWords are set only for a server that tokgate started on this machine.
-	facts     func(metric.Fingerprint)     // adds further known facts
-	instance  func(context.Context) string // identifies the present start of the server
-	lastWords func() string                // returns the last lines of the server's log
+	// facts, instance, listens and lastWords are set only for a server that tokgate started on this machine.
+	facts     func(metric.Fingerprint)                       // adds further known facts
+	instance  func(context.Context) string                   // identifies the present start of the server
+	listens   func(context.Context) (fact string, err error) // see running
+	lastWords func() string                                  // returns the last lines of the server's log
 }
 
 // reach prepares the client for a server. It sends nothing.

@@ -29,6 +29,9 @@ type running interface {
 	// instance identifies the running server; "" if not known. It changes if another server starts
 	// in its place.
 	instance(context.Context) string
+	// listens returns an error if another program listens on the server's port. If that is not known,
+	// fact says why; otherwise it is "".
+	listens(context.Context) (fact string, err error)
 	// settled is called when the server is ready. From then on, a process that listens on the port
 	// counts as the server.
 	settled()

@@ -218,6 +218,33 @@ func (r *cli) inspect(ctx context.Context, name string) (containerState, error) 
 	return s, nil
 }
 
+// hostPort is an address of this machine that a runtime passes on to a container.
+type hostPort struct{ HostIP, HostPort string }
+
+// ports returns the ports of a container, such as "8000/tcp", with the addresses that are passed on to
+// them.
+func (r *cli) ports(ctx context.Context, name string) (map[string][]hostPort, error) {
+	out, err := r.output(ctx, nil, "container", "inspect", "--format", "{{json .NetworkSettings.Ports}}", name)
+	if err != nil {
+		return nil, err
+	}
+	var ports map[string][]hostPort
+	if err := json.Unmarshal([]byte(out), &ports); err != nil {
+		return nil, fmt.Errorf("%s inspect did not write the expected JSON: %w", r.name, err)
+	}
+	return ports, nil
+}
+
+// published returns an error unless a container's port is reached at the port outside.
+func published(ports map[string][]hostPort, inside, outside int, name string) error {
+	for _, at := range ports[fmt.Sprintf("%d/tcp", inside)] {
+		if at.HostPort == strconv.Itoa(outside) {
+			return nil
+		}
+	}
+	return fmt.Errorf("another program answers on port %d: container %s does not publish its port %d there, so this is not the declared server", outside, name, inside)
+}
+
 // exists reports whether a container of that name exists, running or not.
 func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	_, err := r.run(ctx, nil, "container", "inspect", "--format", "{{.Id}}", name)

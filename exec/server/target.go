@@ -19,6 +19,10 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		return nil, err
 	}
 	found, first := r.fingerprint(id), r.incarnation(ctx, true)
+	if err := r.listening(ctx, found); err != nil {
+		r.api.Close()
+		return nil, r.failed(err)
+	}
 	r.labels(ctx, found)
 	if r.facts != nil {
 		r.facts(found)
@@ -58,6 +62,17 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	}
 	t.Cold, t.ColdEnd = cold(id.cold)
 	return t, nil
+}
+
+// listening returns an error if another program than the started server listens on its port. It adds
+// a fact to the fingerprint if that is not known.
+func (r *reached) listening(ctx context.Context, to metric.Fingerprint) error {
+	if r.listens == nil {
+		return nil
+	}
+	fact, err := clock.Await(ctx, r.Clock, r.listens)
+	put(to, "listener", fact)
+	return err
 }
 
 // tokens counts the tokens of a text with the server's tokenizer.
