@@ -148,6 +148,9 @@ type Target struct {
 	// Err returns the reason why the server is gone; nil if it may still run. It is called when
 	// requests fail, and must not block.
 	Err func() error
+	// Same returns an error if another server answers now. It is called after each round, and is nil
+	// if only one server can answer.
+	Same func(context.Context) error
 	// Check returns an error if this is no longer the server that was launched, or
 	// ErrIdentityUnknown if that is not known. It is called once, at the end.
 	Check func(context.Context) error

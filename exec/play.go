@@ -35,6 +35,9 @@ func (rd *round) play() {
 	rd.out.Health = health()
 	rd.settle()
 	rd.endTelemetry()
+	if same := rd.target.Same; same != nil && rd.lost == nil && rd.check() {
+		rd.lost = same(rd.starting)
+	}
 }
 
 // drain waits for the measured requests in flight, at most for the drain time-out. It cancels all

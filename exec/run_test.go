@@ -538,6 +538,29 @@ func TestOutOfPorts(t *testing.T) {
 	})
 }
 
+// After each round the run asks whether the same server answers. If another does, the run loses the
+// server.
+func TestAnotherServerAnswers(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(1, 4, 1, 2)), func(int, *client.Request) reply { return reply{ttft: s} })
+		b.Config.Plan.Workloads[0].Loads[0].Levels[0].Rounds = 4
+		asked := 0
+		b.target.Same = func(context.Context) error {
+			if asked++; asked == 2 {
+				return errors.New("another server answers")
+			}
+			return nil
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := run.Servers[0].Error; got != "another server answers" || asked != 2 || len(run.Levels[0].Rounds) != 2 {
+			t.Errorf("error %q after %d questions and %d rounds; want it after 2 of each", got, asked, len(run.Levels[0].Rounds))
+		}
+	})
+}
+
 func TestServerExits(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, closedLoad(1, 400)), func(n int, _ *client.Request) reply {

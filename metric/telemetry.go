@@ -28,7 +28,8 @@ type Telemetry struct {
 	// Series holds gauges over the whole round. It also holds counters, as their increase since the
 	// point before. Each series has at most MaxPoints points.
 	Series []Series `json:"series,omitempty"`
-	// Restarted is set if a counter or a histogram decreased in the window.
+	// Restarted is set if a counter or a histogram of the server decreased in the round. The round then
+	// has no value of the server's page.
 	Restarted bool `json:"restarted,omitempty"`
 	// Missing explains in one line why a value is missing.
 	Missing map[string]string `json:"missing,omitempty"`

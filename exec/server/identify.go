@@ -176,6 +176,55 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 	return true, now
 }
 
+// looks is how often a server is asked for its facts at the start. Several servers may share one URL,
+// and each new connection may reach another of them. Of two servers that take turns at random, the
+// looks miss one in 1 of 16 starts; each round is followed by another look.
+const looks = 4
+
+// lookTime is the time limit of one look after a round.
+const lookTime = 2 * time.Second
+
+// alike returns an error if the URL is answered by servers that differ. It asks again on new
+// connections. Servers that do not answer now are left out.
+func (r *reached) alike(ctx context.Context, found metric.Fingerprint, times int) error {
+	for range times {
+		now, err := clock.Await(ctx, r.Clock, r.again)
+		if err != nil {
+			continue
+		}
+		if key := otherServer(found, now); key != "" {
+			return r.failed(fmt.Errorf("several servers answer at %s, and they differ: %s is %q or %q. Measure each at a URL of its own", r.url, key, found[key], now[key]))
+		}
+	}
+	return nil
+}
+
+// again identifies the server on a new connection.
+func (r *reached) again(ctx context.Context) (metric.Fingerprint, error) {
+	c := r.config
+	c.OnFresh = nil
+	fresh, err := client.New(c)
+	if err != nil {
+		return nil, err
+	}
+	defer fresh.Close()
+	other := *r
+	other.api = fresh
+	id, err := other.identify(ctx)
+	return other.fingerprint(id), err
+}
+
+// otherServer returns a fact that differs, although one server always reports it alike; "" if there is
+// none. A server may no longer report its version.
+func otherServer(before, after metric.Fingerprint) (key string) {
+	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
+		if was, is := before[key], after[key]; was != "" && is != "" && was != is {
+			return key
+		}
+	}
+	return ""
+}
+
 // lastLook is the time limit for identifying a server again after the load. It is not part of the
 // run's budget.
 const lastLook = 15 * time.Second
@@ -201,12 +250,8 @@ func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, firs
 		return r.failed(errors.New("the server was restarted under the load, so there is no verdict"))
 	}
 	after := r.fingerprint(id)
-	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
-		was, is := before[key], after[key]
-		// If the server no longer reports its version, it may still be the same server.
-		if was != "" && is != "" && was != is {
-			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
-		}
+	if key := otherServer(before, after); key != "" {
+		return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, before[key], after[key])
 	}
 	if to := after["redirected_to"]; to != before["redirected_to"] {
 		return fmt.Errorf("this is not the server that was there before the load: it now redirects to %q", to)

@@ -193,6 +193,51 @@ func TestPageForBaseURL(t *testing.T) {
 	}
 }
 
+// Servers behind one URL must be alike. They are asked on new connections, at the start and after each
+// round. A server that does not answer is left out.
+func TestUnlikeServersBehindOneURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		other, err := sim.New(sim.Options{Model: "other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		var n atomic.Int32
+		turns := func(unlike http.Handler) http.Handler {
+			return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/models" && n.Add(1)%2 == 0 {
+					unlike.ServeHTTP(rw, r)
+					return
+				}
+				w.handler.Load().ServeHTTP(rw, r)
+			})
+		}
+		w.instead = turns(other)
+		_, err = w.Launch(t.Context(), vllm(), w.state)
+		if want := `several servers answer at http://server.test/v1, and they differ: model is "tokgate-sim" or "other"`; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("at the start: error %v, want %q", err, want)
+		}
+
+		n.Store(0)
+		w.instead = turns(http.NotFoundHandler())
+		target, err := w.Launch(t.Context(), vllm(), w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := target.Same(t.Context()); err != nil {
+			t.Errorf("one server, which does not always answer: %v", err)
+		}
+		w.instead = other
+		if err := target.Same(t.Context()); err == nil || !strings.Contains(err.Error(), `model is "tokgate-sim" or "other"`) {
+			t.Errorf("after a round: error %v", err)
+		}
+		if err := target.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A gateway may hide facts that the plan expects. Such a fact is unknown, but this is no error.
 func TestExpectedOfAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

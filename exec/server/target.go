@@ -23,6 +23,10 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, r.failed(err)
 	}
+	if err := r.alike(ctx, found, looks); err != nil {
+		r.api.Close()
+		return nil, err
+	}
 	r.labels(ctx, found)
 	if r.facts != nil {
 		r.facts(found)
@@ -59,6 +63,13 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			}
 			return nil
 		},
+	}
+	if r.server.Endpoint != nil {
+		t.Same = func(ctx context.Context) error {
+			ctx, cancel := clock.WithTimeout(ctx, r.Clock, lookTime)
+			defer cancel()
+			return r.alike(ctx, found, 1)
+		}
 	}
 	t.Cold, t.ColdEnd = cold(id.cold)
 	return t, nil

@@ -27,6 +27,11 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
 		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{}, Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
 	}
+	if t.Restarted = server.wentBack(); t.Restarted {
+		// The page was of two servers in turn, or of one that was restarted. No figure on it is of the
+		// server that answered the load.
+		server.absent, server.reason = true, restarted
+	}
 	a, b, why := server.edges(from, to)
 	if why == "" {
 		t.From, t.To = server.readings[a].at, server.readings[b].at
@@ -49,20 +54,35 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
-	// Drop the gauges of a server that restarted. It shows an empty queue, although the queue
-	// before the restart may have been long.
-	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
-		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
-			if _, ok := t.Gauges[name]; ok {
-				delete(t.Gauges, name)
-				t.Missing[name] = restarted
-			}
-		}
-	}
 	return t
 }
 
-const restarted = "the server's counters began again in the middle of the window: it was restarted"
+const restarted = "the server's counters went back in the middle of the round: it was restarted, or its page is that of several servers in turn"
+
+// wentBack reports whether a counter or a histogram of the source decreased from one reading to the
+// next, or vanished.
+func (h history) wentBack() bool {
+	for i := 1; i < len(h.readings); i++ {
+		before, now := h.readings[i-1], h.readings[i]
+		for name, was := range before.Counters {
+			if is, ok := now.Counters[name]; !ok || is < was {
+				return true
+			}
+		}
+		for name, was := range before.Histograms {
+			is, ok := now.Histograms[name]
+			if !ok || !slices.Equal(is.Bounds, was.Bounds) || len(is.Counts) != len(was.Counts) {
+				return true
+			}
+			for k := range is.Counts {
+				if is.Counts[k] < was.Counts[k] {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
 
 // serverCounters lists the counters from which level-wide metrics are computed.
 var serverCounters = []string{
@@ -203,16 +223,13 @@ func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	if !ok {
 		begin = metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts))}
 	}
-	if !slices.Equal(begin.Bounds, end.Bounds) || len(begin.Counts) != len(end.Counts) || begin.Sum > end.Sum {
+	if begin.Sum > end.Sum {
 		t.Missing[name] = restarted
 		return
 	}
 	out := metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts)), Sum: end.Sum - begin.Sum}
 	for i := range out.Counts {
-		if out.Counts[i] = end.Counts[i] - begin.Counts[i]; out.Counts[i] < 0 {
-			t.Missing[name] = restarted
-			return
-		}
+		out.Counts[i] = end.Counts[i] - begin.Counts[i]
 	}
 	t.Histograms[name] = out
 }

@@ -117,6 +117,32 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}
 }
 
+// Two servers behind one URL show their pages in turn. One counter that goes back voids the whole page,
+// also the values that only grow, because all of them are of both servers.
+func TestCounterThatWentBack(t *testing.T) {
+	first, second := at(2*s, 1, 5, 10, 0, 2), at(4*s, 7, 4, 12, 0, 3) // only the preemptions fell, from 5 to 4
+	third := at(6*s, 2, 6, 14, 0, 4)
+	for _, tt := range []struct {
+		name     string
+		readings []stamped
+		want     bool
+	}{
+		{"went back", []stamped{first, second, third}, true},
+		{"went back before the window", []stamped{at(s, 1, 9, 1, 0, 1), first, third}, true},
+		{"grew", []stamped{first, third}, false},
+		{"one reading", []stamped{first}, false},
+		{"none", nil, false},
+	} {
+		got := summarize(2*s, 6*s, history{readings: tt.readings}, history{absent: true})
+		if got.Restarted != tt.want {
+			t.Errorf("%s: restarted %v, want %v", tt.name, got.Restarted, tt.want)
+		}
+		if tt.want && (len(got.Added)+len(got.Histograms)+len(got.Gauges)+len(got.Series) > 0 || got.Missing["server_e2e"] != restarted || got.Missing[metric.Preempted] != restarted) {
+			t.Errorf("%s: values of the page are left: %+v", tt.name, got)
+		}
+	}
+}
+
 // A failed reading in the middle of a window does not change the values. It is only counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
 	got := summarize(2*s, 6*s, history{
