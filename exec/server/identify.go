@@ -35,7 +35,7 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 	if err != nil {
 		var ok bool
 		if id.model.ID, ok = r.unlisted(err); !ok {
-			return id, fmt.Errorf("asking %s/models for its models: %w", r.api.Base(), err)
+			return id, fmt.Errorf("asking for its models: %w", err)
 		}
 	} else if id.model, err = pick(models, r.servedAs, r.server.Model); err != nil {
 		return id, err

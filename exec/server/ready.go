@@ -92,7 +92,7 @@ func (r *reached) hint(err error) string {
 		return fmt.Sprintf(" (served_as is %q; the server lists %s)", r.servedAs, strings.Join(r.listed, ", "))
 	}
 	if ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
-		return baseHint(r.url)
+		return baseHint(r.url, r.api.Base())
 	}
 	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.config.Engine.Dialect.IgnoreEOS {
 		return ""
@@ -103,10 +103,11 @@ func (r *reached) hint(err error) string {
 // apiPaths are the pages that people copy from examples of requests, and that url must not name.
 var apiPaths = []string{"/chat/completions", "/completions", "/responses", "/models", "/embeddings", "/metrics", "/health"}
 
-// baseHint suggests the base URL if a URL has a path, below which the server has no API. It returns
-// "" if there is no path, or only the version of the API.
-func baseHint(asked string) string {
-	u, err := url.Parse(asked)
+// baseHint suggests the base URL if the plan's URL has a path, below which the server has no API. It
+// returns "" if there is no path, or only the version of the API. asked is the URL below which tokgate
+// asked.
+func baseHint(given, asked string) string {
+	u, err := url.Parse(given)
 	if err != nil {
 		return ""
 	}
@@ -114,14 +115,14 @@ func baseHint(asked string) string {
 	for _, page := range apiPaths {
 		if base, ok := strings.CutSuffix(named, page); ok {
 			u.Path = base
-			return fmt.Sprintf(" (url is the server's base URL, without a page: %s)", u)
+			return fmt.Sprintf(" (it was asked below %s; url is the server's base URL, without a page: %s)", asked, u)
 		}
 	}
 	if named == "" || named == "/v1" {
 		return ""
 	}
 	u.Path = ""
-	return fmt.Sprintf(" (url is the server's base URL: is it %s?)", u)
+	return fmt.Sprintf(" (it was asked below %s; url is the server's base URL: is it %s?)", asked, u)
 }
 
 // try checks whether a server is ready. It asks for the server's models, and then for an answer of

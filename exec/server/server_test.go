@@ -173,10 +173,10 @@ func TestEndpointIsNotReady(t *testing.T) {
 // If url names a page, the error has the URL that was asked and the base URL that was meant.
 func TestPageForBaseURL(t *testing.T) {
 	for _, tt := range []struct{ url, model, want string }{
-		{"http://server.test/v1/chat/completions", "", "asking http://server.test/v1/chat/completions/v1/models for its models: HTTP 404: 404 page not found (url is the server's base URL, without a page: http://server.test/v1)"},
-		{"http://server.test/v1/models/", "", "(url is the server's base URL, without a page: http://server.test/v1)"},
-		{"http://server.test/api", "", "asking http://server.test/api/v1/models for its models: HTTP 404: 404 page not found (url is the server's base URL: is it http://server.test?)"},
-		{"http://server.test/chat/completions", "tokgate-sim", "HTTP 404: 404 page not found (url is the server's base URL, without a page: http://server.test)"},
+		{"http://server.test/v1/chat/completions", "", "asking for its models: HTTP 404: 404 page not found (it was asked below http://server.test/v1/chat/completions/v1; url is the server's base URL, without a page: http://server.test/v1)"},
+		{"http://server.test/v1/models/", "", "(it was asked below http://server.test/v1/models/v1; url is the server's base URL, without a page: http://server.test/v1)"},
+		{"http://server.test/api", "", "HTTP 404: 404 page not found (it was asked below http://server.test/api/v1; url is the server's base URL: is it http://server.test?)"},
+		{"http://server.test/chat/completions", "tokgate-sim", "HTTP 404: 404 page not found (it was asked below http://server.test/chat/completions/v1; url is the server's base URL, without a page: http://server.test)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, sim.Options{})
@@ -188,7 +188,7 @@ func TestPageForBaseURL(t *testing.T) {
 			}
 		})
 	}
-	if got := baseHint("http://server.test/v1") + baseHint("http://server.test"); got != "" {
+	if got := baseHint("http://server.test/v1", "") + baseHint("http://server.test", ""); got != "" {
 		t.Errorf("a base URL gets the hint %q", got)
 	}
 }
