@@ -25,7 +25,7 @@ type body struct {
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
 	later  bool // whether the block has something that is not supported yet
-	stray  bool // whether the block has an unknown name, which may be a misspelt setting
+	stray  bool // whether the block has an unknown name, which may be a misspelt setting or preset
 }
 
 // open reads the content of a block, with the schema of the block.
@@ -39,8 +39,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 		content, diags = blk.Body.Content(d.schema(spec))
 	}
 	b.stray = diags.HasErrors()
-	d.explainUnsupported(diags, spec)
-	d.add(diags...)
+	d.add(d.explainUnsupported(diags, spec)...)
 	for _, attr := range sortedAttributes(content.Attributes) {
 		if a := spec.attr(attr.Name); a != nil && a.Later {
 			b.later = true

@@ -324,9 +324,8 @@ func sourceLine(src []byte, at int) string {
 
 // choices lists names for a message, at most the first twelve.
 func choices(names []string) string {
-	names = slices.Clone(names)
-	if len(names) > 12 {
-		names = append(names[:12], "…")
+	if more := len(names) - 12; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:12], ", "), more)
 	}
 	switch len(names) {
 	case 0:

@@ -109,8 +109,28 @@ func (d *decoder) finish() hcl.Diagnostics {
 	}
 	slices.Sort(d.out.Secrets)
 	d.mask()
+	d.diags = causes(d.diags)
 	slices.SortStableFunc(d.diags, byPlace)
 	return d.diags
+}
+
+// causes leaves out errors on a value that only result from an undeclared name in it.
+func causes(diags hcl.Diagnostics) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for _, diag := range diags {
+		follows := diag.Severity == hcl.DiagError && diag.Subject != nil && diag.Summary != sumUndeclared && slices.ContainsFunc(diags, func(o *hcl.Diagnostic) bool {
+			return o.Summary == sumUndeclared && o.Subject != nil && encloses(*diag.Subject, *o.Subject)
+		})
+		if !follows {
+			out = append(out, diag)
+		}
+	}
+	return out
+}
+
+// encloses reports whether the range inner is a part of outer.
+func encloses(outer, inner hcl.Range) bool {
+	return inner.Filename == outer.Filename && outer.Start.Byte <= inner.Start.Byte && inner.End.Byte <= outer.End.Byte
 }
 
 // follows returns 1 for a diagnostic that often only results from another mistake, else 0. For

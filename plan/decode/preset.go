@@ -107,6 +107,7 @@ func readPreset(b *body) *preset {
 	if hint == "" {
 		hint = " There are " + choices(names) + "."
 	}
+	b.stray = true // so what the preset would set is not missing
 	b.d.errorf(b.rangeOf("preset"), sumUnknownPreset, "There is no preset %q.%s", name, hint)
 	return nil
 }

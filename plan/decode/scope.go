@@ -192,7 +192,7 @@ func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[str
 		return false
 	}
 	hint := suggest.DidYouMean(name, names)
-	if hint == "" {
+	if hint == "" && len(names) > 0 {
 		hint = " The plan has " + choices(names) + "."
 	}
 	d.errorf(rng, sumUndeclared, "The plan has no %s %q.%s", what, name, hint)

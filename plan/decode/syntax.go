@@ -18,6 +18,7 @@ const (
 	hclUnterminated        = "Unterminated template string"
 	hclUnsupportedBlock    = "Unsupported block type"
 	hclUnsupportedArgument = "Unsupported argument"
+	hclMissingArgument     = "Missing required argument"
 
 	hclInvalidCharacter  = "Invalid character"
 	hclInvalidExpression = "Invalid expression"
@@ -195,8 +196,10 @@ func unclosed(src []byte, _ hcl.Range) string {
 		head         string
 	}
 	var blocks []open
+	last := 0 // the last line with code
 	guess := func(b open) string {
-		return fmt.Sprintf("A block is not closed. The indentation suggests that the } of %q in line %d is missing.", b.head, b.line)
+		closing := map[byte]string{'{': "}", '[': "]"}[b.head[len(b.head)-1]]
+		return fmt.Sprintf("%s (line %d) is not closed. The indentation suggests a missing %s after line %d.", strings.TrimSpace(b.head[:len(b.head)-1]), b.line, closing, last)
 	}
 	for i, line := range strings.Split(strings.ToValidUTF8(string(src), "\uFFFD"), "\n") {
 		text := strings.TrimSpace(line)
@@ -214,6 +217,7 @@ func unclosed(src []byte, _ hcl.Range) string {
 		if strings.HasSuffix(text, "{") || strings.HasSuffix(text, "[") {
 			blocks = append(blocks, open{i + 1, indent, text})
 		}
+		last = i + 1
 	}
 	if n := len(blocks); n > 0 {
 		return guess(blocks[n-1])

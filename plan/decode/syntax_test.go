@@ -72,7 +72,7 @@ workload "w" {
 		{`input_tokens  = 256`, "input_tokens = 256\n  input_tokens = 512", 6, "input_tokens is already set in line 5."},
 		{"sla {\n", "sla: {\n", 11, "Write a block with braces and without a colon: sla { … }."},
 		{`"p95 < 8s"`, `“p95 < 8s”`, 12, "Put text in straight quotes"},
-		{"    requests    = 150\n  }", "    requests    = 150", 4, `The indentation suggests that the } of "load {" in line 7 is missing.`},
+		{"    requests    = 150\n  }", "    requests    = 150", 4, "load (line 7) is not closed. The indentation suggests a missing } after line 9."},
 		{"8s\"\n  }\n}", "8s\"\n  }\n}\n}", 15, "This closing brace has no opening brace."},
 		{text, "{\n  \"server\": {}\n}\n", 1, "must end in .hcl.json"},
 		{`server "s"`, "gate {\n  confidence = 95\n}\nserver \"s\"", 2, "95% is 0.95."},

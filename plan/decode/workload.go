@@ -95,6 +95,13 @@ var reservedFields = map[string]string{
 	"n":                     "it measures one answer for each request",
 }
 
+// needs reports a missing length, except where a misspelt name may have set it.
+func (b *body) needs(w *plan.Workload, name string) {
+	if !b.stray {
+		b.d.needs(w, b.rng, name)
+	}
+}
+
 // needs reports missing lengths.
 func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 	of := map[string]string{"input_tokens": "prompt", "output_tokens": "answer"}
@@ -122,7 +129,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 			w.Input = p.input
 			b.note("input_tokens", strconv.Itoa(p.input), p.why())
 		} else {
-			b.d.needs(w, b.rng, "input_tokens")
+			b.needs(w, "input_tokens")
 		}
 	}
 	if v, ok := b.value("output_tokens"); ok {
@@ -132,7 +139,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 			w.Output = plan.Output{Mean: p.output}
 			b.note("output_tokens", strconv.Itoa(p.output), p.why())
 		} else {
-			b.d.needs(w, b.rng, "output_tokens")
+			b.needs(w, "output_tokens")
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Nearest returns the candidate that the user most likely meant by given; "" if none is near. It
 // allows two edits in a word of six letters or more, one edit in a shorter word, and none in a
-// single letter. Swapping two letters counts as one edit. The signs - and _ count as the same
+// single letter. Swapping two letters counts as one edit. If none is near, a word of three letters or
+// more may be the beginning of exactly one candidate, as chat is of chatbot. The signs - and _ count as the same
 // letter.
 func Nearest(given string, candidates []string) string {
 	if len(given) > 64 {
@@ -33,7 +34,25 @@ func Nearest(given string, candidates []string) string {
 			nearest, edits, alike = c, n, same
 		}
 	}
+	if nearest == "" && len(g) >= 3 {
+		return only(candidates, func(c string) bool { return strings.HasPrefix(fold.Replace(strings.ToLower(c)), g) })
+	}
 	return nearest
+}
+
+// only returns the one candidate that fits; "" if none or several do.
+func only(candidates []string, fits func(string) bool) string {
+	found := ""
+	for _, c := range candidates {
+		if !fits(c) {
+			continue
+		}
+		if found != "" {
+			return ""
+		}
+		found = c
+	}
+	return found
 }
 
 // distance returns the Levenshtein distance of two names. Two swapped neighbouring letters count as
