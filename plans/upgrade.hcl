@@ -4,7 +4,7 @@
 # command compares it with itself, the second with a server whose steps take 15 % longer.
 #
 #   tokgate run --simulate plans/upgrade.hcl
-#   tokgate run --simulate plans/upgrade.hcl --var next=profiles/slower.json
+#   tokgate run --simulate plans/upgrade.hcl --var next=profiles/slower.json   # exit 1: it is slower
 #
 # To gate your own upgrade, replace the simulators by containers with two
 # images. In a pull request the control can be the server of the base branch:

@@ -346,7 +346,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 // not run the command.
 func (c command) runnable(t *testing.T, url string) []string {
 	t.Helper()
-	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version"}, c.words[0]) {
+	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version", "traffic", "strength", "completion"}, c.words[0]) {
 		return nil
 	}
 	args := slices.Clone(c.words)
@@ -363,7 +363,7 @@ func (c command) runnable(t *testing.T, url string) []string {
 		}
 	}
 	if strings.HasPrefix(plan, "plans/") {
-		return []string{"validate", plan} // other tests run the plans in plans/
+		return []string{"validate", plan} // TestLongHeadsOfPlans runs the plans in plans/
 	}
 	if src := read(t, plan); !slices.Contains(args, "--simulate") && realTarget.MatchString(src) {
 		return validated(args)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -203,6 +204,9 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 	if err := needServer(w, ask, answer); err != nil {
 		return err
 	}
+	if w.URL != "" && !strings.Contains(w.URL, "://") {
+		w.URL = "http://" + w.URL
+	}
 	if w.URL != "" && w.Engine == "" {
 		if err := a.recognize(ctx, w); err != nil {
 			return err
@@ -238,6 +242,10 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 	return err
 }
 
+// address matches what people write for a server without http://: a local host or an IP address,
+// with a port. An image has neither, unless its registry is on the same machine.
+var address = regexp.MustCompile(`^(?:localhost|[0-9]+(?:\.[0-9]+){3}|\[[0-9a-fA-F:]+\]):[0-9]+/?$`)
+
 func needServer(w *starter.Answers, ask bool, answer func(question, fallback string) (string, error)) error {
 	if given := slices.DeleteFunc([]string{w.URL, w.Image, w.Command}, func(s string) bool { return s == "" }); len(given) > 1 {
 		return usageError("tokgate init --help", "a plan has only one server: set one of --url, --image and --command")
@@ -248,7 +256,7 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 		return usageError("for example: tokgate init --url http://127.0.0.1:8000", "init needs a server: --url, --image or --command")
 	}
 	said, err := answer("URL of a running server, or an image to start", "http://127.0.0.1:8000")
-	if strings.Contains(said, "://") {
+	if strings.Contains(said, "://") || address.MatchString(said) {
 		w.URL = said
 	} else {
 		w.Image = said

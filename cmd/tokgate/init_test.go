@@ -125,9 +125,11 @@ func TestInitDetects(t *testing.T) {
 				_, _ = w.Write([]byte(page))
 			})
 			s.Start()
-			tokgate(t, "init", "--url", s.URL).check(t, assert.ExitPass, "found "+engine)
-			if !strings.Contains(read(t, "tokgate.hcl"), `engine = "`+engine+`"`) {
-				t.Error("the plan names another engine")
+			tokgate(t, "init", "--url", strings.TrimPrefix(s.URL, "http://")).check(t, assert.ExitPass, "found "+engine)
+			for _, want := range []string{`engine = "` + engine + `"`, s.URL} {
+				if !strings.Contains(read(t, "tokgate.hcl"), want) {
+					t.Errorf("the plan lacks %s", want)
+				}
 			}
 			// init refuses a use case whose prompts are longer than the server's context.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server has only 2048")
@@ -141,6 +143,9 @@ func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,
 		"tokgate run --simulate --base . tokgate.hcl", "tokgate run --base DIR tokgate.hcl")
+	if r := tokgate(t, "validate", "tokgate.hcl"); strings.Contains(r.out+r.err, "often inconclusive") {
+		t.Errorf("tokgate calls its own plan hopeless:\n%s", r.out+r.err)
+	}
 	tokgate(t, "plan", "tokgate.hcl").check(t, assert.ExitPass, "16 starts, each assumed: a minute, and 16 GB of weights", "What this gate would notice")
 	tokgate(t, "run", "--simulate", "--base", ".", "tokgate.hcl").check(t, assert.ExitPass, "PASS", "nothing changed")
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -141,6 +143,43 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	cancel()
 	r := tokgateWith(t, ctx, nil, "", "run", "--simulate", "--out", t.TempDir(), writePlan(t, long))
 	r.check(t, assert.ExitInterrupted, "interrupted")
+}
+
+// head matches a command in the comment at the head of a plan, with the exit code that the head
+// promises. Without a promise it is 0.
+var head = regexp.MustCompile(`(?m)^#   tokgate ([^#\n]+?)[ \t]*(?:#(?: exit (\d).*|.*))?$`)
+
+// Every command at the head of a shipped plan that needs nothing but the binary ends as the head
+// says. Commands that need a server, an image or a GPU are validated by other tests.
+func TestLongHeadsOfPlans(t *testing.T) {
+	run := 0
+	for _, path := range shipped(t) {
+		for _, m := range head.FindAllStringSubmatch(read(t, path), -1) {
+			args := strings.Fields(m[1])
+			for i, a := range args {
+				if strings.HasPrefix(a, "plans/") {
+					args[i] = filepath.Join(repository, a)
+				}
+			}
+			if args[0] == "run" && !slices.Contains(args, "--simulate") {
+				continue
+			}
+			run++
+			t.Run(m[1], func(t *testing.T) {
+				t.Parallel()
+				want, _ := strconv.Atoi(m[2])
+				if args[0] == "run" {
+					args = append(args, "--quiet", "--out", t.TempDir())
+				}
+				if r := tokgateWith(t, t.Context(), shippedEnviron, "", args...); r.code != want {
+					t.Errorf("exit %d, the head of %s says %d\n%s%s", r.code, path, want, r.out, r.err)
+				}
+			})
+		}
+	}
+	if run < 15 {
+		t.Errorf("only %d commands were found", run)
+	}
 }
 
 // The plans that are shipped for a first try pass in a simulation.

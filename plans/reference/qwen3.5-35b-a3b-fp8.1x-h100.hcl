@@ -4,7 +4,7 @@
 # TTFT stays within 3 s. The report does not name the engine. The copy that the
 # figures come from does not name the publisher.
 #
-#   tokgate run --simulate plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl
+#   tokgate run --simulate plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl   # exit 1: not every load holds the SLA
 #   tokgate run plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl --var url=http://127.0.0.1:8000
 
 include = ["lib/conditions.hcl"]

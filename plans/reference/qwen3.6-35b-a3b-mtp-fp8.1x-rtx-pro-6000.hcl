@@ -4,7 +4,7 @@
 # failure.
 # MillstoneAI.com/inference-benchmark/qwen3-6-35b-a3b-mtp-fp8-1x-rtx-pro-6000-blackwell
 #
-#   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl
+#   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl   # exit 1: not every load holds the SLA
 #   tokgate run plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl --var url=http://127.0.0.1:8000
 
 include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]

@@ -13,7 +13,7 @@ workload "conversation" {
   load {
     trace  = "mooncake-synthetic.jsonl"
     from   = "2m"
-    to     = "4m"
+    to     = "4m40s"
     spread = "3s" # the trace's times are rounded down to 3 s; sent unchanged, requests would come in bursts
   }
   sla {
@@ -25,7 +25,7 @@ workload "conversation" {
     over       = "speedup"
     up_to      = 2
     require    = 1.5   # the gate requires one and a half times the traffic
-    resolution = "40%" # each probe replays the stretch, in two minutes / speedup
+    resolution = "40%" # each probe replays the stretch, in 160 s / speedup
     confirm    = false # true would measure the answer once more
   }
 }
