@@ -272,7 +272,7 @@ func GitLab(c CI) ([]byte, error) { return c.file("gitlab.yml.tmpl") }
 func (c CI) file(name string) ([]byte, error) {
 	action := c.Commit
 	if !commitName.MatchString(action) {
-		action = strings.Repeat("0", 40) + " # replace this by the commit of the release that you use"
+		action = strings.Repeat("0", 40) + " # replace this by the commit of tokgate that you use"
 	}
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }
