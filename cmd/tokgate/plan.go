@@ -376,7 +376,7 @@ func (x *expansion) comparisons() {
 	for _, c := range compare.Chances(x.p) {
 		x.para("  ", c.String())
 		x.answers(c.Compare)
-		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Unchanged, it passes"}}}
+		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Chance to pass if unchanged"}}}
 		for _, ch := range c.Changes {
 			t.rows = append(t.rows, []string{ch.Workload, ch.Level, ch.Change.Metric.Name + " " + ch.Change.Text, fmt.Sprintf("%.0f%%", 100*ch.Passes)})
 		}

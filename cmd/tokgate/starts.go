@@ -189,7 +189,7 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	}
 	pulls := ""
 	if len(images) > 0 {
-		pulls = fmt.Sprintf("; an image that is not there is pulled first, which is not counted: %s", count(len(images), "image"))
+		pulls = fmt.Sprintf("; plus the pull of up to %s", count(len(images), "image"))
 	}
 	switch {
 	case n == 0:

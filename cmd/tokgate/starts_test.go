@@ -29,7 +29,7 @@ func TestAssumedStart(t *testing.T) {
 	w := &plan.Workload{Name: "w", Servers: []*plan.Server{server}, Loads: []*plan.Load{{Levels: []plan.Level{{Name: "1", N: 1, Requests: 10, Rounds: 1}}}}}
 	p := &plan.Plan{Path: "gate.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
 	t.Chdir(t.TempDir())
-	want := "about 1m16s in all: 1 start, each assumed: a minute, and 16 GB of weights at 1 GB/s; an image that is not there is pulled first, which is not counted: 1 image"
+	want := "about 1m16s in all: 1 start, each assumed: a minute, and 16 GB of weights at 1 GB/s; plus the pull of up to 1 image"
 	if got := startsOf(p, startTimes(p, nil)); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

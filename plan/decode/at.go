@@ -15,6 +15,7 @@ type levelSet struct {
 	names []string
 	alone []string // names of the levels that are not stages, so that they run alone
 	have  map[string]bool
+	stray bool // whether the workload has an unknown name, which may be a misspelt load or capacity
 }
 
 func levelIndex(w *plan.Workload) levelSet {
@@ -63,6 +64,7 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 		switch {
 		case deferred && !seen[name]: // see checkMixedAt
 			seen[name] = true
+		case !levels.have[name] && levels.stray:
 		case name == "capacity" && !searched:
 			b.d.errorf(e.rng, sumNoCapacity, "`at` names \"capacity\", but the workload has no capacity block. Add capacity { up_to = 64 }.")
 		case name == "capacity" && sla.AtCapacity:

@@ -13,6 +13,7 @@ import (
 // thresholds of the preset.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
+	levels.stray = b.stray
 	bounded := map[string][]*plan.SLA{}
 	b.each("sla", func(s *body) {
 		sla := readSLA(s, w, levels)

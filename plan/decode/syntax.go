@@ -87,7 +87,7 @@ var (
 	// unquoted matches an argument whose value has neither quotes nor brackets.
 	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/=]*[^"{}\[\]()#/\s=])\s*(?:#.*|//.*)?$`)
 	// another matches a second argument that follows the first on the same line.
-	another = regexp.MustCompile(`=\s*\S+\s+([A-Za-z_][\w-]*)\s*=[^=]`)
+	another = regexp.MustCompile(`=\s*(?:\[[^\]]*\]|"[^"]*"|\S+)\s+([A-Za-z_][\w-]*)\s*=[^=]`)
 	// thousands matches a number with an abbreviated unit, such as 4k.
 	thousands = regexp.MustCompile(`^(\d+)\s*[kK]$`)
 )
