@@ -39,7 +39,9 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 		content, diags = blk.Body.Content(d.schema(spec))
 	}
 	b.stray = diags.HasErrors()
-	d.add(d.explainUnsupported(diags, spec)...)
+	diags = withoutMisspelt(diags)
+	d.explainUnsupported(diags, spec)
+	d.add(diags...)
 	for _, attr := range sortedAttributes(content.Attributes) {
 		if a := spec.attr(attr.Name); a != nil && a.Later {
 			b.later = true

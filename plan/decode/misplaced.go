@@ -26,20 +26,23 @@ var otherNames = map[string]string{
 	"failures":          `Use success, such as success = "every" or success = "rate >= 99%".`,
 }
 
-// explainUnsupported adds hints to HCL's messages about unknown names. A hint says where a
-// misplaced setting belongs, or how to write a statistic. A required setting whose name is misspelt
-// is not reported as missing too.
-func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) hcl.Diagnostics {
+// withoutMisspelt leaves out required arguments that are missing only because their name is misspelt.
+func withoutMisspelt(diags hcl.Diagnostics) hcl.Diagnostics {
 	var misspelt []string
 	for _, diag := range diags {
 		if _, meant, ok := strings.Cut(diag.Detail, `Did you mean "`); ok {
 			misspelt = append(misspelt, meant)
 		}
 	}
-	diags = slices.DeleteFunc(diags, func(diag *hcl.Diagnostic) bool {
+	return slices.DeleteFunc(diags, func(diag *hcl.Diagnostic) bool {
 		m := quotedName.FindStringSubmatch(diag.Detail)
 		return diag.Summary == hclMissingArgument && m != nil && slices.ContainsFunc(misspelt, func(meant string) bool { return strings.HasPrefix(meant, m[1]+`"`) })
 	})
+}
+
+// explainUnsupported adds hints to HCL's messages about unknown names. A hint says where a
+// misplaced setting belongs, or how to write a statistic.
+func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
 		if diag.Summary != hclUnsupportedArgument && diag.Summary != hclUnsupportedBlock {
 			continue
@@ -74,7 +77,6 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) hcl.Dia
 			diag.Detail += " It belongs in " + choices(places) + "."
 		}
 	}
-	return diags
 }
 
 // belongs lists the blocks that may hold an attribute or a block of this name. It searches spec and
