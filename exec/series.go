@@ -338,6 +338,7 @@ func requestOf(t *Target, c Case) (client.Request, error) {
 		Model:       w.Request.Model,
 		Input:       w.Input,
 		Natural:     w.Output.Natural,
+		Context:     t.Context,
 		Temperature: w.Request.Temperature,
 		Stop:        w.Request.Stop,
 		Timeout:     c.Load.Timeout,

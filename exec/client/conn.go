@@ -2,7 +2,9 @@ package client
 
 import (
 	"crypto/tls"
+	"errors"
 	"net"
+	"net/http/httptrace"
 	"sync/atomic"
 	"time"
 )
@@ -18,13 +20,27 @@ type stampedConn struct {
 	read  atomic.Int64 // time at which the last read returned
 	wrote atomic.Int64 // time of the first write after the call of arm; 0 if there was none
 	armed atomic.Bool
+
+	plain, kept bool        // no TLS; carried an answer before. arm sets them for the request
+	early       atomic.Bool // bytes of an answer were there before the request was written
 }
 
-// arm makes the connection record the time of the next write.
-func (c *stampedConn) arm() {
+// arm prepares the connection for a request: it records the time of the next write, and looks whether
+// bytes of an answer are there before it.
+func (c *stampedConn) arm(info httptrace.GotConnInfo) {
+	_, secure := info.Conn.(*tls.Conn) // its session tickets may wait
+	c.plain, c.kept = !secure, info.Reused
+	c.early.Store(false)
 	c.wrote.Store(0)
 	c.armed.Store(true)
 }
+
+// errUnasked is the error of a write to a kept-alive connection on which bytes wait. net/http then
+// sends the request on another connection, because nothing of it was written.
+var errUnasked = errors.New("the server sent something before it was asked")
+
+// unasked reports whether the connection was closed unused, with errUnasked.
+func (c *stampedConn) unasked() bool { return c.kept && c.early.Load() }
 
 func (c *stampedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
@@ -34,6 +50,11 @@ func (c *stampedConn) Read(b []byte) (int, error) {
 
 func (c *stampedConn) Write(b []byte) (int, error) {
 	if c.armed.CompareAndSwap(true, false) {
+		if c.plain && pending(c.Conn) {
+			if c.early.Store(true); c.kept {
+				return 0, errUnasked
+			}
+		}
 		c.wrote.Store(int64(c.now()))
 	}
 	return c.Conn.Write(b)

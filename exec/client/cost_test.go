@@ -56,7 +56,9 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 		return testing.AllocsPerRun(8, func() {
 			s := &metric.Sample{OutputAsked: 100_000}
 			s.Gaps = make(metric.Gaps, 0, 6000)
-			c := h.newCall(t.Context(), chatRequest(), NewAnswer(s, nil))
+			r := chatRequest()
+			r.Output = chunks
+			c := h.newCall(t.Context(), r, NewAnswer(s, nil))
 			c.resp = &http.Response{Body: &perRead{n: chunks}}
 			if c.end(c.read()); s.Failure != nil || s.Chunks != chunks {
 				t.Fatalf("%d chunks, failure %+v", s.Chunks, s.Failure)

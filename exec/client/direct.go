@@ -147,7 +147,7 @@ func (d *direct) send(c *call, r *Request) {
 	if ready := r.Prompt.Ready; ready.builtFor(r) && !fresh {
 		c.body = ready.body
 		for l := d.take(); l != nil; l = d.take() {
-			if l.start(c, ready.wire) {
+			if l.start(c, ready.wire, true) {
 				l.look()
 				return
 			}
@@ -228,7 +228,7 @@ func (d *direct) carry(c *call, fresh bool) {
 		if l == nil {
 			break
 		}
-		if l.start(c, wire) {
+		if l.start(c, wire, true) {
 			return
 		}
 	}
@@ -239,7 +239,7 @@ func (d *direct) carry(c *call, fresh bool) {
 		return
 	}
 	l := &line{d: d, conn: unpolled(conn), single: fresh}
-	l.start(c, wire)
+	l.start(c, wire, false)
 	watch(l)
 }
 

@@ -153,6 +153,10 @@ func scripts(t *testing.T) map[string][]answer {
 		"not modified":                      one("HTTP/1.1 304 Not Modified\r\n\r\n"),
 		"redirected nowhere":                one("HTTP/1.1 307 Go\r\nContent-Length: 0\r\n\r\n"),
 		"redirected, as a GET":              one("HTTP/1.1 302 Found\r\nLocation: /away\r\nContent-Length: 0\r\n\r\n"),
+		"redirected once":                   {{pieces: []string{"HTTP/1.1 307 Go\r\nLocation: /v1/chat/completions\r\nContent-Length: 0\r\n\r\n"}}, {pieces: []string{good}}},
+		"redirected once, as a GET":         {{pieces: []string{"HTTP/1.1 302 Found\r\nLocation: /v1/chat/completions\r\nContent-Length: 2\r\n\r\nno"}}, {pieces: []string{good}}},
+		"not modified once":                 {{pieces: []string{"HTTP/1.1 304 Not Modified\r\n\r\n"}}, {pieces: []string{good}}},
+		"redirected, then more":             {{pieces: []string{"HTTP/1.1 308 Go\r\nLocation: /x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "0\r\n\r\n"}, pause: ms}, {pieces: []string{good}}},
 		"redirected in a circle":            one("HTTP/1.1 307 Go\r\nLocation: /v1/chat/completions\r\nContent-Length: 0\r\n\r\n"),
 		"redirected later on":               {{pieces: []string{good}}, {pieces: []string{"HTTP/1.1 307 Go\r\nLocation: http://elsewhere.test/v1\r\nContent-Length: 0\r\n\r\n"}}},
 		"another protocol":                  last("SSH-2.0-OpenSSH_9.6\r\n"),
@@ -411,42 +415,70 @@ func TestPreparedForAnother(t *testing.T) {
 	}
 }
 
-// FuzzPaths feeds the same bytes, split into the same reads, to both implementations of the client.
+// FuzzPaths feeds the same bytes, split into the same reads, to both implementations of the client,
+// as the answers to two requests. If ahead is set, they arrive before the request is
+// written.
 func FuzzPaths(f *testing.F) {
 	good := byChunks(goodBody, 60)
 	for _, seed := range []string{
 		good, sized(okHead, goodBody), okHead + "\r\n" + goodBody, sized("HTTP/1.1 500 Oops\r\n", `{"error":{"message":"no"}}`),
 		"HTTP/1.1 100 Continue\r\n\r\n" + good, okHead + "Content-Encoding: gzip\r\n\r\n" + zipped(goodBody),
 		okHead + "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n", "SSH-2.0\r\n", "HTTP/1.1 200\n\n",
+		good + good, "HTTP/1.1 302 Found\r\nLocation: /away\r\n\r\n", "HTTP/1.1 304 Not Modified\r\n\r\n",
+		"HTTP/1.1 307 Go\r\nLocation: /v1\r\nContent-Length: 2\r\n\r\nno",
 	} {
-		f.Add([]byte(seed), uint16(0))
-		f.Add([]byte(seed), uint16(7))
+		f.Add([]byte(seed), uint16(0), false)
+		f.Add([]byte(seed), uint16(7), false)
+		f.Add([]byte(seed), uint16(0), true)
 	}
-	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
-		if len(raw) > 1<<16 || bytes.Contains(raw, []byte("HTTP/1.1 3")) {
-			return // after a redirect the client sends a second request, so the test cannot compare
+	f.Fuzz(func(t *testing.T, raw []byte, size uint16, ahead bool) {
+		if len(raw) > 1<<16 || ahead && bytes.Contains(raw, []byte("HTTP/1.1 3")) {
+			return // net/http does not wait for the body of a redirect while it writes
 		}
 		pieces := []string{string(raw)}
 		if size > 0 {
 			pieces = cut(string(raw), max(int(size), len(raw)/100+1))
 		}
-		var got [2]outcome
-		for i, path := range []string{"net/http", "direct"} {
-			l := memnet.Listen()
-			go scripted(l, []answer{{pieces: pieces, close: true}})
-			h := usePath(path, dial(t, Config{Dial: l.DialContext}, "http://memory.test"))
-			r := chatRequest()
-			r.Timeout = 2 * time.Second
-			got[i] = outcomeOf(send(t, h, r))
-			if f := got[i].Failure; f != nil && f.Kind == metric.FailConnect {
-				// The message quotes the bad head as far as it was read. How far that is differs
-				// between the paths.
-				f.Message = ""
-			}
-			h.Close()
-			l.Close()
+		got := map[string][]outcome{}
+		for _, path := range []string{"net/http", "direct"} {
+			synctest.Test(t, func(t *testing.T) {
+				l := memnet.Listen()
+				if ahead {
+					go hasty(l, 300, string(raw))
+				} else {
+					go scripted(l, []answer{{pieces: pieces}})
+				}
+				start := time.Now()
+				h, err := New(Config{
+					BaseURL: "http://memory.test",
+					Now:     func() time.Duration { return time.Since(start) + time.Second },
+					Dial:    l.DialContext,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				usePath(path, h)
+				for range 2 {
+					r := chatRequest()
+					r.Timeout = 2 * time.Second
+					if ahead {
+						r.Prompt.Text = longPrompt
+					}
+					o := outcomeOf(send(t, h, r))
+					if f := o.Failure; f != nil && f.Kind == metric.FailConnect {
+						// The message quotes the bad head as far as it was read. How far that is differs
+						// between the paths.
+						f.Message = ""
+					}
+					got[path] = append(got[path], o)
+					time.Sleep(time.Second) // what else the server says arrives on an idle connection
+				}
+				h.Close()
+				l.Close()
+				time.Sleep(time.Hour)
+			})
 		}
-		if d := cmp.Diff(got[0], got[1]); d != "" {
+		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
 			t.Errorf("(-net/http +direct):\n%s", d)
 		}
 	})

@@ -370,6 +370,7 @@ func TestKeyAndRedirects(t *testing.T) {
 		if r.Header.Get("Authorization") != "Bearer secret" || r.Header.Get("X-Team") != "secret2" || r.Header.Get("X-Other") != "secret3" {
 			t.Errorf("%s: headers %v", r.URL.Path, r.Header)
 		}
+		seen.add(r.URL.Path)
 		switch r.URL.Path {
 		case "/v1/chat/completions":
 			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
@@ -381,6 +382,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	if s.Failure == nil || s.Failure.Kind != metric.FailStatus || s.Failure.Message != "the server redirects to "+other.URL+
 		`, which is another server; write that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
 		t.Errorf("another host: %+v, asked %d times", s.Failure, seen.get("other"))
+	}
+	if n := seen.get("/v1/chat/completions"); n != 1 {
+		t.Errorf("the request was sent %d times to the server that redirects", n)
 	}
 	config.AnyRedirect = true
 	h := serve(t, config, redirects)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,6 +27,11 @@ type line struct {
 	rd   *reader // parser of the current answer; nil if no answer is being read
 	used bool    // an earlier call was answered on this connection
 	gone bool
+	// early is set if bytes were there before the current call's request was written.
+	early bool
+	// asked is the time at which the last write of the current call's request began; 0 while a part
+	// of the request is left for a later write.
+	asked atomic.Int64
 	// aside reads an answer that is not a plain stream. It replaces the goroutine that watches the
 	// connection. It is nil if no such answer is being read.
 	aside func()
@@ -33,18 +39,23 @@ type line struct {
 	watched // state for the poller, if one reads this connection
 }
 
-// start sends a call on this connection. It returns false if the connection is closed; then the
-// caller can use another one.
-func (l *line) start(c *call, wire []byte) bool {
+// start sends a call on this connection, which is new or was idle. It returns false if the connection
+// is closed, or if the server sent something while it was idle; then the caller can use another one.
+func (l *line) start(c *call, wire []byte, idle bool) bool {
 	l.mu.Lock()
+	early := !l.gone && pending(l.conn)
+	if early && idle {
+		l.close()
+	}
 	if l.gone {
 		l.mu.Unlock()
 		return false
 	}
-	l.call = c
+	l.call, l.early = c, early
+	l.asked.Store(0)
 	c.line.Store(l)
 	c.conns++
-	c.reused, c.head, c.tried = l.used, nil, 0
+	c.reused, c.head, c.tried, c.interim = l.used, nil, 0, false
 	c.firstByte.Store(0)
 	if c.sent == 0 {
 		c.sent = l.d.h.config.Now()
@@ -55,23 +66,47 @@ func (l *line) start(c *call, wire []byte) bool {
 		l.abort(c)
 		return true
 	}
-	// An error of the write is ignored. It may mean that the server refused the request before it
-	// had read all of it, and then the server's answer says why.
 	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
-		_, _ = l.conn.Write(wire)
+		l.write(wire)
 	} else {
-		go func() { _, _ = l.conn.Write(wire) }()
+		go l.write(wire)
 	}
 	return true
 }
 
-// mostInline is the longest request, in bytes, that the sending goroutine writes itself. It may
-// have to wait until the server reads, so another goroutine writes longer requests.
+// mostInline is the largest piece of a request, in bytes, that is written at once. It is also the
+// longest request that the sending goroutine writes itself. It may have to wait until the server
+// reads, so another goroutine writes longer requests.
 const mostInline = 64 << 10
 
+// write sends a request in pieces. An error is ignored. It may mean that the server refused the
+// request before it had read all of it, and then the server's answer says why.
+func (l *line) write(wire []byte) {
+	for len(wire) > 0 {
+		if len(wire) <= mostInline {
+			l.asked.Store(int64(l.d.h.config.Now()))
+		}
+		n, err := l.conn.Write(wire[:min(len(wire), mostInline)])
+		wire = wire[n:]
+		switch {
+		case err == errFull:
+			l.asked.Store(0)
+			go func() {
+				time.Sleep(time.Millisecond)
+				l.write(wire)
+			}()
+			return
+		case err != nil:
+			return
+		}
+	}
+}
+
 // interruptible is a connection whose Read and Write never block. A goroutine may wait for its
-// data, and interrupt ends that wait.
+// data, and interrupt ends that wait. If the kernel takes no more bytes, Write returns errFull.
 type interruptible interface{ interrupt() }
+
+var errFull = errors.New("the server reads slowly")
 
 // room returns the memory for the next read. Only the goroutine that watches the connection calls
 // it, and it holds the lock.
@@ -149,7 +184,11 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	rest := c.head[len(known.wire):]
 	c.head, c.resp, c.frame = nil, known.resp, known.frame
 	c.began()
-	c.s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
+	if err := c.headers(); err != nil {
+		l.finish(c, false)
+		c.end(at, err)
+		return
+	}
 	for l.call == c {
 		room := l.room()
 		n := copy(room, rest)
@@ -220,7 +259,7 @@ func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error)
 		if err != nil || resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
 			return resp, n, err
 		}
-		c.head = c.head[n:]
+		c.head, c.interim = c.head[n:], true
 	}
 }
 
@@ -257,7 +296,7 @@ func (l *line) finish(c *call, whole bool) {
 	if l.rd != nil {
 		l.rd.split.reset()
 	}
-	if !whole || l.single || l.d.h.freshOnly.Load() {
+	if !whole || l.asked.Load() == 0 || l.single || l.d.h.freshOnly.Load() {
 		l.close()
 		return
 	}
@@ -340,8 +379,9 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 	br := bufio.NewReader(io.MultiReader(bytes.NewReader(here), conn))
 	resp, err := http.ReadResponse(br, nil)
 	var body *ending
+	c.conn = conn
 	if err == nil && resp.StatusCode/100 == 3 {
-		l.redirected(c)
+		l.redirected(c, resp)
 		return
 	}
 	if err == nil {
@@ -354,7 +394,6 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 			}
 		}
 	}
-	c.conn = conn
 	end, err := c.answered(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -363,17 +402,16 @@ func (l *line) read(c *call, here []byte, at time.Duration) {
 	c.end(end, err)
 }
 
-// redirected hands this call and all later calls to net/http, because it follows redirects.
-func (l *line) redirected(c *call) {
+// redirected hands this call, with the redirect that was read, and all later calls to net/http,
+// because it follows redirects.
+func (l *line) redirected(c *call, resp *http.Response) {
+	l.d.off.Store(true)
+	c.moved = resp
+	c.standard()
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.call, l.aside = nil, nil
 	l.close()
-	l.mu.Unlock()
-	l.d.off.Store(true)
-	c.line.Store(nil)
-	c.conns = 0
-	c.firstByte.Store(0)
-	c.standard()
 }
 
 // ending is the body of an answer. It remembers whether it was read to its end.

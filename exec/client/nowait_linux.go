@@ -16,16 +16,16 @@ func readNow(fd int, b []byte) (int, error) {
 	return result(n, errno)
 }
 
-// mostCopied is the largest number of bytes of a write that bypasses the Go scheduler. During such
-// a write, no other goroutine can use the processor.
-const mostCopied = 64 << 10
+// peekNow reports whether bytes wait to be read, or the end of the connection. It takes none of them.
+func peekNow(fd int) bool {
+	var b [1]byte
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), 1, syscall.MSG_PEEK|syscall.MSG_DONTWAIT, 0, 0)
+	return errno != syscall.EAGAIN && errno != syscall.EINTR
+}
 
-// writeNow writes as many bytes as the socket takes without waiting.
+// writeNow writes as many bytes as the socket takes without waiting. Write at most mostInline bytes:
+// during the call, no other goroutine can use the processor.
 func writeNow(fd int, b []byte) (int, error) {
-	if len(b) > mostCopied {
-		n, err := syscall.Write(fd, b)
-		return max(n, 0), err
-	}
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	return result(n, errno)
 }

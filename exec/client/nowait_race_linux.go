@@ -17,6 +17,11 @@ func writeNow(fd int, b []byte) (int, error) {
 	return max(n, 0), err
 }
 
+func peekNow(fd int) bool {
+	_, _, err := syscall.Recvfrom(fd, make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	return err != syscall.EAGAIN && err != syscall.EINTR
+}
+
 func readyNow(ep int, events []syscall.EpollEvent) (int, error) {
 	n, err := syscall.EpollWait(ep, events, 0)
 	return max(n, 0), err

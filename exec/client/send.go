@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,7 @@ const linger = 100 * time.Millisecond
 
 // newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
-	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), stop: func() bool { return true }}
+	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), most: r.mostTexts(), stop: func() bool { return true }}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
 		c.ctx, c.untimed = context.WithTimeoutCause(c.ctx, r.Timeout, errTimeout)
@@ -100,8 +101,10 @@ func (c *call) answered(err error) (time.Duration, error) {
 		}
 		return at, err
 	}
-	c.s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
 	defer c.resp.Body.Close()
+	if err := c.headers(); err != nil {
+		return c.stamp(), err
+	}
 	return c.read()
 }
 
@@ -139,21 +142,27 @@ type call struct {
 	body    []byte             // body of the request; dropped when the answer begins
 	resp    *http.Response
 	frames  int           // number of frames read of the answer
+	texts   int           // number of events with text in the answer
+	most    int           // largest number of them; see Request.mostTexts
 	ended   time.Duration // time of [DONE] or of an error event; 0 before that
 
 	// The next fields belong to the direct path, which sends without net/http; see line.
-	line  atomic.Pointer[line]
-	stop  func() bool // stops watching for the end of the context
-	head  []byte      // head of the answer, as far as it was read
-	tried int         // number of bytes of head that were already parsed
-	frame frame       // removes the framing from the answer's body
+	line  atomic.Pointer[line] // nil once net/http sends
+	stop  func() bool          // stops watching for the end of the context
+	head  []byte               // head of the answer, as far as it was read
+	tried int                  // number of bytes of head that were already parsed
+	frame frame                // removes the framing from the answer's body
+	moved *http.Response       // a redirect that was read, which net/http follows; nil if there is none
 
 	// These fields describe the current attempt. Goroutines other than the sender use only
 	// firstByte and wrote.
 	conn      *stampedConn // nil over HTTP/2
 	reused    bool
 	firstByte atomic.Int64
+	interim   bool         // an interim answer (status 1xx) came first; firstByte is its time
 	wrote     atomic.Int64 // over HTTP/2, the time at which the request's head was written
+	short     bool         // the request's body fits into one piece; see asked
+	asked     atomic.Int64 // on the standard path, the time at which the last piece of a longer body was read
 
 	sent      time.Duration // time of the first byte of the first attempt; 0 if none was written
 	conns     int           // attempts that got a connection; a redirect adds one
@@ -172,14 +181,22 @@ func (c *call) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.noteSent()
-			c.conns++
-			c.reused = info.Reused
+			if c.conn == nil || !c.conn.unasked() {
+				c.conns++
+			}
+			c.line.Store(nil)
+			c.reused, c.interim, c.short = info.Reused, false, len(c.body) <= mostInline
+			c.asked.Store(0)
 			if c.conn = stamped(info.Conn); c.h.config.H2C || overHTTP2(info.Conn) {
 				c.conn = nil
 			}
 			if c.conn != nil {
-				c.conn.arm()
+				c.conn.arm(info)
 			}
+		},
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			c.interim = true
+			return nil
 		},
 		WroteHeaders: func() { c.wrote.CompareAndSwap(0, int64(now())) },
 		GotFirstResponseByte: func() {
@@ -207,7 +224,13 @@ func (c *call) noteSent() {
 // do sends the request r. If a kept-alive connection turns out to be dead before any byte of an
 // answer, it sends r again on a fresh connection.
 func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
-	resp, err := h.pick().Do(r)
+	client := h.pick()
+	if c.moved != nil {
+		then := *client
+		then.Transport = &inHand{c.moved, client.Transport}
+		client, c.moved = &then, nil
+	}
+	resp, err := client.Do(r)
 	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
 		if _, ours := errors.AsType[*Error](err); !ours {
 			r.Body = c.payload()
@@ -239,6 +262,49 @@ func (c *call) began() {
 	}
 }
 
+// headers passes on the status of an answer that succeeded. It returns an error if the answer began
+// before the last piece of its request was written: then it cannot be the answer to this request.
+func (c *call) headers() error {
+	first, asked := c.firstByte.Load(), c.asked.Load()
+	early := false
+	if l := c.line.Load(); l != nil {
+		early, asked = l.early, l.asked.Load()
+	} else if c.conn != nil {
+		if early = c.conn.early.Load(); c.short {
+			asked = c.conn.wrote.Load()
+		}
+	}
+	c.s.Headers(max(time.Duration(first), c.sent), c.resp.StatusCode)
+	// Over HTTP/2 a frame names its request. After an interim answer, the time at which the answer
+	// itself began is not known.
+	if http2 := c.line.Load() == nil && c.conn == nil; c.resp.StatusCode/100 != 2 || c.interim || http2 {
+		return nil
+	}
+	if early || asked == 0 || first < asked {
+		return errEarly
+	}
+	return nil
+}
+
+var errEarly = &Error{Kind: metric.FailProtocol, Message: "the answer began before its request was sent, so it belongs to another request: something between tokgate and the server mixes up answers"}
+
+// inHand is a transport that has its first answer already. A client that uses it follows a redirect
+// without asking for the redirect again.
+type inHand struct {
+	resp *http.Response // nil after the first answer
+	then http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *inHand) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.resp == nil {
+		return t.then.RoundTrip(r)
+	}
+	resp := t.resp
+	t.resp, resp.Request = nil, r
+	return resp, r.Body.Close()
+}
+
 // give sets the prebuilt body as the body of the request r.
 func (c *call) give(r *http.Request) {
 	r.ContentLength = int64(len(c.body))
@@ -250,12 +316,13 @@ func (c *call) give(r *http.Request) {
 // stay in memory until its answer comes. It has a lock because HTTP/2 may close a body in one
 // goroutine while another goroutine reads it.
 type payload struct {
+	c    *call
 	mu   sync.Mutex
 	rest bytes.Reader
 }
 
 func (c *call) payload() *payload {
-	p := new(payload)
+	p := &payload{c: c}
 	p.rest.Reset(c.body)
 	return p
 }
@@ -263,6 +330,9 @@ func (c *call) payload() *payload {
 func (p *payload) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if left := p.rest.Len(); left > 0 && left <= mostInline {
+		p.c.asked.CompareAndSwap(0, int64(p.c.h.config.Now()))
+	}
 	return p.rest.Read(b)
 }
 
@@ -334,6 +404,11 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		} else if err != nil {
 			return at, true, err
 		}
+		if e := &rd.event; e.Content || e.Reasoning || e.ToolCall {
+			if c.texts++; c.texts > c.most {
+				return at, true, c.endless()
+			}
+		}
 		c.s.Event(at, &rd.event)
 		if rd.event.Done || rd.event.Err != "" {
 			c.ended = at
@@ -362,6 +437,12 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	}
 	// Return the present time, because the time of the last read is too early if nothing was read.
 	return c.h.config.Now(), true, c.broken(readErr)
+}
+
+// endless returns the error of an answer that has more events than its request can have caused.
+func (c *call) endless() error {
+	return &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf(
+		"the answer has more than %d events with text, far more than the tokens that were asked for, so tokgate stopped reading it", c.most)}
 }
 
 // next returns the next frame. If over is true, the stream has ended. Then next also returns an

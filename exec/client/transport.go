@@ -9,6 +9,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,10 +28,22 @@ type Request struct {
 	Input       int // tokens asked for
 	Output      int // requested tokens of the answer; for a natural answer, the maximum
 	Natural     bool
+	Context     int // limit of the server on prompt and answer together, in tokens; 0 if unknown
 	Temperature *float64
 	Stop        []string
 	Extra       map[string]any // further body fields
 	Timeout     time.Duration  // 0: none
+}
+
+// mostUnlimited stands in for the tokens that a request asks for, if neither the request nor the
+// server limits them.
+const mostUnlimited = 1_000_000
+
+// mostTexts returns how many events with text the answer may have. A gateway that streams characters
+// sends four or five a token.
+func (r *Request) mostTexts() int {
+	asked := cmp.Or(r.Output, r.Context, mostUnlimited)
+	return max(8*asked, asked+1000)
 }
 
 // Prompt is the content of a request: text, token ids (for completions), or the messages of a chat.

@@ -127,28 +127,24 @@ func (s *socket) read(b []byte) (int, error) {
 	return n, err
 }
 
-// write sends what the kernel accepts at once. If the server reads slowly or is far away, a
-// goroutine sends the rest.
-func (s *socket) write(b []byte) {
-	for {
-		n, err := s.do("write", func() (int, error) { return writeNow(s.fd, b) })
-		if b = b[n:]; len(b) == 0 || err != nil && !errors.Is(err, syscall.EAGAIN) {
-			return
-		}
-		if err != nil {
-			go func() {
-				time.Sleep(time.Millisecond)
-				s.write(b)
-			}()
-			return
-		}
+// Write writes what the kernel accepts at once, and returns errFull if that is not all.
+func (s *socket) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var some int
+		some, err = s.do("write", func() (int, error) { return writeNow(s.fd, b[n:]) })
+		n += some
 	}
+	if errors.Is(err, syscall.EAGAIN) {
+		err = errFull
+	}
+	return n, err
 }
 
-// Write implements net.Conn.
-func (s *socket) Write(b []byte) (int, error) {
-	s.write(b)
-	return len(b), nil
+// Pending reports whether bytes wait to be read, or the end of the connection.
+func (s *socket) Pending() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return !s.closed && peekNow(s.fd)
 }
 
 // Close implements net.Conn.

@@ -163,6 +163,13 @@ func (c *conn) Close() error {
 	return nil
 }
 
+// Pending reports whether a read would return at once.
+func (c *conn) Pending() bool {
+	c.in.mu.Lock()
+	defer c.in.mu.Unlock()
+	return len(c.in.data) > c.in.start || c.in.ended
+}
+
 // CloseWrite ends the sending direction. The peer then reads EOF.
 func (c *conn) CloseWrite() error {
 	c.out.closeWrite()
