@@ -55,7 +55,7 @@ func (c *stampedConn) Write(b []byte) (int, error) {
 				return 0, errUnasked
 			}
 		}
-		c.wrote.Store(int64(c.now()))
+		c.wrote.Store(max(int64(c.now()), 1))
 	}
 	return c.Conn.Write(b)
 }

@@ -84,7 +84,7 @@ const mostInline = 64 << 10
 func (l *line) write(wire []byte) {
 	for len(wire) > 0 {
 		if len(wire) <= mostInline {
-			l.asked.Store(int64(l.d.h.config.Now()))
+			l.asked.Store(max(int64(l.d.h.config.Now()), 1))
 		}
 		n, err := l.conn.Write(wire[:min(len(wire), mostInline)])
 		wire = wire[n:]

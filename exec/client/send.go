@@ -331,7 +331,7 @@ func (p *payload) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if left := p.rest.Len(); left > 0 && left <= mostInline {
-		p.c.asked.CompareAndSwap(0, int64(p.c.h.config.Now()))
+		p.c.asked.CompareAndSwap(0, max(int64(p.c.h.config.Now()), 1))
 	}
 	return p.rest.Read(b)
 }
