@@ -24,9 +24,17 @@ const (
 type latch struct {
 	on, worse bool
 	from      int     // index of the first changed night
+	sum       float64 // of the values since then
+	nights    int     // nights with a value since then
 	odds      float64 // log odds that the series is back, summed over the nights; at least 0
 	back      int     // nights since odds was last 0
 }
+
+// add counts the value of a night of the change.
+func (c *latch) add(value float64) { c.sum, c.nights = c.sum+value, c.nights+1 }
+
+// mean returns the mean value since the change began.
+func (c *latch) mean() float64 { return c.sum / float64(c.nights) }
 
 // release updates the odds that the series is back at its reference. If they are high enough, it
 // ends the alarm.
@@ -34,7 +42,7 @@ func (s *watched) release(tonight int) {
 	c := &s.change
 	expected := s.nights[tonight].Expected
 	sigma := expected.Sigma
-	level := (s.mean(s.since(c.from)) - expected.Center) / sigma
+	level := (c.mean() - expected.Center) / sigma
 	size := min(max(math.Abs(level), leastChange), mostChange)
 	z := (s.values[tonight] - expected.Center) / sigma * math.Copysign(1, level)
 	z = min(max(z, -mostNight), mostNight)

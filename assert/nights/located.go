@@ -7,6 +7,10 @@ import (
 	"github.com/tokgate/tokgate/assert/stat"
 )
 
+// mostLocated is the largest number of nights that are searched for earlier changes: the last ones.
+// The search takes time that grows with the square of their number.
+const mostLocated = 1000
+
 // ofLocated is the share of the allowed false alarms that the search for changes on earlier nights
 // may use.
 const ofLocated = 0.03
@@ -26,6 +30,8 @@ func located(c column, watched []night) []cut {
 	if len(seen) == 0 {
 		return nil
 	}
+	recent := max(len(seen)-mostLocated, 0)
+	seen, xs = seen[recent:], xs[recent:]
 	tonight := watched[seen[len(seen)-1]]
 	level := tonight.Level * ofLocated / windows[0].share
 	if tonight.Reference < leastReference || !suspect(xs, level, tonight.Correlation) && !changed(watched) {

@@ -190,6 +190,45 @@ func TestJudgeNightsChanges(t *testing.T) {
 	}
 }
 
+// In a long history the last 1,000 nights are searched for changes, so that the time stays
+// proportional to its length. An alarm stands however long ago the change was.
+func TestJudgeManyNights(t *testing.T) {
+	const many = 20_000
+	values := steady(many)
+	for i := many / 2; i < many; i++ {
+		values[i] *= 1.1
+	}
+	for i := many - 300; i < many; i++ {
+		values[i] *= 1.1
+	}
+	got := Judge(nightsOf(ttftTrend, values...), Options{})
+	tr := got.Trends[1]
+	if got.Outcome != verdict.Fail || tr.Since != fmt.Sprintf("r%d", many/2) {
+		t.Errorf("%v since %s", got.Outcome, tr.Since)
+	}
+	if len(tr.Changes) != 1 || tr.Changes[0].Run != fmt.Sprintf("r%d", many-300) {
+		t.Errorf("changes %+v", tr.Changes)
+	}
+}
+
+// BenchmarkManyNights judges 20,000 nights, and 5,000, each with a change that nobody accepted.
+func BenchmarkManyNights(b *testing.B) {
+	took := map[int]time.Duration{}
+	for b.Loop() {
+		for _, n := range []int{5_000, 20_000} {
+			values := steady(n)
+			for i := n / 2; i < n; i++ {
+				values[i] *= 1.1
+			}
+			h := nightsOf(ttftTrend, values...)
+			from := time.Now()
+			Judge(h, Options{})
+			took[n] += time.Since(from)
+		}
+	}
+	b.ReportMetric(float64(took[20_000])/float64(took[5_000]), "times-of-5000")
+}
+
 // Simulated and measured nights are never compared with each other.
 func TestJudgeNightsMixed(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(3)...)

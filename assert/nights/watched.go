@@ -127,6 +127,9 @@ func (s *watched) alarm(nights int, worse bool) {
 	s.reference, s.numbers, s.memo = s.reference[:n], s.numbers[:n], s.memo[:min(len(s.memo), n+1)]
 	s.first = s.seen[len(s.seen)-1] + 1
 	s.change = latch{on: true, worse: worse, from: from}
+	for _, at := range s.since(from) {
+		s.change.add(s.values[at])
+	}
 }
 
 // settle concludes a night of a series. It decides whether a change continues or ends. If there is
@@ -135,12 +138,16 @@ func (s *watched) settle(tonight int) {
 	n := &s.nights[tonight]
 	n.New = s.change.on && s.first == tonight+1
 	if s.change.on && !n.New {
+		s.change.add(s.values[tonight])
 		s.release(tonight)
 		n.Back = !s.change.on && s.change.worse
 	}
 	if n.Changed = s.change.on; n.Changed {
 		n.Worse, n.From = s.change.worse, s.change.from
-		n.Shift = s.mean(s.since(n.From)) - n.Expected.Center
+		n.Shift = s.change.mean() - n.Expected.Center
+		return
+	}
+	if len(s.reference) == mostReference {
 		return
 	}
 	for _, at := range s.since(s.first) {
