@@ -129,7 +129,7 @@ func TestAudit(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct{ name, file, old, new, want string }{
 		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its checksum does not match"},
-		{"a line that is missing", "samples.jsonl", "\n{", "{", "no JSON"},
+		{"a line that is missing", "samples.jsonl", "\n{", "{", "not valid JSON"},
 		{"no header", "samples.jsonl", "tokgate.samples/1", "tokgate.samples/9", "schema"},
 		{"no results", "results.json", "{", "", "results.json"},
 		{"no XML", "junit.xml", "<testsuites", "<testsuits", "junit.xml"},

@@ -133,7 +133,7 @@ func TestDeep(t *testing.T) {
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
-			"<1 requests in flight ·", nil,
+			"does not hold at 1 request in flight ·", nil,
 		},
 		{
 			"nothing fails", func(n int) float64 { return flat(-1. / 64)(min(n, 60)) }, Options{},

@@ -588,7 +588,7 @@ func TestLine(t *testing.T) {
 		},
 		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails)"},
 		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125)"},
-		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "<1 requests in flight · limited by ttft: 9.3 s at 1"},
+		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
 		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
 		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
