@@ -3,7 +3,6 @@
 package server
 
 import (
-	"errors"
 	osexec "os/exec"
 	"syscall"
 )
@@ -16,9 +15,3 @@ func ownGroup(cmd *osexec.Cmd) {
 
 // kill ends a process at once. A negative number stands for a process group.
 func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
-
-// exists reports whether the process group still has a process. A process that has ended also
-// counts, until its parent has waited for it.
-func exists(group int) bool {
-	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
-}

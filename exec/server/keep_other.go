@@ -2,10 +2,15 @@
 
 package server
 
-import osexec "os/exec"
+import (
+	"errors"
+	osexec "os/exec"
+)
 
 const keeps = false
 
 func startKept(*osexec.Cmd) (func() string, error) { panic("this system has no keepers") }
 
 func keep(string, []string) {}
+
+var errUnseen = errors.New("this system does not show which program listens on a port")

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,8 +20,6 @@ type owner struct {
 	name string
 	ours bool // the process belongs to the server that tokgate started
 }
-
-var errUnseen = errors.New("this system does not show which program listens on a port")
 
 // forwarders are the programs with which container engines pass on connections to a container.
 var forwarders = []string{"docker-proxy", "rootlesskit-doc", "rootlessport", "conmon", "slirp4netns", "pasta", "pasta.avx2", "passt", "passt.avx2", "gvproxy"}

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"errors"
 	osexec "os/exec"
 	"strconv"
 	"strings"
@@ -38,3 +39,9 @@ func sockets(int, []int) ([]socket, error) { return nil, errUnseen }
 
 // boot returns "", because this system does not show a boot id.
 func boot() string { return "" }
+
+// exists reports whether the process group still has a process. A process that has ended also
+// counts, until its parent has waited for it.
+func exists(group int) bool {
+	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
+}
