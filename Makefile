@@ -208,6 +208,8 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
 	@cat results/characteristics/rate-searches.md >> results/characteristics/rates.md
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongSustained$$' -timeout 24h -sustained $(9) -sustained-table $(CURDIR)/results/characteristics/sustained.md
+	@cat results/characteristics/sustained.md >> results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many $(8) -table $(CURDIR)/results/characteristics/nights.md
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
@@ -218,11 +220,11 @@ endef
 .PHONY: characteristics characteristics-full
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,100,100,40,,5,50)
+	$(call characteristics,500,500,100,100,40,,5,50,20)
 	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100)
+	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100,300)
 	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md

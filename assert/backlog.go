@@ -26,7 +26,7 @@ type grown struct {
 
 func (s *subject) bounded(g metric.Growth) (x grown) {
 	above := 0.0
-	x.most, x.least, above, x.known = largest(s.level, s.alpha)
+	x.most, x.least, above, x.known = largest(s.level.Saturation, s.alpha)
 	x.half = stat.NormalQuantile(1-s.alpha) * g.Error
 	x.low, x.high = g.Share-x.half, g.Share+x.half
 	if !x.known {

@@ -23,8 +23,8 @@ const (
 // drift returns notes on how latency changes during the level: from round to round, and within a
 // round.
 func (e evidence) drift() []string {
-	if e.level.Kind.Windowed() {
-		return nil // at a rate, the growth of the backlog shows a drift
+	if e.level.Kind.Windowed() && !e.level.Steady() {
+		return nil // the load itself changes
 	}
 	var notes []string
 	word := func(change, p float64, from string) {

@@ -24,6 +24,9 @@ type LookVerdict struct {
 	// Needs estimates how many more requests would decide an inconclusive outcome. 0 means unknown,
 	// and -1 means that no number of requests would decide it.
 	Needs int
+	// Follows is set if a saturation after the level may still certify its rate, and no threshold
+	// fails.
+	Follows bool
 	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
 	// it, Binding is the one that is nearest to its limit.
 	Binding    string
@@ -120,6 +123,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		t := distance(list[i].Threshold, v)
 		out.Thresholds = append(out.Thresholds, t)
 		out.Outcome = max(out.Outcome, v.Outcome)
+		out.Follows = out.Follows || s.awaits(list[i].Threshold)
 		if v.Outcome == Inconclusive && out.Needs >= 0 {
 			out.Needs = max(out.Needs, v.More)
 			if v.More < 0 {
@@ -127,6 +131,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 			}
 		}
 	}
+	out.Follows = out.Follows && out.Outcome != Fail
 	out.bind()
 	return out, verdicts
 }

@@ -41,6 +41,7 @@ func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*p
 	if len(out.Thresholds) == 0 {
 		out.Outcome, out.Needs = Inconclusive, -1
 	}
+	out.Follows = out.Follows && out.Outcome != Fail
 	out.bind()
 	return out
 }
@@ -71,6 +72,7 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	if o.Outcome == Pending {
 		o.Outcome = Pass
 	}
+	o.Follows = o.Follows || v.Follows
 	for _, t := range v.Thresholds {
 		t.Name = part + t.Name
 		o.Thresholds = append(o.Thresholds, t)

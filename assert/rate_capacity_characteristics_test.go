@@ -32,7 +32,7 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	t.Limit = limit
 	list := withGrowth([]required{{Threshold: &t}}, metric.OpenLoop, plan.Level{}, "")
 	saturation := m.saturated(seed, mostInFlight, plan.Saturation, 10)
-	mean, low, _, _ := largest(&metric.Level{Saturation: saturation.parts}, 0.05)
+	mean, low, _, _ := largest(saturation.parts, 0.05)
 	o := search.RateOptions{
 		Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - saturation.took,
 		Largest: mean / plan.RateStep, Least: low / plan.RateStep, Scatter: 1 / m.shape, Effective: 59, Short: 300, Most: 16 * 300,
@@ -45,8 +45,10 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 		}
 		n := p.Looks[0]
 		l, took := m.arriving(seed+i*7919, float64(p.N)*plan.RateStep, n, saturation)
-		w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
-		judged := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
+		if p.Purpose == search.Certify {
+			took += m.followed(seed+i*7919+1, l, list[1].Threshold)
+		}
+		judged := m.subject(l)
 		r := search.Result{N: p.N, Outcome: search.Pass, Requests: n, Spent: took}
 		for _, t := range list {
 			v := judged.judge(t.Threshold)

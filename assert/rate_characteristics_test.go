@@ -435,6 +435,7 @@ func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (o
 	}) {
 		seed := int64(1000*near) + 10_000*i + *rateSeed
 		l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
+		m.followed(seed+2, l, growth)
 		out.Verdict, out.trends, out.deficient = m.judged(l, growth), trending(l), deficient(l)
 		if *rateTrace {
 			p := l.Passages()[0]
@@ -482,9 +483,28 @@ func (m *rateModel) sustains(t *testing.T, requests int, truth, near float64) (o
 
 // judged returns the verdict on a threshold at a simulated level.
 func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Verdict {
+	return m.subject(l).judge(th)
+}
+
+func (m *rateModel) subject(l *metric.Level) *subject {
 	w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
-	s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
-	return s.judge(th)
+	return &subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
+}
+
+// followed saturates the server after the level if the verdict on the growth of its backlog awaits
+// that, as a run does. It returns how long the saturation took.
+func (m *rateModel) followed(seed int64, l *metric.Level, growth *plan.Threshold) (took time.Duration) {
+	if !m.subject(l).awaits(growth) {
+		return 0
+	}
+	for length := 20 * time.Second; length <= plan.Saturation; length += 10 * time.Second {
+		after := m.saturated(seed, mostInFlight, length, 10)
+		l.After, took = after.parts, after.took
+		if _, low, high, _ := largest(l.After, 0.05); low > l.Rate || high < l.Rate {
+			break
+		}
+	}
+	return took
 }
 
 // TestLongRateCharacteristics measures how often a rate is judged sustained, and how often a

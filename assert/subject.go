@@ -37,13 +37,14 @@ func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) 
 // unfinished reports whether the level still has planned requests to measure.
 func (s *subject) unfinished() bool { return s.due > s.n }
 
-// largest returns the largest rate that the saturated server sustained, in requests per second. low
-// and high are its bounds at the error alpha. ok is false if the rate is unknown.
-func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
-	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
+// largest returns the largest rate that the saturated server sustained, in requests per second, from
+// the rates in the parts of the saturation. low and high are its bounds at the error alpha. ok is
+// false if the rate is unknown.
+func largest(parts []float64, alpha float64) (mean, low, high float64, ok bool) {
+	if slices.ContainsFunc(parts, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
 		return 0, 0, 0, false
 	}
-	mean, low, high, ok = stat.MeanInterval(l.Saturation, alpha)
+	mean, low, high, ok = stat.MeanInterval(parts, alpha)
 	return mean, low, high, ok && low > 0
 }
 
@@ -54,7 +55,7 @@ func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) 
 // rate. c² is the variance of the gaps between arrivals, divided by the square of their mean. If
 // the largest rate is unknown, the share is 1.
 func (s *subject) crowding() float64 {
-	_, least, _, ok := largest(s.level, s.policy.Alpha())
+	_, least, _, ok := largest(s.level.Saturation, s.policy.Alpha())
 	if !ok || s.level.Kind != metric.OpenLoop {
 		return 1
 	}
@@ -78,14 +79,14 @@ func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/wo
 // nearness writes the level's rate as a percentage of the server's largest rate, for which it takes
 // the lower bound.
 func (s *subject) nearness() string {
-	_, least, _, _ := largest(s.level, s.policy.Alpha())
+	_, least, _, _ := largest(s.level.Saturation, s.policy.Alpha())
 	return metric.Format(metric.Ratio, s.level.Rate/least)
 }
 
 // lowerRate says that only a lower rate can be certified. The level's rate is at or above the lower
 // bound of the largest rate.
 func (s *subject) lowerRate() string {
-	_, least, _, _ := largest(s.level, s.policy.Alpha())
+	_, least, _, _ := largest(s.level.Saturation, s.policy.Alpha())
 	return fmt.Sprintf("needs a rate below %s, the largest rate that the server is certified to sustain; at a higher rate no number of requests decides the verdict", metric.Format(metric.PerSecond, least))
 }
 

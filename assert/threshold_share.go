@@ -339,64 +339,6 @@ func (s *subject) neededForShare(c shareTest) float64 {
 	return float64(s.n) * max(float64(wanted), c.n+1) / c.n
 }
 
-// There are two kinds of evidence that a server keeps up with a rate.
-//
-// The first is the growth of the backlog at this level, which may certainly be below or above the
-// limit. It decides first, because a server may lose throughput when its queue is never empty.
-//
-// The second is the largest rate that the server can sustain, which was measured with a full queue
-// (saturation). A rate certainly below it is sustained. A rate certainly above it is not, unless
-// the server was faster at this level.
-
-// sustained judges the growth of the backlog, which shows whether the server sustains a rate.
-func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
-	g, ok := s.level.Growth()
-	if !ok || math.IsNaN(g.Share) || math.IsNaN(g.Error) {
-		noValue(v, t, t.Metric.NoValue)
-		return
-	}
-	x := s.bounded(g)
-	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
-	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
-	if g.Lost > 0 {
-		v.Message += fmt.Sprintf("; the backlog includes %s that timed out", verdict.Count(g.Lost, "requests"))
-	}
-	if x.known {
-		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is about %s, and it is certified to be at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
-	}
-	switch {
-	case s.level.Cut == metric.CutStalled:
-		v.Outcome = Fail
-		v.Message = "not sustained: the server stopped answering; " + v.Message
-	case s.policy.Decide == plan.Estimate:
-		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
-	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
-		v.Outcome = Pass
-		v.Message = "sustained, because the backlog grew less than allowed: " + v.Message
-	case !sample.Meets(x.low, t.Op, t.Limit):
-		v.Outcome = Fail
-		v.Message = "not sustained, because the backlog grew more than allowed: " + v.Message
-	case x.below && !x.slowed(t) && s.level.Cut == "" && sample.Meets(float64(g.Lost)/float64(g.Arrivals), t.Op, t.Limit):
-		v.Outcome = Pass
-		v.Message = "sustained, because the rate is below the largest rate that the server can sustain: " + v.Message
-		if !sample.Meets(g.Share, t.Op, t.Limit) {
-			v.Value = metric.None("the backlog grew by more than the limit, by chance or because the server was filling up; this growth decides nothing, because the rate is below the largest rate that the server can sustain")
-		}
-	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
-		v.Outcome = Fail
-		v.Message = "not sustained, because requests arrive faster than the server can sustain: " + v.Message
-	default:
-		v.Outcome = Inconclusive
-		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
-		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
-		// window.
-		v.Needs, v.More = s.shortfall((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
-		if x.over && sample.Meets(1-x.most/s.level.Rate, t.Op, t.Limit) { // even in a long window, the growth meets the limit
-			v.Needs, v.More = s.lowerRate(), -1
-		}
-	}
-}
-
 // recovered judges how long it takes from the start of a stage until requests are good again. If
 // the stages are repeated, the longest time counts. The result says nothing about later
 // repetitions.

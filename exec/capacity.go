@@ -33,6 +33,7 @@ type hunt struct {
 	invalid     int // number of consecutive probes that were invalid
 	// invalidity is the reason why the last probe was invalid; "" if it was valid.
 	invalidity string
+	follows    bool // a saturation after the last probe may still certify its rate
 }
 
 // visit holds what the report needs about one probe of the search.

@@ -22,7 +22,10 @@ type Judgement struct {
 	// Needs is the approximate number of further requests that would decide an inconclusive
 	// outcome. 0 means that it is not known. A negative number means that no requests can decide
 	// it.
-	Needs   int
+	Needs int
+	// Follows is set if a saturation after the level may still certify its rate. Nothing else
+	// failed.
+	Follows bool
 	Binding string // name of the threshold that decided; of several, the nearest to its limit
 	Margins []search.Margin
 }

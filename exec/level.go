@@ -25,7 +25,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	if l.Steady() && !c.Workload.Prompt.Turns.Several() {
 		var most *metric.Level
 		most, lost = r.saturated(t, c)
-		if l.Saturation, l.SaturationAt = most.Saturation, most.SaturationAt; lost != nil {
+		if takes(l, most); lost != nil {
 			l.Skipped = r.secrets.Text(lost.Error())
 			return lost
 		}
@@ -61,10 +61,10 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 			}
 			return lost
 		}
-		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
+		if on, lost := s.decides(at, i == len(looks)-1); !on || lost != nil || l.Shed > 0 {
 			// Either the level is judged, or rounds were left out because the budget was short, and
 			// then there is no time to extend the level.
-			return nil
+			return lost
 		}
 	}
 	return nil
@@ -80,24 +80,23 @@ func (r *runner) looks(c Case) []plan.Look {
 
 // decides judges the level at a look, and reports whether the level continues. A look is a planned
 // judgement of a level that still runs.
-func (s *series) decides(at plan.Look, last bool) (on bool) {
+func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {
 		look.Requests = s.measured()
 	}
 	ahead := at.Ahead && l.Shed == 0
 	if last && !at.Extends {
-		// Nothing in the run depends on this last look, so the level is judged after the run.
-		if len(l.Looks) > 0 {
-			l.Looks = append(l.Looks, look)
-		}
-		return false
+		return false, s.ends(look)
 	}
-	j := s.Judge(s.Workload, l, look)
+	j, lost := s.judged(look)
+	if lost != nil {
+		return false, lost
+	}
 	if ahead && (j.Invalid != "" || j.Outcome == search.Pass && at.Spent == 0 || j.Outcome != search.Pass && j.Outcome != search.Fail) {
 		look.Outcome = search.Inconclusive.String()
 		l.Looks = append(l.Looks, look)
-		return true
+		return true, nil
 	}
 	look.Outcome = j.Outcome.String()
 	l.Looks = append(l.Looks, look)
@@ -110,15 +109,28 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 		l.Notes = append(l.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 	}
 	if j.Invalid != "" || j.Outcome != search.Inconclusive {
-		return false
+		return false, nil
 	}
 	if j.Needs < 0 {
 		if !last {
 			l.Notes = append(l.Notes, "not extended: no number of requests would settle it")
 		}
-		return false
+		return false, nil
 	}
-	return true
+	return true, nil
+}
+
+// ends handles the planned end of a level. Nothing in the run depends on its last look but a
+// saturation after the level. So a level without a saturation is judged only after the run.
+func (s *series) ends(look metric.Look) (lost error) {
+	l := s.level
+	if l.Saturation != nil && s.Judge != nil {
+		_, lost = s.judged(look)
+	}
+	if len(l.Looks) > 0 {
+		l.Looks = append(l.Looks, look)
+	}
+	return lost
 }
 
 // affords reports whether the level may be extended up to a look. The budget must suffice for the

@@ -34,6 +34,7 @@ func (h *hunt) units(s *series) int {
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
+	h.follows = j.Follows
 	r := search.Result{N: n, Outcome: j.Outcome, Requests: look.Requests, Needs: j.Needs, Binding: j.Binding, Margins: j.Margins, Note: j.Invalid}
 	if h.capacity.Over == metric.Users {
 		r.Requests = len(view.Rounds)
@@ -129,7 +130,13 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			break
 		}
 		have, h.last = h.units(s), visit{split: planned, requests: s.measured()}
-		result = h.judged(p.N, h.view(s.level, slices.Concat(s.before, s.level.Rounds)), planned)
+		view := func() *metric.Level { return h.view(s.level, slices.Concat(s.before, s.level.Rounds)) }
+		if result = h.judged(p.N, view(), planned); h.follows && p.Purpose == search.Certify && h.check() {
+			if lost = s.follow(); lost != nil {
+				break
+			}
+			result = h.judged(p.N, view(), planned)
+		}
 		s.level.Looks = append(s.level.Looks, metric.Look{Requests: h.last.requests, Planned: planned, Outcome: result.Outcome.String()})
 		if result.Outcome != search.Inconclusive || result.Needs < 0 {
 			break
@@ -155,7 +162,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	l := h.newLevel(c)
 	l.Probe = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}
 	if h.saturation != nil {
-		l.Saturation, l.SaturationAt = h.saturation.Saturation, h.saturation.SaturationAt
+		takes(l, h.saturation)
 	}
 	s, lost = h.series(h.target, c, l)
 	if s == nil {

@@ -50,7 +50,8 @@ type round struct {
 	listen func(*flight, *client.Answer) client.Stream
 	// A saturation is a round without measured requests, which finds the largest rate. The field
 	// saturated is its window.
-	saturates int // largest number of requests in flight; 0 if the round is no saturation
+	saturates int     // largest number of requests in flight; 0 if the round is no saturation
+	excludes  float64 // see saturating.exclude
 	saturated load.Window
 	// before has the number of answer tokens that a request's prompt already contains. These tokens
 	// count as generated earlier.

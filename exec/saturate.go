@@ -11,8 +11,8 @@ import (
 )
 
 // saturation measures the highest speed that a server reaches, in tokens per second. While it
-// measures, the queue of the server is never empty. It runs once for each workload on a server,
-// before the first level with a rate. Its requests are not judged.
+// measures, the queue of the server is never empty. It runs for each workload on a server, before
+// the first level with a rate, and after a level that needs it. Its requests are not judged.
 type saturation struct {
 	*round
 	steps    load.Saturation
@@ -24,6 +24,7 @@ type saturation struct {
 	over     bool
 	answers  map[*flight]*counted // answers of requests in flight
 	tokens   atomic.Int64         // chunks with tokens so far
+	marks    []int64              // chunks with tokens, at the window's beginning and after each second
 }
 
 // counted is an answer that counts its chunks with tokens in a counter for all answers.
@@ -109,6 +110,23 @@ func (s *saturation) warms(warm bool) {
 		s.inside.Read()
 	}
 	s.at(s.to, func() { s.over = true })
+	if s.excludes > 0 {
+		s.marks = []int64{s.tokens.Load()}
+		s.looks()
+	}
+}
+
+// looks ends the measuring window early, at one of its looks, if the speed is certainly not the
+// excluded one.
+func (s *saturation) looks() {
+	s.at(s.Clock.Now()+time.Second, func() {
+		s.marks = append(s.marks, s.tokens.Load())
+		if load.Excludes(s.marks, s.excludes/s.out.TokensPerChunk()) {
+			s.over, s.to = true, s.Clock.Now()
+		} else if !s.over {
+			s.looks()
+		}
+	})
 }
 
 // joins sends more requests. The parameter had is the number already in flight. The first call

@@ -10,23 +10,45 @@ import (
 // saturated returns the level that measures the largest rate of the server. If the run does not
 // have this level yet, saturated runs it.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
-	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
-		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
-	})
-	if i >= 0 {
-		return r.run.Levels[i], nil
+	if l = r.levelOf(c, metric.SaturationName); l != nil {
+		return l, nil
 	}
-	return r.saturation(t, c)
+	return r.saturation(t, c, saturating{name: metric.SaturationName, slots: plan.SaturationSlots, most: c.Load.Open.MaxInFlight})
 }
 
-// saturation measures it.
-func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
-	of, most := *c.Load, c.Load.Open.MaxInFlight
+// levelOf returns the run's level of this name, on the server and workload of the case; nil if there
+// is none.
+func (r *runner) levelOf(c Case, name string) *metric.Level {
+	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
+		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == name
+	})
+	if i < 0 {
+		return nil
+	}
+	return r.run.Levels[i]
+}
+
+// saturating describes a saturation.
+type saturating struct {
+	name        string // of its level
+	slots, most int    // requests in flight at first, and the largest number
+	// exclude is a speed, in output tokens per second. The saturation ends early once its own speed
+	// is certainly another. 0 means that it does not end early.
+	exclude float64
+	running func(*round) // called with its round, and with nil at the end; may be nil
+}
+
+// saturation runs a saturation. Afterwards it waits until the server has recovered from it.
+func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, lost error) {
+	of := *c.Load
 	of.Kind, of.Open = metric.ClosedLoop, nil
-	c.Load, c.Level = &of, plan.Level{Name: metric.SaturationName, N: min(plan.SaturationSlots, most), Rounds: 1}
-	l = levelOf(c)
-	l.Probe = &metric.Probe{Purpose: metric.SaturationName}
-	r.run.Levels = append(r.run.Levels, l)
+	c.Load, c.Level = &of, plan.Level{Name: x.name, N: min(x.slots, x.most), Rounds: 1}
+	if l = r.levelOf(c, x.name); l == nil {
+		l = levelOf(c)
+		l.Probe = &metric.Probe{Purpose: metric.SaturationName}
+		r.run.Levels = append(r.run.Levels, l)
+	}
+	l.Saturation = nil
 	defer func() { r.observe(r.Observer.LevelDone(l)) }()
 	s, lost := r.series(t, c, l)
 	if s == nil {
@@ -34,17 +56,62 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	}
 	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
 	s.warm()
+	before := s.aloneBefore()
 	rd := s.newRound(nil)
-	rd.saturates = most
+	rd.saturates, rd.excludes = x.most, x.exclude
 	s.now = rd
+	if x.running != nil {
+		x.running(rd)
+		defer x.running(nil)
+	}
 	rd.play()
 	s.now = nil
 	l.Rounds = append(l.Rounds, rd.out)
 	r.observe(r.Observer.RoundDone(l, rd.out))
 	if rd.out.Complete {
-		l.Saturation, l.SaturationAt = l.RequestsPerBlock(answerLength(c.Workload, l)), l.AnsweredAtOnce()
+		latest := *l
+		latest.Rounds = []*metric.Round{rd.out}
+		l.Saturation, l.SaturationAt = latest.RequestsPerBlock(answerLength(c.Workload, l)), latest.AnsweredAtOnce()
 	}
+	l.Unrecovered = rd.lost == nil && s.check() && !s.recovers(before)
 	return l, rd.lost
+}
+
+// takes notes the saturation before a level in the level.
+func takes(l, saturation *metric.Level) {
+	l.Saturation, l.SaturationAt, l.Unrecovered = saturation.Saturation, saturation.SaturationAt, saturation.Unrecovered
+}
+
+// follow saturates the server again, right after a level at a rate. It ends once the server is
+// certainly faster or slower than the rate.
+func (s *series) follow() (lost error) {
+	l := s.level
+	before, lost := s.saturated(s.target, s.Case)
+	if lost != nil {
+		return lost
+	}
+	after, lost := s.saturation(s.target, s.Case, saturating{
+		name: metric.SaturationName + " after " + l.Name, slots: before.N, most: before.N,
+		exclude: l.Rate * answerLength(s.Workload, before),
+		running: func(rd *round) { s.now = rd },
+	})
+	l.After = after.Saturation
+	// A server that has not recovered certifies nothing of later levels either.
+	before.Unrecovered = before.Unrecovered || after.Unrecovered
+	return lost
+}
+
+// judged judges the level at a look. If only a saturation after the level can show that the server
+// still carries the rate, it first makes this saturation.
+func (s *series) judged(look metric.Look) (j Judgement, lost error) {
+	j = s.Judge(s.Workload, s.level, look)
+	if !j.Follows || !s.check() {
+		return j, nil
+	}
+	if lost = s.follow(); lost != nil {
+		return j, lost
+	}
+	return s.Judge(s.Workload, s.level, look), nil
 }
 
 // answerLength returns the mean number of output tokens of an answer. If the workload does not set

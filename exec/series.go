@@ -30,6 +30,7 @@ type series struct {
 	durations map[*plan.Workload]time.Duration
 	sheds     bool      // the runner may leave out rounds if the budget runs short
 	warmed    bool      // whether warm was called
+	aloneSent int       // requests sent alone so far
 	stages    []*series // the stages of an open loop; set only in the first stage
 }
 

@@ -33,17 +33,26 @@ func (s *series) warmBy(a *asking) {
 	defer cancel()
 	open := 0
 	for group := range a.workload.Prompt.Shared.Groups {
-		p, err := a.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
-		if err != nil || !s.check() {
+		if !s.check() || s.unrecorded(ctx, a, PromptID{Level: s.level.Name, Phase: Warm, Order: group}, func(*metric.Sample) { open-- }) != nil {
 			break // the round will meet the same problem and report it
 		}
-		request := a.request
-		request.Prompt, request.Output, request.Natural = p, 1, false
 		open++
-		s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(*metric.Sample) {
-			s.Clock.Post(func() { open-- })
-		}))
 		s.runUntil(func() bool { return open < warmAtOnce })
 	}
 	s.runUntil(func() bool { return open == 0 })
+}
+
+// unrecorded sends a request for one token, whose sample is not recorded. The function ended gets
+// the sample when the request has ended.
+func (s *series) unrecorded(ctx context.Context, a *asking, id PromptID, ended func(*metric.Sample)) error {
+	p, err := a.prompts.Prompt(id)
+	if err != nil {
+		return err
+	}
+	request := a.request
+	request.Prompt, request.Output, request.Natural = p, 1, false
+	s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(x *metric.Sample) {
+		s.Clock.Post(func() { ended(x) })
+	}))
+	return nil
 }

@@ -117,7 +117,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	for _, st := range stretches {
 		seconds += st.Seconds()
 		for _, r := range st.among() {
-			perChunk := r.tokensPerChunk()
+			perChunk := r.TokensPerChunk()
 			for _, s := range r.All() {
 				if st.Measured && s.Phase != Measured {
 					continue
@@ -170,9 +170,9 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 // the run itself cancelled it.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
-// tokensPerChunk returns the mean number of tokens in a chunk, over the completed requests of the
+// TokensPerChunk returns the mean number of tokens in a chunk, over the completed requests of the
 // round; 1 if unknown. It is needed for requests that ended before the server reported usage.
-func (r *Round) tokensPerChunk() float64 {
+func (r *Round) TokensPerChunk() float64 {
 	tokens, chunks := 0, 0
 	for _, s := range r.All() {
 		if s.Completed() && s.Usage != nil && s.Chunks > 0 {

@@ -193,6 +193,10 @@ func (l *Level) Growth() (g Growth, ok bool) {
 // workload. It is also the Purpose of that level's Probe.
 const SaturationName = "saturation"
 
+// Saturates reports whether the level is a saturation: the one that measures the largest rate, or
+// one that follows a level.
+func (l *Level) Saturates() bool { return l.Probe != nil && l.Probe.Purpose == SaturationName }
+
 // saturatedBlocks is the number of equal parts of a saturation's window. Each part gives one value
 // of the rate.
 const saturatedBlocks = 10
@@ -204,7 +208,7 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
 		for _, st := range r.Stretches(Steady, saturatedBlocks) {
-			tokens, perChunk := 0.0, r.tokensPerChunk()
+			tokens, perChunk := 0.0, r.TokensPerChunk()
 			for _, s := range r.All() {
 				tokens += s.made(st.From, st.To, perChunk)
 			}

@@ -170,8 +170,14 @@ type Level struct {
 	// SaturationAt is the mean number of requests that the server answered at a time during the
 	// saturation, from the first token of a request to its end. It is 0 if not known.
 	SaturationAt float64 `json:"saturation_in_flight,omitempty"`
-	Exact        bool    `json:"exact"` // whether the server's own tokenizer sized the prompts
-	Natural      bool    `json:"natural,omitempty"`
+	// After is the same speed in a saturation that followed the level; nil if none did. It shows
+	// whether the server still carried the rate when the level had ended.
+	After []float64 `json:"saturation_after_req_s,omitempty"`
+	// Unrecovered is set if the server was still busy with its last saturation when the level
+	// began. That saturation then certifies nothing.
+	Unrecovered bool `json:"unrecovered,omitempty"`
+	Exact       bool `json:"exact"` // whether the server's own tokenizer sized the prompts
+	Natural     bool `json:"natural,omitempty"`
 	// Asked describes the requests as the plan of the run asked for them; nil if not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`

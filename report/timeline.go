@@ -44,7 +44,7 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
 	for _, x := range b.run.Levels {
-		if b.clean(x.Server) != g.server || b.clean(x.Workload) != g.workload || len(x.Rounds) == 0 || x.Name == metric.SaturationName {
+		if b.clean(x.Server) != g.server || b.clean(x.Workload) != g.workload || len(x.Rounds) == 0 || x.Saturates() {
 			continue
 		}
 		name := b.clean(x.Name)

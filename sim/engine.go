@@ -78,6 +78,7 @@ type Engine struct {
 	hold    int       // number of tokens that must be made before the client sees them
 	maxSeqs int
 
+	began    time.Duration // start of the server, from which a drift counts; 0 on the engine's own clock
 	clock    time.Duration // end of the last finished step
 	stepping bool          // a step is running; the step ends at stepEnd
 	stepEnd  time.Duration
@@ -300,7 +301,7 @@ func (e *Engine) plan(start time.Duration) {
 	if prefills {
 		took += prompts + e.cost.chunk
 	}
-	length := max(time.Nanosecond, ms(took*e.noise.step()+e.stall()))
+	length := max(time.Nanosecond, ms(took*e.noise.step(start)*e.profile.Drift.factor(start-e.began)+e.stall()))
 	e.stepping, e.stepEnd = true, start+length
 	e.state.Steps++
 	e.state.Busy += length

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Policy says whether an engine prefills prompts and decodes answers in the same step.
@@ -78,6 +79,7 @@ type Profile struct {
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
 	Noise             Noise         `json:"noise,omitzero"`
 	Stalls            *Stalls       `json:"stalls,omitempty"` // nil: none
+	Drift             *Drift        `json:"drift,omitempty"`  // nil: none
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
 	GPU               *GPU          `json:"gpu,omitempty"` // nil means that the server reports no GPU
 
@@ -136,12 +138,35 @@ type PrefixCache struct {
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
 	StartCV float64 `json:"start_cv,omitempty"` // coefficient of variation of the speed between starts, in [0, 1]
+	// SlowCV is the coefficient of variation of a slow noise, in [0, 1]. Steps that are close in time
+	// have nearly the same factor: the correlation of its logarithm falls to 1/e within SlowS seconds.
+	SlowCV float64 `json:"slow_cv,omitempty"`
+	SlowS  float64 `json:"slow_s,omitempty"` // above 0 if slow_cv is set
 }
 
 // Stalls are pauses of the whole engine at regular intervals, as a garbage collection would cause.
 type Stalls struct {
 	EverySteps int     `json:"every_steps"` // number of decoding steps for each stall; at least 1
 	MS         float64 `json:"ms"`          // length of a stall
+}
+
+// Drift makes every step slower as time passes, as throttling, a fragmented cache or a neighbour on
+// the machine would. Without a drift, a step takes 1 times as long; with it 1 + Slower +
+// SlowerPerMinute·m times, where m is the number of minutes since the drift began.
+type Drift struct {
+	AfterS          float64 `json:"after_s,omitempty"`           // seconds from the server's start until the drift begins
+	Slower          float64 `json:"slower,omitempty"`            // share by which steps are slower at once, such as 0.1
+	SlowerPerMinute float64 `json:"slower_per_minute,omitempty"` // further share for each minute
+}
+
+// factor returns the factor on the time of a step that begins at the given time since the server's
+// start.
+func (d *Drift) factor(at time.Duration) float64 {
+	since := at.Seconds()
+	if d == nil || since < d.AfterS {
+		return 1
+	}
+	return 1 + d.Slower + d.SlowerPerMinute*(since-d.AfterS)/60
 }
 
 // NaturalOutput describes the length of answers that the model itself ends.
@@ -354,8 +379,8 @@ func (p *Profile) Validate() error {
 		say(c.BlockTokens >= 1, "prefix_cache.block_tokens must be at least 1: %d", c.BlockTokens)
 		say(c.CapacityTokens >= c.BlockTokens, "prefix_cache.capacity_tokens must hold one block: %d", c.CapacityTokens)
 	}
-	say(finite(p.Noise.StepCV, 0, 1), "noise.step_cv must be in [0, 1]: %v", p.Noise.StepCV)
-	say(finite(p.Noise.StartCV, 0, 1), "noise.start_cv must be in [0, 1]: %v", p.Noise.StartCV)
+	p.Noise.validate(say)
+	p.Drift.validate(say)
 	if s := p.Stalls; s != nil {
 		say(s.EverySteps >= 1, "stalls.every_steps must be at least 1: %d", s.EverySteps)
 		say(finite(s.MS, 0, 1e9), "stalls.ms must not be negative, and not above 1e9: %v", s.MS)
@@ -368,6 +393,21 @@ func (p *Profile) Validate() error {
 		bad = append(bad, err)
 	}
 	return errors.Join(bad...)
+}
+
+func (n Noise) validate(say func(bool, string, ...any)) {
+	say(finite(n.StepCV, 0, 1), "noise.step_cv must be in [0, 1]: %v", n.StepCV)
+	say(finite(n.StartCV, 0, 1), "noise.start_cv must be in [0, 1]: %v", n.StartCV)
+	say(finite(n.SlowCV, 0, 1), "noise.slow_cv must be in [0, 1]: %v", n.SlowCV)
+	say(finite(n.SlowS, 0, 1e9) && (n.SlowCV == 0 || n.SlowS > 0), "noise.slow_s must be above 0 if slow_cv is set: %v", n.SlowS)
+}
+
+func (d *Drift) validate(say func(bool, string, ...any)) {
+	if d != nil {
+		say(finite(d.AfterS, 0, 1e9), "drift.after_s must not be negative, and not above 1e9: %v", d.AfterS)
+		say(finite(d.Slower, 0, 1e3), "drift.slower must be in [0, 1000]: %v", d.Slower)
+		say(finite(d.SlowerPerMinute, 0, 1e3), "drift.slower_per_minute must be in [0, 1000]: %v", d.SlowerPerMinute)
+	}
 }
 
 // TokensPerStep is the mean number of tokens that a sequence gets in a decode step. It is 1 without

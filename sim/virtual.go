@@ -134,6 +134,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 		engine:  NewEngine(o.Profile, o.Seed),
 		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
 	}
+	v.engine.began = at
 	v.ready = at + max(ms(o.Profile.LoadMS), v.faults.loading())
 	return v, nil
 }

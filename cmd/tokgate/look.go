@@ -17,7 +17,7 @@ import (
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		v := assert.JudgeLook(p, w, l, at)
-		j := exec.Judgement{Outcome: outcomeOf(v), Invalid: v.Invalid, Needs: v.Needs, Binding: v.Binding}
+		j := exec.Judgement{Outcome: outcomeOf(v), Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, Binding: v.Binding}
 		for _, t := range v.Thresholds {
 			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
 		}

@@ -222,7 +222,7 @@ func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
 	}) {
-		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate that the server can sustain.",
+		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate that the server can sustain. After a level whose backlog grew, another of 20 to 60 seconds shows whether the server still sustains the rate.",
 			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
 	}
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"math"
 	"time"
 )
 
@@ -81,6 +82,34 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 // Queues reports whether the waiting requests are a queue: at least a quarter of the requests in
 // flight are waiting.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
+
+// A saturation that is compared with a speed looks at it after firstLook, and then every nextLook.
+// Each look divides the time so far into lookBlocks equal blocks. lookQuantile is the 95 % quantile
+// of Student's t with lookBlocks − 1 degrees of freedom.
+const (
+	firstLook    = 20 // seconds
+	nextLook     = 10
+	lookBlocks   = 10
+	lookQuantile = 1.8331
+)
+
+// Excludes reports whether a saturation has certainly another speed than the given one, in tokens
+// per second. marks holds the number of tokens at the beginning and after each second. It is false
+// between looks.
+func Excludes(marks []int64, speed float64) bool {
+	n := len(marks) - 1
+	if n < firstLook || n%nextLook != 0 {
+		return false
+	}
+	each := n / lookBlocks
+	mean, squares := 0.0, 0.0
+	for i := range lookBlocks {
+		x := float64(marks[(i+1)*each]-marks[i*each]) / float64(each)
+		mean, squares = mean+x/lookBlocks, squares+x*x
+	}
+	variance := max(squares-lookBlocks*mean*mean, 0) / (lookBlocks - 1)
+	return math.Abs(mean-speed) > lookQuantile*math.Sqrt(variance/lookBlocks)
+}
 
 // fewWait reports whether at most 5 % of the n requests in flight wait.
 func fewWait(waiting, n int) bool { return 20*waiting <= n }

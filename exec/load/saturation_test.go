@@ -63,3 +63,42 @@ func TestSaturation(t *testing.T) {
 		}
 	}
 }
+
+// The looks come after 20, 30 … 60 s. Each divides the time so far into ten blocks.
+func TestExcludes(t *testing.T) {
+	// marks returns the tokens after each second. Blocks of two seconds have 200 tokens, and
+	// alternately by `by` more and fewer.
+	marks := func(seconds, by int) []int64 {
+		out := []int64{0}
+		for i := range seconds {
+			out = append(out, out[i]+100+int64([]int{by, by, -by, -by}[i%4]))
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name    string
+		seconds int
+		by      int
+		speed   float64
+		want    bool
+	}{
+		{"before the first look", 19, 0, 50, false},
+		{"at the first look", 20, 0, 50, true},
+		{"exactly this speed", 20, 0, 100, false},
+		{"between two looks", 25, 0, 50, false},
+		{"at the second look", 30, 0, 50, true},
+		// The blocks are 110 and 90 tok/s. Their standard deviation is 10·√(10/9) = 10.54, so the
+		// bounds are 100 ± 1.833·10.54/√10 = 100 ± 6.1.
+		{"within the bounds", 20, 10, 106, false},
+		{"above the bounds", 20, 10, 106.2, true},
+		{"below the bounds", 20, 10, 93.8, true},
+		{"nothing", 0, 0, 1, false},
+	} {
+		if got := load.Excludes(marks(tt.seconds, tt.by), tt.speed); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if load.Excludes(nil, 1) {
+		t.Error("no marks exclude a speed")
+	}
+}

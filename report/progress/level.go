@@ -14,7 +14,7 @@ func (l *level) title() string { return l.workload + " at " + l.name + " on " + 
 // rate, and for any other level the number of requests.
 func (l *level) resultWords(m *metric.Level) string {
 	n := len(m.Saturation)
-	if m.Name != metric.SaturationName || n == 0 {
+	if !m.Saturates() || n == 0 {
 		return plural(l.done, "request")
 	}
 	mean := 0.0

@@ -1,0 +1,76 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Alone is the phase of requests that are sent while no other is in flight. They show whether the
+// server has recovered from a saturation: some servers go on with requests whose client has hung
+// up. Their samples are not recorded.
+const Alone metric.Phase = "alone"
+
+const (
+	// aloneFirst is the number of requests sent alone before a saturation.
+	aloneFirst = 3
+	// The server has recovered when the TTFT of a request alone is at most recoveredShare times the
+	// slowest one before the saturation, plus recoveredMore. One request is sent every
+	// recoveredEach, for at most recoveredWithin.
+	recoveredShare  = 1.5
+	recoveredMore   = 20 * time.Millisecond
+	recoveredEach   = time.Second
+	recoveredWithin = 2 * time.Minute
+)
+
+// aloneBefore returns the slowest TTFT of requests alone; 0 if none was answered.
+func (s *series) aloneBefore() (slowest time.Duration) {
+	for range aloneFirst {
+		ttft, _ := s.alone(recoveredWithin)
+		slowest = max(slowest, ttft)
+	}
+	return slowest
+}
+
+// recovers waits until a request alone is about as fast as before the saturation, when the slowest
+// took the given time. It returns false if that takes too long, or if the time before is 0.
+func (s *series) recovers(slowest time.Duration) bool {
+	end := s.Clock.Now() + recoveredWithin
+	for slowest > 0 && s.check() && s.Clock.Now() < end {
+		next := min(s.Clock.Now()+recoveredEach, end)
+		ttft, ok := s.alone(end - s.Clock.Now())
+		if ok && ttft.Seconds() <= recoveredShare*slowest.Seconds()+recoveredMore.Seconds() {
+			return true
+		}
+		s.pause(next)
+	}
+	return false
+}
+
+// pause waits until a time, or until the run ends.
+func (s *series) pause(until time.Duration) {
+	over := until <= s.Clock.Now()
+	defer s.Clock.Timer(until, func() { over = true })()
+	s.runUntil(func() bool { return over || !s.check() })
+}
+
+// alone sends one request with a new prompt, for one token, and returns its TTFT. ok is false if
+// the token has not come within the given time. Of a mix it sends the first part.
+func (s *series) alone(within time.Duration) (ttft time.Duration, ok bool) {
+	ctx, cancel := context.WithCancel(s.flying)
+	defer cancel()
+	id := PromptID{Level: s.level.Name, Round: len(s.level.Rounds), Phase: Alone, Order: s.aloneSent}
+	s.aloneSent++
+	var answered *metric.Sample
+	if s.unrecorded(ctx, s.asks[0], id, func(x *metric.Sample) { answered = x }) != nil {
+		return 0, false // the round will meet the same problem and report it
+	}
+	late := false
+	defer s.Clock.Timer(s.Clock.Now()+within, func() { late = true })()
+	s.runUntil(func() bool { return answered != nil || late || s.flying.Err() != nil })
+	if answered == nil || answered.Failure != nil || answered.First == 0 {
+		return 0, false
+	}
+	return answered.First - answered.Sent, true
+}
