@@ -238,7 +238,7 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, and %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
 	} else if why == "" {
-		say("the queue was empty")
+		say("the queue was empty at each reading")
 	}
 	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
 		say("up to %s requests waited for something other than room in the batch or the cache", metric.Format(metric.Count, math.Round(g.Max)))

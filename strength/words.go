@@ -61,7 +61,7 @@ func (r *Result) worst(kind string) *Finding {
 func (r *Result) Basis() string {
 	per := r.Unchanged.Runs()
 	if r.Recorded {
-		return fmt.Sprintf("a recorded run, stretched and judged again %d times: approximate, and of closed loops only", r.Runs())
+		return fmt.Sprintf("an approximation for closed loops: the recorded run, stretched and judged again %d times", r.Runs())
 	}
 	return fmt.Sprintf("%d simulated runs of the plan, %d of each", r.Runs(), per)
 }
