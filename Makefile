@@ -210,7 +210,7 @@ define characteristics
 	@cat results/characteristics/rate-searches.md >> results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongSustained$$' -timeout 24h -sustained $(9) -sustained-table $(CURDIR)/results/characteristics/sustained.md
 	@cat results/characteristics/sustained.md >> results/characteristics/rates.md
-	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
+	@CGO_ENABLED=0 $(GO) test ./search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many $(8) -table $(CURDIR)/results/characteristics/nights.md
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 var (

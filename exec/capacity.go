@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // ladder is the first level that a search measures without prior knowledge. It is not 1, because

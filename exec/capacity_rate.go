@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // rates searches for the capacity as a request rate. Before the search it measures the largest rate

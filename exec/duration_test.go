@@ -11,9 +11,9 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // timedLoad returns a closed loop of n slots that lasts for the time d. It has one round for each

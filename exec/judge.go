@@ -1,9 +1,9 @@
 package exec
 
 import (
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // Judge is a function that judges a level as measured so far. To a probe of a capacity search it

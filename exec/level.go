@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // level runs the rounds of one case from look to look, until a look is final. An error means that

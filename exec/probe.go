@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/search"
 )
 
 // mostInvalid is the number of invalid probes in a row after which a search ends.

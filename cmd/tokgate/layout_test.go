@@ -20,17 +20,18 @@ var allowed = map[string][]string{
 	"plan":         {"metric", "engine", "traffic", "answers"},
 	"plan/suggest": {},
 	"record":       {"metric"},
+	"search":       {"metric"},
 	"answers":      {"metric"},
 	"sim":          {"metric", "engine", "answers", "plan/suggest"},
-	"exec":         {"plan", "record", "metric", "engine", "traffic", "answers"},
+	"exec":         {"plan", "record", "metric", "engine", "traffic", "answers", "search"},
 	"exec/server":  {"plan", "record", "metric", "engine", "traffic", "answers", "sim"},
-	"assert":       {"plan", "metric", "answers"},
+	"assert":       {"plan", "metric", "answers", "search"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
 	"audit":        {}, // checks the work of other packages, so it shares no code with them
 	"strength":     {"assert", "sim", "plan", "metric"},
 	"internal":     {}, // only tests import it
-	"cmd":          {"metric", "traffic", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},
+	"cmd":          {"metric", "traffic", "engine", "plan", "record", "search", "sim", "exec", "assert", "audit", "strength", "report"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/search"
 )
 
 // looks returns the function that judges the levels of plan p during the run.

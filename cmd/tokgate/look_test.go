@@ -12,10 +12,10 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/search"
 )
 
 func TestOutcomeOfALook(t *testing.T) {

@@ -3,8 +3,8 @@ package search_test
 import (
 	"fmt"
 
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/search"
 )
 
 // The example finds how many requests in flight keep TTFT below 8 s. Each of them makes TTFT 0.2 s
