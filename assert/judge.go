@@ -129,7 +129,7 @@ func Awaited(p *plan.Plan) []Verdict {
 		if slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
 			outcome = Skipped
 		}
-		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
+		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes, v.Cautions = outcome, "", "", "", nil, nil
 		soften(p, v)
 	}
 	return list

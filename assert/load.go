@@ -122,7 +122,7 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
 			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
-				thresholds[i].Notes = append(thresholds[i].Notes, note)
+				thresholds[i].Caution(note)
 			}
 		}
 	}

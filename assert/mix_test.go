@@ -111,7 +111,7 @@ func partVerdicts(v Verdicts, workload string) []Verdict {
 					notes = append(notes, note)
 				}
 			}
-			x.Notes = notes
+			x.Notes, x.Cautions = notes, nil
 			out = append(out, x)
 		}
 	}

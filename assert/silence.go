@@ -183,7 +183,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 			continue
 		}
 		if over := st.waits(s.observe(t.Metric).all(t.Op).Values, t.Limit); over > t.Allowed() {
-			thresholds[i].Notes = append(thresholds[i].Notes, fmt.Sprintf("standstill: if requests arrived at random times, about %s of them would wait longer than %s (allowed %s). This verdict covers only the requests that the closed loop sent",
+			thresholds[i].Caution(fmt.Sprintf("standstill: if requests arrived at random times, about %s of them would wait longer than %s (allowed %s). This verdict covers only the requests that the closed loop sent",
 				metric.Format(metric.Ratio, over), metric.Format(t.Metric.Unit, t.Limit), metric.Format(metric.Ratio, t.Allowed())))
 		}
 	}

@@ -129,7 +129,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: judging by the worst request of each of %[4]s, every request stays %[2]s %[3]s in %[1]s of all rounds",
+	v.Caution(fmt.Sprintf("certified by its margin: judging by the worst request of each of %[4]s, every request stays %[2]s %[3]s in %[1]s of all rounds",
 		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
 	return true
 }
@@ -379,5 +379,5 @@ func decided(v *Verdict, pass bool) {
 // estimated sets the outcome from the point estimate.
 func estimated(v *Verdict, pass bool) {
 	decided(v, pass)
-	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): the verdict is not certified`)
+	v.Caution(`point estimate (decide = "estimate"): the verdict is not certified`)
 }

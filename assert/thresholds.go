@@ -30,7 +30,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 			}
 		}
 		if plan.ByDrafts(t.Metric.Name) && s.drafted() {
-			v.Notes = append(v.Notes, "synthetic prompts: the server drafts tokens, and the text decides how many of them are accepted; with your own prompts (a dataset) this figure may differ")
+			v.Caution("synthetic prompts: the server drafts tokens, and the text decides how many of them are accepted; with your own prompts (a dataset) this figure may differ")
 		}
 		if t.Metric.Name == "success" {
 			success = max(success, v.Outcome)

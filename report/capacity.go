@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -135,9 +134,9 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers reports whether the verdict states the result of the search. It does not if nothing was
+// Answers reports whether the verdict states the result of the search. It does not if nothing was
 // judged, or if the record contradicts the result.
-func (c *Capacity) answers(v *Verdict) bool {
+func (c *Capacity) Answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
 }
 
@@ -245,19 +244,6 @@ func (c *Capacity) Facts() []string {
 		end += "; ended: " + c.Reason
 	}
 	return append(append(list, end), c.Notes...)
-}
-
-// probeHead is the heading of the table of probes, the measurements of a capacity search. The
-// method row returns the other rows.
-var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
-
-func (p *Probe) row(c *Capacity) []string {
-	took := "–"
-	if p.Spent > 0 {
-		took = text.Clock(p.Spent)
-	}
-	return []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
-		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 }
 
 // purpose returns why a capacity search measured this case; "" for a level that the plan lists.

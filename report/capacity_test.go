@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -106,8 +105,8 @@ func TestCapacityLine(t *testing.T) {
 
 // A probe is shown in the table of its capacity, and not among the levels.
 func TestProbesAreNoLevels(t *testing.T) {
-	for _, g := range groups(document()) {
-		for _, c := range g.cases {
+	for _, g := range Groups(document()) {
+		for _, c := range g.Cases {
 			if c.Probe != nil {
 				t.Errorf("the probe %s is among the levels", c.Level)
 			}
@@ -175,48 +174,6 @@ func TestJUnitCapacity(t *testing.T) {
 	}
 }
 
-// A passed check is shown briefly, with its value, limit and headroom.
-func TestTerminalPassed(t *testing.T) {
-	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
-	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: numberOf(0.5), Unit: "s"}
-	v := Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: Pass, Message: long, Threshold: th, Value: numberOf(0.0776), N: 150,
-		Notes: []string{"exact for the requests of this run", "lock-step: in phase", "certified by its margin: 9 of 10"}}
-	tests := []struct {
-		name  string
-		width int
-		v     Verdict
-		want  []string
-	}{
-		{"room for all", 140, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms; 6.4 × to spare"}},
-		{"without bounds", 80, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare, n = 150"}},
-		{"without the count", 65, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare"}},
-		{"on a line of its own", 40, v, []string{"  pass    sla.ttft.p95 at 8", "          77.6 ms < 500 ms; 6.4 × to", "          spare"}},
-	}
-	noLimit := v
-	noLimit.Threshold = &Threshold{Metric: "success", Stat: "every"}
-	noLimit.Message, noLimit.Name = "success every 100%: 0 of 150 requests failed", "sla.success.every at 8"
-	tests = append(tests, struct {
-		name  string
-		width int
-		v     Verdict
-		want  []string
-	}{"no limit", 50, noLimit, []string{"  pass    sla.success.every at 8", "          100%: 0 of 150 requests failed"}})
-	for _, tt := range tests {
-		var b bytes.Buffer
-		if err := Terminal(&b, &Document{Verdicts: []Verdict{tt.v}}, tt.width, false); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(b.String(), "\n")
-		i := slices.Index(lines, tt.want[0])
-		if i < 0 || len(tt.want) > 1 && lines[i+1] != tt.want[1] {
-			t.Errorf("%s: no %q in:\n%s", tt.name, tt.want, b.String())
-		}
-		if strings.Contains(b.String(), "this run") || !strings.Contains(b.String(), "lock-step") || !strings.Contains(b.String(), "its margin") {
-			t.Errorf("%s: the wrong notes are left out:\n%s", tt.name, b.String())
-		}
-	}
-}
-
 // The reports show the capacity that the verdict computed from the samples. It may differ from the
 // result of the search.
 func TestJudgedCapacityIsShown(t *testing.T) {
@@ -232,71 +189,5 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	run.Capacities = nil
 	if d := New(run, p, v, m); len(d.Capacities) != 1 {
 		t.Errorf("%d capacities, want the one that was judged", len(d.Capacities))
-	}
-}
-
-// The kind of a capacity and its line agree in every output. They state what is known below and
-// above the limit, even if a confirmation failed or the budget ended.
-func TestCapacityKinds(t *testing.T) {
-	tests := []struct {
-		c           metric.Capacity
-		line, limit string
-	}{
-		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution"},
-			"39 requests in flight", "39"},
-		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"39 requests in flight, not confirmed", "39"},
-		// Level 39 passed once and failed once, so it is not decided.
-		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
-			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
-		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
-		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
-			"125+ requests in flight (the search goes up to 125)", "125+"},
-		// The search ended at load 40, because the generator was saturated. But a fixed level of
-		// load 128 failed.
-		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
-			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
-		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "does not hold at 1 request in flight", "<1"},
-		// The budget ended after load 8 had passed once, and then failed its confirmation.
-		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"does not hold at 12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
-		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
-			"64 requests in flight (admission cap)", "64"},
-		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
-	}
-	for _, tt := range tests {
-		run, p, v, m := fixture()
-		c := tt.c
-		c.Server, c.Workload, c.Over, c.From, c.UpTo = run.Capacities[0].Server, run.Capacities[0].Workload, metric.ClosedLoop, 1, 125
-		c.Line = c.Words()
-		if c.Line != tt.line {
-			t.Errorf("%s: %q, want %q", c.Kind, c.Line, tt.line)
-		}
-		run.Capacities[0] = &c
-		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
-		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
-		d := New(run, p, v, m)
-		var terminal, markdown, junit bytes.Buffer
-		if err := errors.Join(Terminal(&terminal, d, 400, false), Markdown(&markdown, d), JUnit(&junit, d)); err != nil {
-			t.Fatal(err)
-		}
-		for name, got := range map[string]string{"terminal": terminal.String(), "Markdown": markdown.String(), "JUnit": junit.String()} {
-			want := tt.line
-			switch name {
-			case "Markdown":
-				want = escape(want)
-			case "JUnit":
-				want = strings.NewReplacer("<", "&lt;").Replace(want)
-			}
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %s does not say %q:\n%s", c.Kind, name, want, got)
-			}
-		}
-		for _, want := range []string{`name="capacity.limit" value="` + strings.NewReplacer("<", "&lt;").Replace(tt.limit) + `"`, `name="capacity.kind" value="` + string(c.Kind) + `"`} {
-			if !strings.Contains(junit.String(), want) {
-				t.Errorf("%s: JUnit lacks %s", c.Kind, want)
-			}
-		}
 	}
 }

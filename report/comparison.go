@@ -2,11 +2,9 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/compare"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -136,82 +134,57 @@ func (b *builder) change(c *compare.Change) Change {
 	return out
 }
 
-// Title names what was compared, in one line.
-func (c *Comparison) Title() string {
-	how := fmt.Sprintf("%s in turns, restart %s", plural(c.Rounds, "round"), c.Restart)
-	switch {
-	case c.Skipped != "":
-		how = "not compared"
-	case c.SideBySide:
-		how = plural(c.Rounds, "round") + " side by side on swapped GPUs"
-	case !c.Paired:
-		how = plural(c.Rounds, "round") + " against a record, so drift is not excluded"
-	}
-	return fmt.Sprintf("compare %s: %s against %s · %s", c.Name, c.Candidate, c.Control, how)
-}
-
-// Text returns a difference in one line.
-func (d *Difference) Text() string {
-	said := "allowed"
-	if !d.Allowed {
-		said = "not in changed"
-	}
-	return fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(d.Control, "not set"), cmp.Or(d.Candidate, "not set"), said)
-}
-
-var decisionHead = []string{"Workload", "Level", "Better?", "Why"}
-
-func (d *Decision) row() []string { return []string{d.Workload, d.Level, d.Answer, d.Why} }
-
-var changeHead = []string{"Workload", "Level", "Metric", "Control", "Candidate", "Change", "Bounds", "Limit", "Verdict"}
-
-// row returns the change as a row of a table.
-func (c *Change) row() []string {
-	show := func(n Number) string {
-		if !n.OK {
-			return "–"
-		}
-		return n.Format(c.Unit)
-	}
-	shift := func(n Number) string {
-		if !n.OK {
-			return "–"
-		}
-		return compare.FormatChange(metric.Unit(c.Unit), n.V, c.Points)
-	}
-	bounds, limit := "–", ""
-	if c.Low.OK || c.High.OK {
-		bounds = shift(c.Low) + " to " + shift(c.High)
-	}
-	if c.Limit.OK {
-		limit = shift(c.Limit)
-	}
-	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
-}
-
 // Verdict returns the change in a word: its outcome if it has a limit, or else its direction. ""
 // means that the direction is not certain.
 func (c *Change) Verdict() string {
-	switch {
-	case c.Outcome == Skipped && c.Why != "":
-		return "not applicable"
-	case !c.Limit.OK:
+	if !c.Limit.OK {
 		return c.Direction
-	case c.Severity == string(plan.SeverityWarn) && c.Outcome != Pass:
-		return string(c.Outcome) + " (warns)"
 	}
 	return string(c.Outcome)
 }
 
-// outliers returns a line for each round that is far from all other rounds.
-func (c *Comparison) outliers() []string {
-	var out []string
+// Status is the status of the change in reports.
+func (c *Change) Status() Status {
+	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
+	return v.Status()
+}
+
+// Binding returns, for each workload, the change that decides its comparison: the worst change with
+// a limit. If no change has a limit, it is the first that was measured.
+func (c *Comparison) Binding() []*Change {
+	var list []*Change
+	at := map[string]int{}
 	for i := range c.Changes {
-		for _, p := range c.Changes[i].Pairs {
-			if p.Note != "" {
-				out = append(out, fmt.Sprintf("round %d of %s at %s, %s: %s", p.Round+1, c.Changes[i].Workload, c.Changes[i].Level, strings.TrimSpace(c.Changes[i].Metric+" "+c.Changes[i].Stat), p.Note))
-			}
+		x := &c.Changes[i]
+		j, ok := at[x.Workload]
+		if !ok {
+			at[x.Workload] = len(list)
+			list = append(list, x)
+			continue
+		}
+		if worse := x.Status() < list[j].Status(); x.Limit.OK && (worse || !list[j].Limit.OK) {
+			list[j] = x
 		}
 	}
-	return out
+	return list
+}
+
+// Loses reports whether something is certainly worse at the level of a decision.
+func (c *Comparison) Loses(d *Decision) bool {
+	return slices.ContainsFunc(c.Changes, func(x Change) bool {
+		return x.Workload == d.Workload && x.Level == d.Level && x.Direction == "worse"
+	})
+}
+
+// News sums up the run in one word: "red", "changed" or "same".
+func (d *Document) News() string {
+	if d.ExitCode != 0 || d.Outcome != Pass {
+		return "red"
+	}
+	for i := range d.Comparisons {
+		if slices.ContainsFunc(d.Comparisons[i].Decisions, func(x Decision) bool { return x.Answer == "yes" || x.Answer == "no" || x.Answer == "mixed" }) {
+			return "changed"
+		}
+	}
+	return "same"
 }

@@ -124,6 +124,8 @@ type Server struct {
 	Model   string `json:"model,omitempty"` // as in the plan; "" if the plan names no model
 	// Starts holds, for each start of the server, the time until it was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
+	// ElectricityOnly means that the plan prices electricity, but not the hours of this server.
+	ElectricityOnly bool `json:"electricity_only,omitempty"`
 	// Path is how the client read the server's streams: "own transport", or "net/http: " and the
 	// reason for not using its own transport. "" if not known.
 	Path string `json:"path,omitempty"`
@@ -229,23 +231,6 @@ type Case struct {
 	// Series holds the server and GPU metrics over time, all rounds together; empty
 	// if none were reported.
 	Series []Series `json:"series"`
-}
-
-// Sent is the number of measured requests that the case adds to the total of the run. For a part of
-// a mix it is 0, because the mix counts the requests of its parts.
-func (c *Case) Sent() int {
-	if c.Of != "" {
-		return 0
-	}
-	return c.Due
-}
-
-// Load returns the load of the case: the number of requests in flight or sent at once, or the rate.
-func (c *Case) Load() float64 {
-	if c.Rate > 0 {
-		return c.Rate
-	}
-	return float64(c.N)
 }
 
 // Series is the values of one metric over time. Points are readings in the order of time. There are
@@ -419,6 +404,10 @@ type Verdict struct {
 	Message string   `json:"message"` // one line; may quote text that tokgate did not write
 	Needs   string   `json:"needs,omitempty"`
 	Notes   []string `json:"notes"`
+	// Cautions are the notes that matter even if the verdict is a pass.
+	Cautions []string `json:"cautions,omitempty"`
+	// Quoted means that the first note quotes a bad answer.
+	Quoted bool `json:"quoted,omitempty"`
 
 	Threshold  *Threshold `json:"threshold,omitempty"` // nil unless kind is "sla"
 	Decide     string     `json:"decide,omitempty"`    // "certified" or "estimate"

@@ -1,22 +1,22 @@
 package report
 
-// group is one workload on one server.
-type group struct {
-	server, workload string
-	cases            []*Case // levels of the plan, without the probes of a capacity search
-	capacities       []*Capacity
+// Group is one workload on one server.
+type Group struct {
+	Server, Workload string
+	Cases            []*Case // levels of the plan, without the probes of a capacity search
+	Capacities       []*Capacity
 }
 
-// groups returns a group for each pair of server and workload that has a case or a verdict, in the
+// Groups returns a group for each pair of server and workload that has a case or a verdict, in the
 // order of the document.
-func groups(d *Document) []*group {
-	var list []*group
-	byKey := map[string]*group{}
-	at := func(server, workload string) *group {
-		key := server + "\x00" + workload
+func Groups(d *Document) []*Group {
+	var list []*Group
+	byKey := map[[2]string]*Group{}
+	at := func(server, workload string) *Group {
+		key := [2]string{server, workload}
 		g := byKey[key]
 		if g == nil {
-			g = &group{server: server, workload: workload}
+			g = &Group{Server: server, Workload: workload}
 			byKey[key] = g
 			list = append(list, g)
 		}
@@ -25,13 +25,13 @@ func groups(d *Document) []*group {
 	for i := range d.Cases {
 		c := &d.Cases[i]
 		if g := at(c.Server, c.Workload); c.Probe == nil {
-			g.cases = append(g.cases, c)
+			g.Cases = append(g.Cases, c)
 		}
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
 		g := at(c.Server, c.Workload)
-		g.capacities = append(g.capacities, c)
+		g.Capacities = append(g.Capacities, c)
 	}
 	for _, v := range d.Verdicts {
 		if v.Workload != "" && v.Kind != "server" {
@@ -39,4 +39,21 @@ func groups(d *Document) []*group {
 		}
 	}
 	return list
+}
+
+// Worst returns the worst status of a group's verdicts, and how many have each status. A group
+// without verdicts counts as an error, because it was not judged.
+func (g *Group) Worst(d *Document) (Status, Tally) {
+	var list []Verdict
+	worst := StatusPass
+	for _, v := range d.Verdicts {
+		if v.Workload == g.Workload && v.Server == g.Server {
+			list = append(list, v)
+			worst = min(worst, v.Status())
+		}
+	}
+	if len(list) == 0 {
+		worst = StatusError
+	}
+	return worst, tally(list)
 }

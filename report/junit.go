@@ -44,6 +44,8 @@ const (
 	bodyBytes = 60_000
 	// lineBytes is the largest size of a message that is still readable as one line.
 	lineBytes = 2_000
+	// nameBytes is the largest size of a name, such as that of a check.
+	nameBytes = 300
 )
 
 // JUnit writes the document as JUnit XML in flat suites: one for the servers, one for each server
@@ -109,8 +111,8 @@ func (j *junitWriter) suites() *testsuites {
 		}
 	}
 	j.suite("servers", "", servers, nil)
-	for _, g := range groups(j.doc) {
-		j.suite(g.server+"/"+g.workload, g.server, cases[g.server+"\x00"+g.workload], g.cases, g.capacities...)
+	for _, g := range Groups(j.doc) {
+		j.suite(g.Server+"/"+g.Workload, g.Server, cases[g.Server+"\x00"+g.Workload], g.Cases, g.Capacities...)
 	}
 	j.suite("comparisons", "", comparisons, nil)
 	j.suite("asserts", "", asserts, nil)
@@ -167,7 +169,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	s.Name = attr(name)
 	if j.doc.Simulated {
 		s.Name += " (simulated)" // the name differs so that a CI system does not mix simulated and real runs in one history
-		s.SystemOut = &junit.Output{Data: "SIMULATED: " + simulated}
+		s.SystemOut = &junit.Output{Data: "SIMULATED: " + SimulatedNote}
 	}
 	s.Hostname = attr(j.doc.Host)
 	s.File = attr(j.doc.Plan.Path)
@@ -283,7 +285,7 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	tc.Time = seconds(took)
 
 	message := attr(v.Explain())
-	if c := j.doc.capacityOf(v); c != nil && !c.answers(v) {
+	if c := j.doc.capacityOf(v); c != nil && !c.Answers(v) {
 		message = attr(strings.TrimPrefix(v.Explain()+" · "+c.Answer(), " · "))
 	}
 	result := func(kind string) *junit.Result {
@@ -353,7 +355,12 @@ func (j *junitWriter) body(v *Verdict) string {
 			line("            %s", text.Line(fact))
 		}
 		for _, p := range c.Probes {
-			line("probe:      %s", text.Line(strings.Join(p.row(c), " · ")))
+			took := "–"
+			if p.Spent > 0 {
+				took = text.Clock(p.Spent)
+			}
+			said := []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took, cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
+			line("probe:      %s", text.Line(strings.Join(said, " · ")))
 		}
 	}
 	if c := j.caseOf(v); c != nil {

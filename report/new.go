@@ -93,7 +93,7 @@ func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 		}
 		said := b.verdict(&v.List[i])
 		if quote := d.quote(&v.List[i]); quote != "" {
-			said.Notes = slices.Insert(said.Notes, 0, quote)
+			said.Notes, said.Quoted = slices.Insert(said.Notes, 0, quote), true
 		}
 		d.Verdicts = append(d.Verdicts, said)
 	}
@@ -169,6 +169,10 @@ func (b *builder) server(s *metric.ServerRun) Server {
 			}
 		}
 	}
+	if b.declared != nil {
+		price := b.declared.PriceOf(s.Address)
+		out.ElectricityOnly = price.Hour == 0 && price.Electricity > 0
+	}
 	out.Program = b.clean(cmp.Or(s.Declared["image"], s.Declared["command"]))
 	out.Model = b.clean(s.Declared["model"])
 	for _, start := range s.Starts {
@@ -195,6 +199,9 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 	}
 	if !out.Value.OK && v.Value.OK {
 		out.Why = fmt.Sprint(v.Value.V)
+	}
+	if len(v.Cautions) > 0 {
+		out.Cautions = b.cleanAll(v.Cautions)
 	}
 	if v.Confidence > 0 {
 		out.Confidence = numberOf(v.Confidence)

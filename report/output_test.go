@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/report/text"
 )
 
 // big returns the document of a run with n cases. Each case has a failed threshold and a failure
@@ -33,180 +29,6 @@ func big(n int) *Document {
 		d.Cases, d.Verdicts = append(d.Cases, c), append(d.Verdicts, v)
 	}
 	return d
-}
-
-func TestLongMarkdownIsBounded(t *testing.T) {
-	var b bytes.Buffer
-	d := big(10_000)
-	if err := Markdown(&b, d); err != nil {
-		t.Fatal(err)
-	}
-	if b.Len() > MarkdownBytes {
-		t.Errorf("%d bytes, want at most %d", b.Len(), MarkdownBytes)
-	}
-	out := b.String()
-	if !strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n") {
-		t.Errorf("begins with %.60q, want the verdict", out)
-	}
-	if n := len(regexp.MustCompile(`… \d+ more rows left out here`).FindAllString(out, -1)); n != 2 {
-		t.Errorf("%d sections say that something was left out, want problems and levels", n)
-	}
-	if n := strings.Count(out, "\n"); n > MarkdownLines {
-		t.Errorf("%d lines, want at most %d", n, MarkdownLines)
-	}
-	for _, want := range []string{"sla.ttft.p95 at 30", "`report.html`"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing", want)
-		}
-	}
-	// No row is cut in the middle.
-	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
-			t.Errorf("a row was cut: …%.40q", line[max(len(line)-40, 0):])
-		}
-	}
-}
-
-// In the Markdown, every row of a table has as many cells as the head, for any text in the cells.
-func TestMarkdownTablesAreWhole(t *testing.T) {
-	var b bytes.Buffer
-	if err := Markdown(&b, document()); err != nil {
-		t.Fatal(err)
-	}
-	unescaped := regexp.MustCompile(`(^|[^\\])\|`)
-	want := 0
-	for line := range strings.Lines(b.String()) {
-		if !strings.HasPrefix(line, "|") {
-			want = 0
-			continue
-		}
-		// Count the bars one by one. The pattern matches a bar with the character before it, so the
-		// matches of adjacent bars overlap.
-		n := 0
-		for rest := strings.TrimSpace(line); ; n++ {
-			loc := unescaped.FindStringIndex(rest)
-			if loc == nil {
-				break
-			}
-			rest = " " + rest[loc[1]:]
-		}
-		if want == 0 {
-			want = n
-		}
-		if n != want {
-			t.Errorf("%d bars, want %d: %s", n, want, line)
-		}
-	}
-}
-
-func TestEscape(t *testing.T) {
-	tests := []struct{ in, want string }{
-		{"a|b", `a\|b`},
-		{"`x`", "\\`x\\`"},
-		{`a\|b`, `a\\\|b`}, // a backslash in the text does not cancel the escaping
-		{"<script>", "&lt;script&gt;"},
-		{"&lt;", "&amp;lt;"},
-		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
-		{"![x](https://evil)", `\!\[x\](https&#58;//evil)`},
-		{"@everyone", "&#64;everyone"},
-		{"www.evil.example", "www&#46;evil.example"},
-		{"a\nb", "a b"},
-		{"::error::x", ": :error::x"},
-		{"", " "},
-	}
-	for _, tt := range tests {
-		if got := cell(tt.in, 100); got != tt.want {
-			t.Errorf("cell(%q) = %q, want %q", tt.in, got, tt.want)
-		}
-	}
-}
-
-var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// The terminal output is safe. No line can be taken for a command, contains a server's control
-// characters, or is much wider than requested.
-func TestTerminalIsSafe(t *testing.T) {
-	for _, d := range []*Document{document(), big(20), emptyDocument()} {
-		for _, width := range []int{0, 1, 80, 200} {
-			for _, color := range []bool{false, true} {
-				var b bytes.Buffer
-				if err := Terminal(&b, d, width, color); err != nil {
-					t.Fatal(err)
-				}
-				out := b.String()
-				if color {
-					out = ansi.ReplaceAllString(out, "")
-				}
-				most := max(width, minWidth)
-				if width == 0 {
-					most = 80
-				}
-				lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-				for i, line := range lines {
-					if text.Inert(line) != line {
-						t.Errorf("width %d: a command: %q", width, line)
-					}
-					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
-						t.Errorf("width %d: control characters: %q", width, line)
-					}
-					// Three kinds of lines may be longer. The last line is always complete, because
-					// scripts read it. Tables in a narrow terminal keep two columns. A marker in a
-					// line may take one more cell.
-					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
-						t.Errorf("width %d: %d cells: %q", width, w, line)
-					}
-				}
-				if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf("exit %d", d.ExitCode)) {
-					t.Errorf("the last line is %q", last)
-				}
-			}
-		}
-	}
-}
-
-func TestLastLine(t *testing.T) {
-	sla := func(o Outcome, severity string) Verdict { return Verdict{Kind: "sla", Outcome: o, Severity: severity} }
-	tests := []struct {
-		name     string
-		outcome  Outcome
-		exit     int
-		folder   string
-		verdicts []Verdict
-		want     string
-	}{
-		{"fail", Fail, 1, "results/x", []Verdict{sla(Pass, "error"), sla(Fail, "error"), sla(Pass, "error")},
-			"FAIL  1 of 3 requirements failed · exit 1 · results in results/x"},
-		{"pass", Pass, 0, "", []Verdict{sla(Pass, "error"), sla(Pass, "error")}, "PASS  2 requirements met · exit 0"},
-		{"pass with a warning", Pass, 0, "", []Verdict{sla(Pass, "error"), sla(Fail, "warn")}, "PASS  1 requirement met · 1 warning · exit 0"},
-		{"inconclusive", Inconclusive, 3, "", []Verdict{sla(Pass, "error"), sla(Inconclusive, "error")},
-			"INCONCLUSIVE  1 of 2 requirements met · 1 inconclusive · exit 3"},
-		{"not measured", Error, 4, "", []Verdict{sla(Pass, "error"), {Kind: "load", Outcome: Error}},
-			"ERROR  1 requirement met · 1 not measured · exit 4"},
-		{"nothing required", Pass, 0, "", []Verdict{{Kind: "load", Outcome: Pass}}, "PASS  nothing was required · exit 0"},
-		{"a load that failed counts", Fail, 1, "", []Verdict{sla(Pass, "error"), {Kind: "load", Outcome: Fail}},
-			"FAIL  1 of 2 requirements failed · exit 1"},
-		{"skipped", Error, 4, "", []Verdict{sla(Pass, "error"), sla(Skipped, "error"), sla(Skipped, "error"), {Kind: "load", Outcome: Error}},
-			"ERROR  1 requirement met · 1 not measured · 2 skipped · exit 4"},
-		{"all skipped", Error, 4, "", []Verdict{sla(Skipped, "error"), {Kind: "server", Outcome: Error}},
-			"ERROR  no requirement was judged · 1 not measured · 1 skipped · exit 4"},
-		{"inconclusive under warn", Pass, 0, "", []Verdict{sla(Pass, "error"), {Kind: "sla", Outcome: Inconclusive, Warn: true}},
-			"PASS  1 of 2 requirements met · 1 warning · exit 0"},
-		{"interrupted", Pass, 130, "", []Verdict{sla(Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
-	}
-	for _, tt := range tests {
-		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
-		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the headline must not repeat this reason
-		}
-		var b bytes.Buffer
-		if err := Terminal(&b, d, 80, false); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-		if got := lines[len(lines)-1]; got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
 }
 
 func TestSamplesCSV(t *testing.T) {
@@ -293,56 +115,5 @@ func TestOutputErrors(t *testing.T) {
 	run, _, _, _ := fixture()
 	if err := SamplesCSV(failing{}, run); err == nil {
 		t.Error("SamplesCSV: a full disk is no error")
-	}
-}
-
-// The overview of a summary has a line for each workload. The line shows the values of both servers
-// of a comparison.
-func TestOverviewOfComparisons(t *testing.T) {
-	d := passing()
-	change := func(workload, level, metric string, o Outcome, limit bool) Change {
-		return Change{Workload: workload, Level: level, Metric: metric, Stat: "p95", Unit: "s", Severity: "error",
-			Control: numberOf(1.2), Candidate: numberOf(1.3), Outcome: o, Message: "8.3% worse " + hostile, Limit: Number{V: 0.1, OK: limit}}
-	}
-	d.Comparisons = []Comparison{
-		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
-			change("chat", "4", "speed", Skipped, false), // has no limit, so it is only shown
-			change("chat", "4", "ttft", Pass, true),
-			change("chat", "8", "e2e", Fail, true), // the worst of the changes with a limit
-			change("code", "4", "ttft", Inconclusive, true),
-		}},
-		{Name: "off", Control: "a", Candidate: "b", Skipped: "no control was given"},
-	}
-	m := markdown{doc: d, size: MarkdownBytes}
-	var rows []string
-	for line := range strings.Lines(m.overview()) {
-		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| |") {
-			rows = append(rows, regexp.MustCompile(` 8\.3% worse.*`).ReplaceAllString(strings.TrimSpace(line), " …"))
-		}
-	}
-	want := []string{
-		"| ❌ fail | chat at 8 | e2e p95 1.2 s | 1.3 s | …",
-		"| ❔ inconclusive | code at 4 | ttft p95 1.2 s | 1.3 s | …",
-		"| ⏭️ skipped |   |   |   | no control was given |",
-		"| ✅ pass | general\\_chatbot | vllm on | 2 requirements met | 39 |",
-	}
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-}
-
-// The reason why a server could not be measured is printed once, even if a verdict repeats its
-// beginning.
-func TestTerminalSaysAServersErrorOnce(t *testing.T) {
-	d := passing()
-	s := &d.Servers[0]
-	s.Error = "the server died: " + strings.Repeat("why ", 100)
-	d.Verdicts = append(d.Verdicts, Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: Error, Message: s.Error[:300] + "…"})
-	var b bytes.Buffer
-	if err := Terminal(&b, d, 80, false); err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(b.String(), "the server died"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, b.String())
 	}
 }

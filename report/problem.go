@@ -57,7 +57,7 @@ func problemTitle(v *Verdict, st Status) string {
 	word := map[Status]string{
 		StatusError: "error", StatusFail: "fail", StatusInconclusive: "inconclusive", StatusWarning: "warning", StatusSkipped: "inconclusive",
 	}[st]
-	title := word + ": " + text.Bytes(cmp.Or(v.Name, v.Kind), cellBytes)
+	title := word + ": " + text.Bytes(cmp.Or(v.Name, v.Kind), nameBytes)
 	switch {
 	case v.Workload != "" && v.Server != "":
 		title += " (" + v.Workload + " on " + v.Server + ")"

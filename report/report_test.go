@@ -6,9 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -40,8 +38,6 @@ var written = []struct {
 	write func(io.Writer, *Document) error
 }{
 	{"results.json", func(w io.Writer, d *Document) error { return d.Write(w) }},
-	{"terminal-80.txt", func(w io.Writer, d *Document) error { return Terminal(w, d, 80, false) }},
-	{"terminal-120-color.txt", func(w io.Writer, d *Document) error { return Terminal(w, d, 120, true) }},
 }
 
 func TestGolden(t *testing.T) {
@@ -57,45 +53,6 @@ func TestGolden(t *testing.T) {
 				}
 				golden(t, doc.name+"."+f.file, b.Bytes())
 			})
-		}
-	}
-}
-
-// The heads of all tables begin with a capital letter.
-func TestHeads(t *testing.T) {
-	for _, doc := range []*Document{document(), passing(), compared()} {
-		var b bytes.Buffer
-		if err := Markdown(&b, doc); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Split(b.String(), "\n")
-		n := 0
-		for i, line := range lines[1:] {
-			if !strings.HasPrefix(line, "|---") && !strings.HasPrefix(line, "|--:") {
-				continue
-			}
-			n++
-			for cell := range strings.SplitSeq(lines[i], "|") {
-				if cell = strings.TrimSpace(cell); cell != "" && unicode.IsLower([]rune(cell)[0]) {
-					t.Errorf("a table has the head %q", cell)
-				}
-			}
-		}
-		if n == 0 {
-			t.Error("no table")
-		}
-	}
-}
-
-// No output contains a secret of the plan, even if a server's message does.
-func TestSecretsAreInNoOutput(t *testing.T) {
-	for _, f := range written {
-		var b bytes.Buffer
-		if err := f.write(&b, document()); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(b.String(), secret) {
-			t.Errorf("%s holds the secret", f.file)
 		}
 	}
 }

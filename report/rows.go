@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -40,26 +39,4 @@ func lengthsOf(list []int) Lengths {
 	slices.Sort(list)
 	at := func(p float64) int { return list[max(int(math.Ceil(p*float64(len(list))))-1, 0)] }
 	return Lengths{at(0.05), at(0.5), at(0.95)}
-}
-
-// RowHead is the header row of the table that RowRows writes.
-var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
-
-// RowRows returns a table row for each case that sent rows of a data set. It returns nil if no case
-// did.
-func RowRows(cases []*Case) (rows [][]string) {
-	for _, c := range cases {
-		if c.Rows == nil {
-			continue
-		}
-		row := []string{c.Level}
-		for _, n := range []int{
-			c.Rows.Sent, c.Rows.Again, c.Rows.Prompt.P5, c.Rows.Prompt.P50, c.Rows.Prompt.P95,
-			c.Rows.Answer.P5, c.Rows.Answer.P50, c.Rows.Answer.P95,
-		} {
-			row = append(row, fmt.Sprint(n))
-		}
-		rows = append(rows, row)
-	}
-	return rows
 }

@@ -29,8 +29,4 @@ func TestRowsOf(t *testing.T) {
 	if got := rowsOf([]*metric.Sample{{}}); got != nil {
 		t.Errorf("%+v of no data set", got)
 	}
-	rows := RowRows([]*Case{{Level: "4"}, {Level: "8", Rows: want}})
-	if diff := cmp.Diff([][]string{{"8", "20", "2", "10", "100", "190", "1", "10", "19"}}, rows); diff != "" {
-		t.Error(diff)
-	}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// simulated says what a simulated run is worth.
-const simulated = "Every server was the built-in simulator, in virtual time, and the load generator was never late. These figures say nothing about a real server."
+// SimulatedNote says what a simulated run is worth.
+const SimulatedNote = "Every server was the built-in simulator, in virtual time, and the load generator was never late. " +
+	"These figures say nothing about a real server."
 
 // Took writes the duration of the run.
 func (d *Document) Took() string {

@@ -157,7 +157,8 @@ func (t Tally) parts() []string {
 	return parts
 }
 
-func (t Tally) line() string { return strings.Join(t.parts(), " · ") }
+// Line returns the counts in one line.
+func (t Tally) Line() string { return strings.Join(t.parts(), " · ") }
 
 // Word returns the outcome of the run as one word in capitals.
 func (d *Document) Word() string {

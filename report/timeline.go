@@ -19,7 +19,7 @@ const (
 // chooses the level. Levels with a problem come first.
 func (b *builder) timelines(d *Document) []Timeline {
 	var bad, good []Timeline
-	for _, g := range groups(d) {
+	for _, g := range Groups(d) {
 		level, why, failed := b.telling(d, g)
 		if level == nil {
 			continue
@@ -40,11 +40,11 @@ func (b *builder) timelines(d *Document) []Timeline {
 // telling chooses the level whose timeline is shown. It is the smallest level at which a
 // requirement did not hold. If all requirements held, it is the smallest load that failed in the
 // capacity search, or else the largest level.
-func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
+func (b *builder) telling(d *Document, g *Group) (l *metric.Level, why string, failed bool) {
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
 	for _, x := range b.run.Levels {
-		if b.clean(x.Server) != g.server || b.clean(x.Workload) != g.workload || len(x.Rounds) == 0 || x.Saturates() {
+		if b.clean(x.Server) != g.Server || b.clean(x.Workload) != g.Workload || len(x.Rounds) == 0 || x.Saturates() {
 			continue
 		}
 		name := b.clean(x.Name)
@@ -69,15 +69,15 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 
 // troubled returns two sets of a group's levels. The set wrong has the levels at which a
 // requirement did not hold. The set past has the smallest failed level of each capacity search.
-func troubled(d *Document, g *group) (wrong, past map[string]bool) {
+func troubled(d *Document, g *Group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if v.Server == g.server && v.Workload == g.workload && v.Level != "" && v.Status() < StatusSkipped {
+		if v.Server == g.Server && v.Workload == g.Workload && v.Level != "" && v.Status() < StatusSkipped {
 			wrong[v.Level] = true
 		}
 	}
-	for _, c := range g.capacities {
+	for _, c := range g.Capacities {
 		for _, p := range c.Probes {
 			if c.Fail > 0 && p.N == c.Fail {
 				past[p.Level] = true

@@ -131,6 +131,18 @@ func (d *Document) Above(v *Verdict) *Capacity {
 	return nil
 }
 
+// Disputed returns the names of the levels that failed although the capacity c is not smaller than
+// they are.
+func (d *Document) Disputed(c *Capacity) []string {
+	var out []string
+	for i := range d.Verdicts {
+		if v := &d.Verdicts[i]; d.Above(v) == c && !slices.Contains(out, v.Level) {
+			out = append(out, v.Level)
+		}
+	}
+	return out
+}
+
 // Joining returns a note for a level that failed below the reported capacity. The note explains why
 // both can be true.
 func Joining(v *Verdict, c *Capacity) string {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -38,24 +36,4 @@ func turnsOf(samples []*metric.Sample) []Turn {
 		out = append(out, t)
 	}
 	return out
-}
-
-// TurnHead is the heading of the table whose rows TurnRows returns.
-var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
-
-// TurnRows returns table rows for the turns of conversations: at each level one row for each turn
-// or range of turns. It returns nil if no level has conversations.
-func TurnRows(cases []*Case) [][]string {
-	var rows [][]string
-	for _, c := range cases {
-		for _, t := range c.Turns {
-			name := fmt.Sprint(t.From)
-			if t.To > t.From {
-				name += fmt.Sprintf(" to %d", t.To)
-			}
-			seconds := string(metric.Seconds)
-			rows = append(rows, []string{c.Level, name, fmt.Sprint(t.Requests), t.Mean.Format(seconds), t.P95.Format(seconds), t.Cached.Format(string(metric.Ratio))})
-		}
-	}
-	return rows
 }

@@ -69,8 +69,9 @@ type Verdict struct {
 	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
 	// it.
 	More int
-	// Notes are remarks for people, such as warnings and what the verdict covers.
-	Notes []string
+	// Notes are remarks for people, such as what the verdict covers. Cautions are those of them that
+	// matter even if it passed.
+	Notes, Cautions []string
 
 	Threshold *Threshold // nil unless KindSLA
 	Implied   bool       // the threshold is not in the plan; another threshold implies it
@@ -148,4 +149,9 @@ func (v *Verdict) judges() bool {
 // servers, which need no measurement.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
+}
+
+// Caution adds a note that matters even if the verdict is a pass.
+func (v *Verdict) Caution(note string) {
+	v.Notes, v.Cautions = append(v.Notes, note), append(v.Cautions, note)
 }

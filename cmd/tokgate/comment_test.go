@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/internal/runner"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/markdown"
 )
 
 // pulls stands for a repository on GitHub. It has one open pull request, number 17 from the branch
@@ -337,7 +338,7 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 						t.Errorf("%q is in the comment: %.500s", markup, c.Body)
 					}
 				}
-				if len(c.Body) > 65_536 || strings.Count(c.Body, "\n") > report.CommentLines+2 {
+				if len(c.Body) > 65_536 || strings.Count(c.Body, "\n") > markdown.CommentLines+2 {
 					t.Errorf("a comment of %d bytes", len(c.Body))
 				}
 			}

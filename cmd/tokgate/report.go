@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/formats"
+	rendered "github.com/tokgate/tokgate/report/terminal"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -79,7 +80,7 @@ func (a *app) report(args []string, out outputs) error {
 	}
 	if len(args) > 1 {
 		fmt.Fprintln(a.Out)
-		if err := report.TerminalTogether(a.Out, docs, t.width, t.color); err != nil {
+		if err := rendered.Together(a.Out, docs, t.width, t.color); err != nil {
 			return measureError(err)
 		}
 		if err := out.writeTogether(docs); err != nil {

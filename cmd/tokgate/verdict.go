@@ -18,6 +18,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/formats"
+	rendered "github.com/tokgate/tokgate/report/terminal"
 )
 
 // outputs says which reports of a run are written, and where.
@@ -48,9 +49,9 @@ func (o *outputs) flags(cmd *cobra.Command) {
 // show writes a run for a terminal: in brief with --summary, or else in full.
 func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) error {
 	if o.summary {
-		return report.TerminalSummary(w, d, width, color)
+		return rendered.Summary(w, d, width, color)
 	}
-	return report.Terminal(w, d, width, color)
+	return rendered.Write(w, d, width, color)
 }
 
 // unshared returns an error if the user asks for a report that cannot hold several plans or runs.

@@ -322,13 +322,13 @@ var servers = []struct {
 	failures                  string // text that must be in the JUnit file
 }{
 	{"green", "simulate", "simulator { profile = var.profile }", "2s", "today", "tomorrow", 0, "pass", []string{},
-		[]string{"## ✅ PASS · gate", "| ✅ pass | chat at 4 | e2e mean "}, ""},
+		[]string{"## ✅ PASS · gate", "| ✅ passed | chat at 4 | E2E mean "}, ""},
 	{"red", "simulate", "simulator { profile = var.profile }", "2s", "today", "slower", 1, "fail",
 		[]string{"error plans/gate.hcl:24 fail: compare.pull_request (vllm)", "error plans/gate.hcl:30 fail: compare.pull_request.tolerate.e2e.mean at 4 (chat on vllm)"},
-		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat at 4 | e2e mean "}, "<failure"},
+		[]string{"## ❌ FAIL · gate", "| ❌ failed | chat at 4 | E2E mean "}, "<failure"},
 	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
-		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
+		[]string{"## ❌ FAIL · gate", "| ❌ failed | chat | vllm |"}, "<failure"},
 	// 3 % of 200 requests are slow. The limit allows 5 %, which is too near for a verdict.
 	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},

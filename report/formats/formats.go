@@ -12,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/html"
+	"github.com/tokgate/tokgate/report/markdown"
 )
 
 // Format is one output format of a run. No format decides the exit code.
@@ -52,7 +53,7 @@ var All = []Format{
 	{
 		Name: "the Markdown report", Flag: "markdown", File: "report.md", For: "a job's summary",
 		Doc:   "at most 60 lines: the verdict, the changes, a line for each workload, the failures",
-		Write: report.Markdown, Together: report.MarkdownTogether,
+		Write: markdown.Write, Together: markdown.Together,
 	},
 	{
 		Name: "the HTML report", Flag: "html", File: "report.html", For: "people",
@@ -68,7 +69,7 @@ var All = []Format{
 	{
 		Name: "the comment (Markdown)", Flag: "comment", File: "comment.md", For: "a pull request",
 		Doc:   "at most 40 lines: the verdict, the changes, the failures, what would decide an open verdict",
-		Write: report.Comment,
+		Write: markdown.Comment,
 	},
 	{
 		Name: "the levels as CSV", Flag: "csv", For: "spreadsheets",

@@ -5,18 +5,19 @@ import (
 	"io"
 
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/markdown"
 )
 
 // SummaryBytes is the largest size of a step's summary file, in bytes. GitHub drops a whole summary
 // if it has more than 1,048,576 bytes.
-const SummaryBytes = report.MarkdownBytes
+const SummaryBytes = markdown.Bytes
 
 // Part writes one part of a summary. It writes at most limit bytes.
 type Part func(w io.Writer, limit int) error
 
 // Run returns the part of a summary that reports a run.
 func Run(d *report.Document) Part {
-	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
+	return func(w io.Writer, limit int) error { return markdown.Within(w, d, limit) }
 }
 
 // Whole returns a Part that writes all of its Markdown, or nothing if the Markdown does not fit.

@@ -15,6 +15,7 @@ import (
 	"html/template"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/report"
@@ -27,7 +28,9 @@ var pageSource string
 //go:embed style.css
 var styleSource string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }, "gloss": gloss}).Parse(pageSource))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"meaning": func(word string) string { return glossary[word] }, "gloss": gloss, "class": class, "label": label, "turned": turned,
+}).Parse(pageSource))
 
 // glossary explains the heads of tables. The explanation shows on hover.
 var glossary = map[string]string{
@@ -101,4 +104,59 @@ func write(w io.Writer, p page.Page) error {
 		return err
 	}
 	return out.Flush()
+}
+
+// class returns the CSS class of a table, which depends on how many columns it has. On narrow
+// screens the class decides whether the cells of a row are stacked. In tables of sentences this
+// happens only on phones.
+func class(t *page.Table) string {
+	switch n := len(t.Columns); {
+	case t.Words:
+		return "words"
+	case n > 8:
+		return "many"
+	case n > 4:
+		return "some"
+	}
+	return "few"
+}
+
+// label returns the column's title for each cell of a stacked table. It returns "" if cells show no
+// title.
+func label(t *page.Table, column int) string {
+	if class(t) == "few" || column >= len(t.Columns) {
+		return ""
+	}
+	return t.Columns[column].Head
+}
+
+// The largest number of columns of a table of numbers, and of rows that become columns. Nobody reads
+// a wider table.
+const (
+	mostColumns = 10
+	mostTurned  = 10
+)
+
+// turned returns a table as it is shown. A table of numbers with many columns has its rows as
+// columns instead, in several tables if there are many rows.
+func turned(t *page.Table) []*page.Table {
+	if t.Words || len(t.Columns) <= mostColumns {
+		return []*page.Table{t}
+	}
+	var out []*page.Table
+	for part := range slices.Chunk(t.Rows, mostTurned) {
+		x := &page.Table{Caption: t.Caption, Columns: []page.Column{t.Columns[0]}, Left: t.Left}
+		for _, row := range part {
+			x.Columns = append(x.Columns, page.Column{Head: page.Capital(row[0].Text)})
+		}
+		for i, column := range t.Columns[1:] {
+			cells := []page.Cell{{Text: column.Head}}
+			for _, row := range part {
+				cells = append(cells, row[i+1])
+			}
+			x.Rows = append(x.Rows, cells)
+		}
+		out = append(out, x)
+	}
+	return out
 }

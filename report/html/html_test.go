@@ -292,7 +292,8 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
-		// The page must show the highest measured value as the peak. Its range of loads must cover
+		// The page must show as the peak the highest value at a load that holds: of the rich document
+		// level 30 fails, and an open loop has no throughput of its own. Its range of loads must cover
 		// all cases.
 		peak, low, high := 0.0, math.MaxInt, 0
 		for i := range d.Cases {
@@ -300,7 +301,9 @@ func TestPageKeepsItsWord(t *testing.T) {
 			if c.Skipped != "" {
 				continue
 			}
-			peak = max(peak, c.Summary("throughput").Value.V)
+			if c.Kind != "rate" && (name != "rich" || c.Level != "30") {
+				peak = max(peak, c.Summary("throughput").Value.V)
+			}
 			if c.Kind == "closed" {
 				low, high = min(low, c.N), max(high, c.N)
 			}
@@ -449,7 +452,7 @@ func TestComparison(t *testing.T) {
 		t.Fatal("there is no comparison")
 	}
 	part := out[at:][:strings.Index(out[at:], "</section>")]
-	for _, want := range []string{"vllm on against vllm off", "212 tok/s", "270 tok/s", "+27.4%", "+26%", "-5%", "+6%", "-1%", `class="mark pass"`, `class="mark unsure"`, `class="limit"`, "0.19.0"} {
+	for _, want := range []string{"vllm on against vllm off", "212 tok/s", "270 tok/s", "+27%", "+26%", "-5.0%", "+6.0%", "-1.0pp", `class="mark pass"`, `class="mark unsure"`, `class="limit"`, "0.19.0"} {
 		if !strings.Contains(part, want) {
 			t.Errorf("the comparison does not hold %q", want)
 		}

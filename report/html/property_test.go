@@ -13,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/markdown"
 	"github.com/tokgate/tokgate/report/page"
+	"github.com/tokgate/tokgate/report/terminal"
 )
 
 var documents = flag.Int("documents", 40, "generated documents that TestLongNoViewContradictsItself renders")
@@ -211,10 +213,10 @@ var (
 // on a pull request, and the terminal's text.
 func findContradictions(t *testing.T, d *report.Document) (found []string) {
 	for name, write := range map[string]func(io.Writer) error{
-		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
-		"comment":  func(w io.Writer) error { return report.Comment(w, d) },
-		"terminal": func(w io.Writer) error { return report.Terminal(w, d, 120, false) },
-		"summary":  func(w io.Writer) error { return report.TerminalSummary(w, d, 120, false) },
+		"Markdown": func(w io.Writer) error { return markdown.Write(w, d) },
+		"comment":  func(w io.Writer) error { return markdown.Comment(w, d) },
+		"terminal": func(w io.Writer) error { return terminal.Write(w, d, 120, false) },
+		"summary":  func(w io.Writer) error { return terminal.Summary(w, d, 120, false) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

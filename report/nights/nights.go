@@ -15,6 +15,7 @@ import (
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/markdown"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -297,12 +298,12 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 // Markdown writes the result for a job's summary, beginning with what changed.
 func Markdown(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))
+	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), markdown.Text(summary(n)), markdown.Text(heading(n, o)))
 	for _, d := range n.Differs {
-		fmt.Fprintf(out, "\n- **Different from the night before**: %s\n", report.MarkdownText(d))
+		fmt.Fprintf(out, "\n- **Different from the night before**: %s\n", markdown.Text(d))
 	}
 	for _, p := range o.Problems {
-		fmt.Fprintf(out, "\n- %s\n", report.MarkdownText(p))
+		fmt.Fprintf(out, "\n- %s\n", markdown.Text(p))
 	}
 	table := func(title string, of func(judged.Trend) bool) {
 		first := true
@@ -314,9 +315,9 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 				fmt.Fprintf(out, "\n### %s\n\n| | Workload | Level | Metric | Tonight | Expected | Noise | Nights |\n|---|---|---|---|---:|---|---:|---|\n", title)
 				first = false
 			}
-			fmt.Fprintf(out, "| %s | %s", word(t.Outcome), report.MarkdownText(t.Workload+" on "+t.Server))
+			fmt.Fprintf(out, "| %s | %s", word(t.Outcome), markdown.Text(t.Workload+" on "+t.Server))
 			for _, c := range cells(t) {
-				fmt.Fprintf(out, " | %s", report.MarkdownText(c))
+				fmt.Fprintf(out, " | %s", markdown.Text(c))
 			}
 			fmt.Fprint(out, " |\n")
 		}
@@ -325,9 +326,9 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 			if !of(t) || !hasDetail(t) {
 				continue
 			}
-			fmt.Fprintf(out, "- **%s %s %s**: %s\n", report.MarkdownText(t.Workload), report.MarkdownText(t.Level), report.MarkdownText(strings.TrimSpace(t.Metric+" "+t.Stat)), report.MarkdownText(t.Message))
+			fmt.Fprintf(out, "- **%s %s %s**: %s\n", markdown.Text(t.Workload), markdown.Text(t.Level), markdown.Text(strings.TrimSpace(t.Metric+" "+t.Stat)), markdown.Text(t.Message))
 			for _, c := range t.Changes {
-				fmt.Fprintf(out, "  - %s\n", report.MarkdownText(change(t, c)))
+				fmt.Fprintf(out, "  - %s\n", markdown.Text(change(t, c)))
 			}
 		}
 	}
@@ -337,7 +338,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 		fmt.Fprintf(out, "%s\n", c)
 	}
 	if a := accept(n, o); a != "" {
-		fmt.Fprintf(out, "\n%s\n", report.MarkdownText(a))
+		fmt.Fprintf(out, "\n%s\n", markdown.Text(a))
 	}
 	return out.Flush()
 }

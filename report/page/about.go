@@ -39,9 +39,9 @@ func differences(runs []Run) (Section, bool) {
 			}
 		}
 	}
-	t := &Table{Words: true, Caption: "Facts that differ", Head: []string{"Fact"}}
+	t := &Table{Words: true, Caption: "Facts that differ", Columns: heads("Fact")}
 	for _, r := range runs {
-		t.Head = append(t.Head, r.Name)
+		t.Columns = append(t.Columns, heads(r.Name)...)
 	}
 	for _, key := range order {
 		v := values[key]
@@ -92,17 +92,17 @@ func strength(runs []Run) (Section, bool) {
 			continue
 		}
 		if r.Name != "" {
-			s.Blocks = append(s.Blocks, Block{Sub: r.Name})
+			s.Blocks = append(s.Blocks, Block{Heading: r.Name})
 		}
 		s.Blocks = append(s.Blocks, Block{Text: line(g.Says)})
 		if len(g.Planted) == 0 {
 			continue
 		}
-		t := &Table{Words: true, Caption: "By " + line(g.Basis), Head: []string{"Planted", "The gate"}}
+		t := &Table{Words: true, Caption: "What was planted, and the outcome of the gate", Columns: heads("Planted", "The gate")}
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
-			t.Rows = append(t.Rows, []Cell{text(p.Regression), text(p.Word())})
+			t.Rows = append(t.Rows, row(p.Regression, p.Word()))
 		}
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(t.Rows), "regression") + " planted, and the outcome of the gate", []Block{{Table: t}}}})
+		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "regression")+" planted, and the outcome of the gate", Block{Text: "By " + line(g.Basis) + "."}, Block{Table: t}))
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -116,7 +116,7 @@ func environment(runs []Run) (Section, bool) {
 		if r.Name != "" {
 			caption = r.Name
 		}
-		t := &Table{Words: true, Caption: caption, Head: []string{"Fact", "Value"}}
+		t := &Table{Words: true, Caption: caption, Columns: heads("Fact", "Value")}
 		add := func(key, value string) {
 			if value != "" {
 				t.Rows = append(t.Rows, []Cell{text(key), text(line(value))})
@@ -141,7 +141,7 @@ func environment(runs []Run) (Section, bool) {
 		facts = append(facts, Block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Head: []string{"Fact", "Value"}}
+			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Columns: heads("Fact", "Value")}
 			for _, p := range server.Fingerprint {
 				t.Rows = append(t.Rows, []Cell{text(line(p.Key)), text(line(p.Value))})
 			}
@@ -159,7 +159,7 @@ func environment(runs []Run) (Section, bool) {
 				facts = append(facts, Block{Log: &Log{"End of the log of " + r.title(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
 			}
 		}
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{strings.TrimSpace("Every fact of the run and its servers " + r.Name), facts}})
+		s.Blocks = append(s.Blocks, fold(strings.TrimSpace("Every fact of the run and its servers "+r.Name), facts...))
 	}
 	return s, true
 }
@@ -226,7 +226,7 @@ func definitions(runs []Run) (Section, bool) {
 			defs = append(defs, Definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
 		}
 	}
-	s.Blocks = []Block{{List: methods(runs)}, {Fold: &Fold{"Definitions of " + plural(len(defs), "metric"), []Block{{Defs: defs}}}}}
+	s.Blocks = []Block{{List: methods(runs)}, fold("Definitions of "+plural(len(defs), "metric"), Block{Definitions: defs})}
 	return s, true
 }
 
@@ -248,20 +248,6 @@ func methods(runs []Run) []string {
 		out = append(out, "A threshold passes or fails only if a statistical test decides it at the plan's confidence. Otherwise it is inconclusive. An interval has two one-sided bounds, each at that confidence.")
 	}
 	return out
-}
-
-// mostLines is the largest number of lines of the plan's source on the page.
-const mostLines = 2000
-
-// anchor returns the link to a line of the plan on the page; "" if the plan is not on
-// the page.
-func anchor(r Run, file string, lineNo int) string {
-	for i := range r.sources {
-		if r.Plan.Sources[i].File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(r.sources[i]) {
-			return fmt.Sprintf("#%sL%d-%d", r.ID, i+1, lineNo)
-		}
-	}
-	return ""
 }
 
 // source shows the text of the plan. A page with several runs leaves it out, because each run has
@@ -289,7 +275,7 @@ func source(runs []Run) (Section, bool) {
 				at.Checks = gathered(at.Checks, check(r, x), r.level(x.Workload, x.Level))
 			}
 		}
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), []Block{{Source: &v}}}})
+		s.Blocks = append(s.Blocks, fold(fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), Block{Source: &v}))
 	}
 	return s, true
 }
@@ -303,10 +289,10 @@ func gathered(list []Check, c Check, level string) []Check {
 	}
 	c.Message, c.Notes = "", nil
 	if level != "" {
-		c.Name, c.Message = strings.TrimSuffix(c.Name, " at "+level), "at "+level
+		c.Title, c.Message = strings.TrimSuffix(c.Title, " at "+level), "at "+level
 	}
 	for i := range list {
-		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Name == c.Name && list[i].Message != "" && c.Message != "" {
+		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Title == c.Title && list[i].Message != "" && c.Message != "" {
 			list[i].Message += ", " + level
 			return list
 		}

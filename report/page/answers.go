@@ -11,30 +11,30 @@ import (
 func badAnswers(runs []Run) (Section, bool) {
 	s := Section{ID: "answers", Title: "Answers that count as bad", Lead: "Up to five answers for each workload on a server. The answers with the most faults come first. Long texts are shown without their middle."}
 	for _, r := range runs {
-		if t := sideBySide(r, "Answers that count as bad", r.Answers); t != nil {
+		if t := answersBeside(r, "Answers that count as bad", r.Answers); t != nil {
 			s.Blocks = append(s.Blocks, Block{Table: t})
 		}
 	}
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide returns a table of answers. Next to each answer is the expected answer, or the answer
+// answersBeside returns a table of answers. Next to each answer is the expected answer, or the answer
 // of the control. It returns nil if the list is empty.
-func sideBySide(r Run, caption string, list []report.Answer) *Table {
+func answersBeside(r Run, caption string, list []report.Answer) *Table {
 	if len(list) == 0 {
 		return nil
 	}
 	has := func(f func(report.Answer) bool) bool { return slices.ContainsFunc(list, f) }
 	expected := has(func(a report.Answer) bool { return a.Expected != "" })
 	pairs := has(func(a report.Answer) bool { return a.Control != nil })
-	t := &Table{Words: true, Caption: caption, Head: []string{"Request", "What is bad"}}
+	t := &Table{Words: true, Caption: caption, Columns: heads("Request", "What is bad")}
 	if expected {
-		t.Head = append(t.Head, "Expected")
+		t.Columns = append(t.Columns, heads("Expected")...)
 	}
 	if pairs {
-		t.Head = append(t.Head, "Control", "Candidate")
+		t.Columns = append(t.Columns, heads("Control", "Candidate")...)
 	} else {
-		t.Head = append(t.Head, "Answer")
+		t.Columns = append(t.Columns, heads("Answer")...)
 	}
 	for _, a := range list {
 		at := r.title(a.Workload) + " at " + line(a.Level) + r.serverSuffix(a.Server) + ", " + a.Where()

@@ -31,7 +31,7 @@ func arrivals(runs []Run) (Section, bool) {
 			name := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
 			figures := Block{Figures: overTime(r, k.workload, k.server, name)}
 			if len(seen) > 1 || len(runs) > 1 {
-				figures = Block{Fold: &Fold{name, []Block{figures}}}
+				figures = fold(name, figures)
 			}
 			s.Blocks = append(s.Blocks, figures)
 		}
@@ -50,7 +50,7 @@ func overTimeBlock(r Run, w *report.Workload) []Block {
 	case len(figures) == 0:
 		return nil
 	case len(w.Servers) > 1:
-		return []Block{{Fold: &Fold{overTimeTitle, []Block{{Figures: figures}}}}}
+		return []Block{fold(overTimeTitle, Block{Figures: figures})}
 	}
 	return []Block{{Figures: figures}}
 }
@@ -106,7 +106,7 @@ func overTime(r Run, workload, server, name string) []Figure {
 func (q quantity) figure(r Run, list []*report.Passage, name string) Figure {
 	f := Figure{Title: q.title + " over time, " + name, Words: q.words}
 	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Whole: q.unit == metric.Requests, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
-	f.Table = &Table{Caption: f.Title, Head: []string{"Load", "Most", "Most at", "At the end"}}
+	f.Table = &Table{Caption: f.Title, Columns: heads("Load", "Most", "Most at", "At the end")}
 	longest, top, found := 0.0, -1.0, ""
 	for i, p := range list {
 		values, hue, said := q.of(p), i, loadOver(r, p)

@@ -27,18 +27,41 @@ func brief(r Run) *Brief {
 		}
 	}
 	v.Class, v.Sentence = meaning(r.Document)
-	if said := unmet(r); said != "" {
+	if said := unmetWords(r); said != "" {
 		v.Sentence = said
 	}
 	v.System = system(r)
-	v.Tiles = five(r)
+	v.Choice = choice(r)
+	v.Tiles = tiles(r)
 	v.Uses = uses(r)
 	for i := range r.Comparisons {
 		v.Answers = append(v.Answers, answered(r, &r.Comparisons[i])...)
 	}
+	v.cut()
 	v.Chart = frontChart(r)
 	v.How = describeRun(r)
 	return v
+}
+
+// mostFront is the largest number of use cases and answers together on the first page.
+const mostFront = 14
+
+// cut keeps as many use cases and answers as fit the first page, the worst first, and says how many
+// are left out.
+func (v *Brief) cut() {
+	slices.SortStableFunc(v.Answers, func(a, b Change) int { return cmp.Compare(rank(a.Class), rank(b.Class)) })
+	left := map[string]int{}
+	for len(v.Uses)+len(v.Answers) > mostFront {
+		u, a := len(v.Uses)-1, len(v.Answers)-1
+		if a < 0 || u >= 0 && rank(v.Uses[u].Class) >= rank(v.Answers[a].Class) {
+			left[v.Uses[u].Class]++
+			v.Uses = v.Uses[:u]
+			continue
+		}
+		left[v.Answers[a].Class]++
+		v.Answers = v.Answers[:a]
+	}
+	v.Left = leftOut(left)
 }
 
 // logo returns a picture as a URL that contains its data; "" if the picture is invalid.
@@ -56,10 +79,10 @@ func logo(encoded string) template.URL {
 
 // system shows what was measured, one column for each server.
 func system(r Run) *Table {
-	t := &Table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
+	t := &Table{Words: true, Caption: "What was measured", Columns: heads("Fact")}
 	servers := r.Servers[:min(len(r.Servers), 4)]
 	for i := range servers {
-		t.Head = append(t.Head, r.title(servers[i].Address))
+		t.Columns = append(t.Columns, heads(r.title(servers[i].Address))...)
 	}
 	row := func(name string, of func(*report.Server) string) {
 		cells, some := []Cell{text(name)}, false
@@ -99,57 +122,6 @@ func system(r Run) *Table {
 	return t
 }
 
-// five returns tiles with the figures that a reader of a report looks for first.
-func five(r Run) []Tile {
-	runs := []Run{r}
-	var tiles []Tile
-	low, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") })
-	if high.ok {
-		tiles = append(tiles, Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""})
-	}
-	one := func(name string) (low, high extreme) {
-		return extremes(runs, func(c *report.Case) report.Number {
-			if c.N != 1 || c.Kind != "closed" {
-				return report.Number{}
-			}
-			return mean(c, name)
-		})
-	}
-	if first, last := one("ttft"); first.ok {
-		tiles = append(tiles, span("First token, one request", "ttft", runs, first, last, "mean TTFT with no other request in flight"))
-	}
-	if last, first := one("speed"); first.ok {
-		tiles = append(tiles, span("Speed of one request", "speed", runs, first, last, "mean tokens a second after the first token"))
-	}
-	if cheap, _ := extremes(runs, func(c *report.Case) report.Number { return mean(c, "cost_per_million_tokens") }); cheap.ok {
-		unit := cheap.c.Summary("cost_per_million_tokens").Unit
-		tiles = append(tiles, Tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + caseName(runs, cheap.r, cheap.c), ""})
-	} else if high.ok && high.c != low.c {
-		tiles = append(tiles, Tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s", ""})
-	}
-	due, completed, cases := 0, 0, 0
-	measured(runs, func(_ Run, c *report.Case) {
-		if c.Of == "" {
-			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
-		}
-	})
-	if due > 0 {
-		tiles = append(tiles, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "load")), ""})
-	}
-	return tiles
-}
-
-// span returns a tile with the best and the worst value of a metric, and where each was measured.
-func span(label, name string, runs []Run, best, worst extreme, words string) Tile {
-	t := Tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
-	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
-		t.Value += " to " + format(name, worst.v)
-		t.Note += " and" + strings.TrimPrefix(addPlace(runs, worst), ",")
-	}
-	return t
-}
-
 // uses returns a row for each use case on each server.
 func uses(r Run) []Use {
 	var out []Use
@@ -185,7 +157,8 @@ func uses(r Run) []Use {
 			out[i].Bar = chart.Bar(limits[i]/most[kindsOf[i]], out[i].Class)
 		}
 	}
-	return out[:min(len(out), 16)]
+	slices.SortStableFunc(out, func(a, b Use) int { return cmp.Compare(rank(a.Class), rank(b.Class)) })
+	return out
 }
 
 // carried returns the result of a workload on a server: a CSS class, a short text, the kind of
@@ -201,7 +174,7 @@ func carried(r Run, w *report.Workload, server string) (class, said, kind string
 			kind, most = c.Kind, max(most, c.Load())
 		}
 	}
-	return class, capital(strings.TrimSuffix(said, testedOnly)), kind, most
+	return class, Capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
 // ended names the threshold that limits a capacity.
@@ -238,7 +211,7 @@ func answered(r Run, c *report.Comparison) []Change {
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
 			at[k], figures[k] = len(out), map[string][]*report.Change{}
-			v := Change{Title: r.title(d.Workload), Answer: answerWord(d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+			v := Change{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
 			}
@@ -253,12 +226,7 @@ func answered(r Run, c *report.Comparison) []Change {
 		out[i].Title += " at " + strings.TrimPrefix(levels[i], ", ")
 		out[i].Changes = ranges(k.Capacity, figures[k])
 	}
-	return out[:min(len(out), 8)]
-}
-
-// answerWord returns the decision on the candidate in one or two words.
-func answerWord(d *report.Decision) string {
-	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
+	return out
 }
 
 // carrying returns the most important changes that decided the comparison, at most three.
@@ -314,9 +282,9 @@ func ranges(Capacity string, of map[string][]*report.Change) []string {
 				high = x
 			}
 		}
-		said := name + " " + signed(low.Change, low.Points, low.Unit)
+		said := name + " " + shift(low, low.Change)
 		if high != low {
-			said += " to " + signed(high.Change, high.Points, high.Unit)
+			said += " to " + shift(high, high.Change)
 		}
 		if contrary(name) {
 			said = "but " + said
@@ -324,26 +292,6 @@ func ranges(Capacity string, of map[string][]*report.Change) []string {
 		out = append(out, said)
 	}
 	return out
-}
-
-// frontChart returns the only picture on page one. It shows the changes of a comparison, or else
-// the throughput by load.
-func frontChart(r Run) *Figure {
-	for i := range r.Comparisons {
-		if f, ok := overall(r, &r.Comparisons[i]); ok {
-			return &f
-		}
-	}
-	for _, kind := range everyKind {
-		cv := throughputCurve
-		cv.kind = kind
-		if figures := cv.figures([]Run{r}); len(figures) > 0 {
-			f := figures[0]
-			f.Table, f.Terms = nil, nil
-			return &f
-		}
-	}
-	return nil
 }
 
 // describeRun describes in two lines how the run was measured.
@@ -364,11 +312,11 @@ func describeRun(r Run) []string {
 		first += fmt.Sprintf(", in up to %d rounds for each load", rounds)
 	}
 	first += ", by tokgate " + line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
-	return []string{first, decided(r) + " " + caching(r)}
+	return []string{first, howDecided(r) + " " + caching(r)}
 }
 
-// decided describes how verdicts were reached.
-func decided(r Run) string {
+// howDecided describes how verdicts were reached.
+func howDecided(r Run) string {
 	switch {
 	case r.Plan.Decide == "estimate":
 		return "Thresholds were decided by point estimates, so nothing is certified."

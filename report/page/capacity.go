@@ -41,27 +41,31 @@ func capacities(runs []Run) (Section, bool) {
 				if r.Name != "" {
 					name += " · " + r.Name
 				}
-				s.Blocks = append(s.Blocks, Block{Sub: name})
+				s.Blocks = append(s.Blocks, Block{Heading: name})
 			}
-			l := Result{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
-			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
-				l.Kind = "this rate is certified; the true limit is higher, near the estimate"
-			}
-			if c.Require > 0 {
-				l.Facts = append(l.Facts, "required by the plan: "+c.Named(c.Require))
-			}
-			l.Facts = append(l.Facts, margins(r, c)...)
-			for _, fact := range c.Facts() {
-				l.Facts = append(l.Facts, line(fact))
-			}
-			s.Blocks = append(s.Blocks, Block{Limit: &l})
+			s.Blocks = append(s.Blocks, Block{Result: result(r, c)})
 			if figures := searched(r, c); len(figures) > 0 {
 				s.Blocks = append(s.Blocks, Block{Figures: figures})
 			}
-			s.Blocks = append(s.Blocks, Block{Fold: &Fold{"The search, probe by probe", []Block{{Table: probes(r, c)}}}})
+			s.Blocks = append(s.Blocks, fold("The search, probe by probe", Block{Table: probes(r, c)}))
 		}
 	}
 	return s, len(s.Blocks) > 0
+}
+
+// result returns the answer of a capacity search with the facts behind it.
+func result(r Run, c *report.Capacity) *Result {
+	out := &Result{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[metric.CapacityKind(c.Kind)],
+		Sentence: sentence(c), Line: line(c.Answer()) + disputed(r, c)}
+	if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
+		out.Kind = "this rate is certified; the true limit is higher, near the estimate"
+	}
+	if c.Require > 0 {
+		out.Facts = append(out.Facts, "required by the plan: "+c.Named(c.Require))
+	}
+	out.Facts = append(out.Facts, margins(r, c)...)
+	out.Facts = append(out.Facts, lines(c.Facts())...)
+	return out
 }
 
 // signs has the mark for each outcome of a probe.
@@ -115,7 +119,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
 	f := Figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &Table{Caption: label + " at each probe, must be " + rule, Head: []string{"Load", "Outcome", label, "Interval", "To spare"}}}
+		Table: &Table{Caption: label + " at each probe, must be " + rule, Columns: heads("Load", "Outcome", label, "Interval", "To spare")}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
@@ -264,18 +268,20 @@ func outcomeClass(outcome string) string {
 
 // probes lists the probes of the search, in order.
 func probes(r Run, c *report.Capacity) *Table {
-	t := &Table{Caption: "Probes of the search, in the order in which they were made" + r.serverSuffix(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
-	const most = 200
-	for i := range c.Probes[:min(len(c.Probes), most)] {
+	t := &Table{Caption: "Probes of the search, in the order in which they were made",
+		Columns: []Column{{"Load", 0}, {"Why", 0}, {"Outcome", 0}, {"Requests", 0}, {"Took", 1}, {"Threshold nearest to its limit", 0}, {"Note", 0}}}
+	for i := range c.Probes {
 		p := &c.Probes[i]
 		took := "–"
 		if p.Spent > 0 {
 			took = clean.Clock(p.Spent)
 		}
-		t.Rows = append(t.Rows, []Cell{text(c.Named(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
-			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
+		cells := row(c.Named(p.N), cmp.Or(p.Purpose, "–"), cmp.Or(p.Outcome, "–"), count(p.Requests), took,
+			cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–"), cmp.Or(p.Note, "–"))
+		cells[2].Class = outcomeClass(p.Outcome)
+		t.Rows = append(t.Rows, cells)
 	}
-	t.Left = max(len(c.Probes)-most, 0)
+	t.cut(200)
 	return t
 }
 

@@ -2,10 +2,12 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -14,27 +16,28 @@ import (
 // comparisons returns the section that shows each candidate beside its control.
 func comparisons(runs []Run) (Section, bool) {
 	s := Section{ID: "comparison", Title: "Comparison with the control",
-		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. The upright mark is the change that the plan tolerates or asks for. Right is always better."}
+		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. " +
+			"Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. " +
+			"The upright mark is the change that the plan tolerates or asks for. Right is always better."}
 	for _, r := range runs {
 		for i := range r.Comparisons {
-			c := &r.Comparisons[i]
-			s.Blocks = append(s.Blocks, Block{Sub: r.title(c.Candidate) + " against " + r.title(c.Control)})
-			said := []string{}
-			for _, x := range append([]string{c.Skipped}, c.Notes...) {
-				if x = line(x); x != "" {
-					said = append(said, x)
-				}
-			}
-			if !c.Paired && c.Skipped == "" {
-				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
-			}
-			if len(said) > 0 {
-				s.Blocks = append(s.Blocks, Block{List: said})
-			}
-			s.Blocks = append(s.Blocks, comparison(r, c)...)
+			s.Blocks = append(s.Blocks, comparison(r, &r.Comparisons[i])...)
 		}
 	}
 	return s, len(s.Blocks) > 0
+}
+
+// how says how the rounds of a comparison were run.
+func how(c *report.Comparison) string {
+	switch {
+	case c.Skipped != "":
+		return "not compared"
+	case c.SideBySide:
+		return plural(c.Rounds, "round") + " side by side on swapped GPUs"
+	case !c.Paired:
+		return plural(c.Rounds, "round") + " against a record, so drift is not excluded"
+	}
+	return plural(c.Rounds, "round") + " in turns, restart " + c.Restart
 }
 
 // mostCompared is how many levels of a comparison the page shows at first. The reader must unfold
@@ -42,14 +45,17 @@ func comparisons(runs []Run) (Section, bool) {
 const mostCompared = 4
 
 func comparison(r Run, c *report.Comparison) []Block {
-	var out []Block
-	decisions := &Table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
-	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []Cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(answerWord(&d)), text(line(d.Why))})
+	out := []Block{
+		{Heading: line(fmt.Sprintf("compare %s: %s against %s · %s", c.Name, r.title(c.Candidate), r.title(c.Control), how(c)))},
+		{Text: line(cmp.Or(c.Skipped, c.Line)), Strong: true},
+		{List: append(lines(c.Notes), outliers(r, c)...)},
 	}
-	if len(decisions.Rows) > 0 {
-		out = append(out, Block{Table: decisions})
+	decisions := &Table{Words: true, Caption: "Decisions", Columns: heads("Workload", "Level", "Answer", "Why")}
+	for i := range c.Decisions {
+		d := &c.Decisions[i]
+		decisions.Rows = append(decisions.Rows, row(r.title(d.Workload), r.level(d.Workload, d.Level), answerWord(c, d), d.Why))
 	}
+	out = append(out, Block{Table: decisions})
 	// Each workload and level has one chart.
 	type key struct{ workload, level string }
 	var order []key
@@ -64,7 +70,7 @@ func comparison(r Run, c *report.Comparison) []Block {
 	}
 	var figures, more []Figure
 	for i, k := range order {
-		pair := []Figure{changes(r, k.workload, k.level, rows[k])}
+		pair := []Figure{changesAt(r, k.workload, k.level, rows[k])}
 		if f, ok := overlaid(r, c, k.workload, k.level); ok {
 			pair = append(pair, f)
 		}
@@ -78,38 +84,125 @@ func comparison(r Run, c *report.Comparison) []Block {
 		out = append(out, Block{Figures: figures, Pairs: true})
 	}
 	if len(more) > 0 {
-		out = append(out, Block{Fold: &Fold{"The other " + plural(len(order)-mostCompared, "level"), []Block{{Figures: more, Pairs: true}}}})
+		title := "The other " + plural(len(order)-mostCompared, "level")
+		out = append(out, Block{Fold: &Fold{Title: title, Open: true, Blocks: []Block{{Figures: more, Pairs: true}}}})
 	}
-	if t := sideBySide(r, "The worst pairs of answers", c.Answers); t != nil {
-		out = append(out, Block{Table: t})
-	}
-	differ := &Table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
+	differ := &Table{Words: true, Caption: "What differs between the two servers", Columns: heads("Fact", "Control", "Candidate", "Declared as the change")}
 	for _, d := range c.Differences {
 		allowed := "no"
 		if d.Allowed {
 			allowed = "yes"
 		}
-		differ.Rows = append(differ.Rows, []Cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
+		differ.Rows = append(differ.Rows, row(d.Key, cmp.Or(d.Control, "–"), cmp.Or(d.Candidate, "–"), allowed))
 	}
-	if len(differ.Rows) > 0 {
-		out = append(out, Block{Table: differ})
+	if t := answersBeside(r, "The worst pairs of answers", c.Answers); t != nil {
+		out = append(out, fold(t.Caption, Block{Table: t}))
+	}
+	out = append(out, Block{Table: differ})
+	return slices.DeleteFunc(out, Block.empty)
+}
+
+// outliers returns a line for each round that is far from all other rounds.
+func outliers(r Run, c *report.Comparison) []string {
+	var out []string
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		for _, p := range x.Pairs {
+			if p.Note != "" && len(out) < 20 {
+				out = append(out, line(fmt.Sprintf("round %d of %s at %s, %s: %s", p.Round+1, r.title(x.Workload), x.Level, changeName(x), p.Note)))
+			}
+		}
 	}
 	return out
 }
 
-// signed returns a change as text with a sign, such as "+3%".
-func signed(n report.Number, points bool, unit string) string {
+// shift returns a change as text with a sign, such as "+3%".
+func shift(x *report.Change, n report.Number) string {
 	if !n.OK {
 		return "–"
 	}
-	sign := ""
-	if n.V > 0 {
-		sign = "+"
+	if math.IsInf(n.V, 0) {
+		return map[bool]string{true: "+∞", false: "-∞"}[n.V > 0]
 	}
-	if points {
-		return sign + n.Format(unit)
+	return compare.FormatChange(metric.Unit(x.Unit), n.V, x.Points)
+}
+
+// bounds returns the interval of a change.
+func bounds(x *report.Change) string {
+	if !x.Low.OK && !x.High.OK {
+		return "–"
 	}
-	return sign + n.Format("ratio")
+	return shift(x, x.Low) + " to " + shift(x, x.High)
+}
+
+// required says which change the plan tolerates, or which improvement it asks for.
+func required(x *report.Change) string {
+	switch {
+	case !x.Limit.OK:
+		return "–"
+	case x.Improve:
+		return "improve " + shift(x, x.Limit)
+	}
+	return shift(x, x.Limit)
+}
+
+// changeVerdict returns a change's verdict: its outcome if the plan limits it, or else its direction.
+// A change that is better, but not by as much as the plan asks for, fails and is not called worse.
+func changeVerdict(x *report.Change) Cell {
+	st := x.Status()
+	s := statuses[st]
+	switch {
+	case x.Outcome == report.Skipped && x.Why != "":
+		return Cell{Text: "not applicable", Class: s[0], Sign: s[1]}
+	case !x.Limit.OK && x.Direction == "better":
+		return Cell{Text: "better", Class: Passed, Sign: "▲"}
+	case !x.Limit.OK && x.Direction == "worse":
+		return Cell{Text: "worse", Class: Worse, Sign: "▼"}
+	case !x.Limit.OK:
+		return Cell{Text: "no difference shown", Class: s[0], Sign: s[1]}
+	}
+	out := Cell{Text: s[2], Class: s[0], Sign: s[1]}
+	if x.Improve && x.Direction != "worse" && (st == report.StatusFail || st == report.StatusWarning && x.Outcome == report.Fail) {
+		out.Text += ": not improved enough"
+	}
+	return out
+}
+
+// changeColumns are the columns of every table of changes, but for those that say where.
+var changeColumns = []Column{{"Metric", 0}, {"Control", 0}, {"Candidate", 0}, {"Change", 0}, {"Bounds", 1}, {"Limit", 2}, {"Could be certified", 4}, {"Better", 3}}
+
+// changeCells returns a change as cells below changeColumns.
+func changeCells(x *report.Change) []Cell {
+	return row(changeName(x), x.Control.Format(x.Unit), x.Candidate.Format(x.Unit), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Better)
+}
+
+// changes returns the changes of all comparisons that matter: those that miss their limit, those of
+// the capacity, those that decide a workload, and those that are certain. The worst come first.
+func changes(r Run) *Table {
+	t := &Table{Columns: slices.Concat(heads("", "Where"), changeColumns[:6])}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		binding := c.Binding()
+		var list []*report.Change
+		for j := range c.Changes {
+			if x := &c.Changes[j]; x.Status() < report.StatusSkipped || x.Metric == "capacity" || x.Direction != "" || slices.Contains(binding, x) {
+				list = append(list, x)
+			}
+		}
+		slices.SortStableFunc(list, func(a, b *report.Change) int {
+			first := func(x *report.Change) bool { return x.Metric == "capacity" || slices.Contains(binding, x) }
+			return map[[2]bool]int{{true, false}: -1, {false, true}: 1}[[2]bool{first(a), first(b)}]
+		})
+		for _, x := range list {
+			where := r.title(x.Workload) + " at " + r.level(x.Workload, x.Level)
+			if len(r.Comparisons) > 1 {
+				where = line(c.Name) + ": " + where
+			}
+			t.Rows = append(t.Rows, slices.Concat([]Cell{changeVerdict(x), text(where)}, changeCells(x)[:6]))
+		}
+	}
+	slices.SortStableFunc(t.Rows, func(a, b []Cell) int { return cmp.Compare(rank(a[0].Class), rank(b[0].Class)) })
+	return t
 }
 
 // improvement returns the number n of a change, with a sign such that positive means an
@@ -152,8 +245,8 @@ func changeRow(x *report.Change, name string) chart.Change {
 	if x.Better == "lower" {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
-		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}}
+	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
+		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), shift(x, x.Change) + " (" + bounds(x) + ")"}}
 }
 
 func changeName(x *report.Change) string {
@@ -161,35 +254,32 @@ func changeName(x *report.Change) string {
 	return strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
 }
 
-func changes(r Run, workload, level string, list []*report.Change) Figure {
-	title := r.title(workload) + " at " + line(level)
+// changesAt draws the changes of a workload at a level.
+func changesAt(r Run, workload, level string, list []*report.Change) Figure {
+	title := r.title(workload) + " at " + r.level(workload, level)
 	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
-		Table: &Table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
+		Table: &Table{Caption: "Changes of " + title, Columns: append(slices.Clone(changeColumns), heads("Verdict")...)}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
-		name := changeName(x)
-		f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
-			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
-			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: cmp.Or(line(x.Verdict()), "no difference shown"), Class: changeClass(x)}})
+		f.Table.Rows = append(f.Table.Rows, append(changeCells(x), changeVerdict(x)))
 		if !x.Points && x.Change.OK {
-			forest.Rows = append(forest.Rows, changeRow(x, name))
+			forest.Rows = append(forest.Rows, changeRow(x, changeName(x)))
 		}
 	}
 	f.Legend, f.Chart = changeLegend(forest.Rows), forest.SVG()
 	return f
 }
 
-// changeClass returns the CSS class for the verdict on a change.
-func changeClass(x *report.Change) string {
-	if x.Outcome == report.Error {
-		return "error"
-	}
-	return map[chart.Mark]string{chart.Pass: "pass", chart.Fail: "fail", chart.Unsure: "unsure"}[changeMark(x)]
-}
-
 // overall returns a picture of a whole comparison: one metric, with a row for each workload.
 func overall(r Run, c *report.Comparison) (Figure, bool) {
-	for _, name := range []string{"throughput", "e2e", "ttft", "speed"} {
+	names := []string{"throughput", "e2e", "ttft", "speed"}
+	for i := range c.Changes {
+		if x := &c.Changes[i]; x.Status() < report.StatusWarning {
+			names = append([]string{x.Metric}, names...)
+			break
+		}
+	}
+	for _, name := range names {
 		forest := chart.Forest{Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 		seen := map[string]bool{}
 		title := ""
@@ -228,6 +318,15 @@ func overlaid(r Run, c *report.Comparison, workload, level string) (Figure, bool
 	}
 	both.name = r.title(workload) + " at " + r.level(workload, level)
 	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
-	f.Words += " The chart shows the curves of both servers."
+	f.Words, f.Aside = f.Words+" The chart shows the curves of both servers.", true
 	return f, ok
+}
+
+// answerWord returns the decision on the candidate in a few words. A candidate that fails because it
+// did not improve enough is not called worse.
+func answerWord(c *report.Comparison, d *report.Decision) string {
+	if d.Answer == "no" && !c.Loses(d) {
+		return "not better"
+	}
+	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }

@@ -119,7 +119,7 @@ func (t track) line() []*report.Case {
 
 // loadAxis returns the axis of the load. ns are the values at its ticks.
 func loadAxis(kind string, ns []float64) chart.Axis {
-	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
+	a := chart.Axis{Title: Capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
 		a.Log = true
 	}
@@ -210,7 +210,7 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) report.N
 	}
 	ch := chart.Chart{
 		Name: cv.title + " against " + kinds[cv.kind], Zones: cv.zones,
-		Y: chart.Axis{Title: capital(axis), Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Y: chart.Axis{Title: Capital(axis), Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 	}
 	f.Table = cv.table(lines, of, axis, def.Unit)
 	var ns []float64

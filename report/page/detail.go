@@ -51,7 +51,7 @@ func distributions(runs []Run) (Section, bool) {
 		all = append(all, g.figures...)
 	}
 	if len(all) > 0 {
-		s.Blocks = []Block{{Fold: &Fold{"TTFT and speed of " + plural(len(groups), "workload"), []Block{{Figures: all}}}}}
+		s.Blocks = []Block{fold("TTFT and speed of "+plural(len(groups), "workload"), Block{Figures: all})}
 	}
 	return s, len(all) > 0
 }
@@ -80,7 +80,7 @@ func spread(t track, name, kind string, names []string) (Figure, bool) {
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
-	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "p5", "p50", "p95", "p99", "Max"}}
+	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Columns: heads("Level", Capital(noun), "p5", "p50", "p95", "p99", "Max")}
 	cases := t.cases
 	if names == nil {
 		cases = t.line()
@@ -145,18 +145,6 @@ func percentiles(cases []*report.Case, name string) [][]Cell {
 	return out
 }
 
-// evenly picks at most n elements at even distances, including the first and the last.
-func evenly[T any](list []T, n int) []T {
-	if len(list) <= n {
-		return list
-	}
-	var out []T
-	for i := range n {
-		out = append(out, list[i*(len(list)-1)/(n-1)])
-	}
-	return out
-}
-
 // timelines returns a section that shows one level of each run. Each request is a bar.
 func timelines(runs []Run) (Section, bool) {
 	s := Section{ID: "timeline", Title: "Request by request",
@@ -172,7 +160,7 @@ func timelines(runs []Run) (Section, bool) {
 			if under := telemetry(r, t); len(under) > 0 {
 				blocks = append(blocks, Block{Figures: under})
 			}
-			s.Blocks = append(s.Blocks, Block{Fold: &Fold{f.Title, blocks}})
+			s.Blocks = append(s.Blocks, fold(f.Title, blocks...))
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -188,7 +176,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	}
 	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
 	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", line(t.Why), t.Round+1),
-		Table: &Table{Caption: "Requests of " + title, Head: []string{"Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What"}}}
+		Table: &Table{Caption: "Requests of " + title, Columns: heads("Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What")}}
 	if t.Left > 0 {
 		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
 	}
@@ -222,9 +210,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
 		f.Legend = append(f.Legend, Legend{chart.Block("failed"), "failed"})
 	}
-	const mostRows = 20
-	f.Table.Left = max(len(f.Table.Rows)-mostRows, 0)
-	f.Table.Rows = f.Table.Rows[:min(len(f.Table.Rows), mostRows)]
+	f.Table.cut(20)
 	f.Chart = g.SVG()
 	return f, f.Chart != ""
 }
@@ -233,116 +219,35 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 func levels(runs []Run) (Section, bool) {
 	s := Section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. The probes of a search are in the section of their use case."}
 	for _, r := range runs {
-		type key struct{ server, workload string }
-		var order []key
-		cases := map[key][]*report.Case{}
-		for i := range r.Cases {
-			c := &r.Cases[i]
-			if c.Probe != nil {
+		for _, g := range report.Groups(r.Document) {
+			if len(g.Cases) == 0 {
 				continue
 			}
-			k := key{c.Server, c.Workload}
-			if cases[k] == nil {
-				order = append(order, k)
+			name := strings.TrimSuffix(r.title(g.Workload)+r.serverSuffix(g.Server)+" · "+r.Name, " · ")
+			blocks := levelTables(g.Cases)
+			if t := blocks[0].Table; t != nil {
+				t.Columns = slices.Insert(t.Columns, 1, Column{"Requirements", 0})
+				for i, c := range g.Cases {
+					x := text("–")
+					if worst, judged := levelStatus(r, c); judged {
+						x = sign(worst)
+					}
+					t.Rows[i] = slices.Insert(t.Rows[i], 1, x)
+				}
 			}
-			cases[k] = append(cases[k], c)
-		}
-		var all, turns []Block
-		var measured []*Table
-		for _, k := range order {
-			caption := strings.TrimSuffix(r.title(k.workload)+r.serverSuffix(k.server)+" · "+r.Name, " · ")
-			for part := range slices.Chunk(cases[k], mostColumns) {
-				measured = append(measured, levelTable(r, caption, part))
+			if notes := remarks(r, g.Cases); len(notes) > 0 {
+				blocks = append(blocks, Block{List: notes[:min(len(notes), 50)]})
 			}
-			turns = append(turns, caseTables(caption, cases[k])...)
+			s.Blocks = append(s.Blocks, fold(name, blocks...))
 		}
-		if len(measured) > 0 {
-			all = append([]Block{{Beside: measured}}, turns...)
-		}
-		var notes []string
-		for i := range r.Cases {
-			c := &r.Cases[i]
-			at := r.title(c.Workload) + " at " + levelOf(c) + r.serverSuffix(c.Server)
-			if c.Skipped != "" {
-				notes = append(notes, at+" was not run: "+line(c.Skipped))
-			}
-			for _, n := range c.Notes {
-				notes = append(notes, at+": "+line(n))
-			}
-		}
-		if len(notes) > 0 {
-			all = append(all, Block{List: notes[:min(len(notes), 50)]})
-		}
-		if len(all) > 0 {
-			all = []Block{{Fold: &Fold{strings.TrimSpace(plural(len(order), "table") + " " + r.Name), all}}}
-		}
-		s.Blocks = append(s.Blocks, all...)
 	}
 	return s, len(s.Blocks) > 0
-}
-
-// levelTable returns a table with one column for each level. It has rows for metrics that at least
-// one level has, and for natural answers.
-func levelTable(r Run, caption string, cases []*report.Case) *Table {
-	t := &Table{Caption: caption, Head: []string{"Level"}}
-	held := []Cell{text("Requirements")}
-	for _, c := range cases {
-		t.Head = append(t.Head, capital(levelOf(c)))
-		x := text("–")
-		if worst, judged := levelStatus(r, c); judged {
-			st := statuses[worst]
-			x = Cell{Text: st[1] + " " + st[2], Class: st[0]}
-		}
-		held = append(held, x)
-	}
-	t.Rows = append(t.Rows, held)
-	for _, col := range slices.Concat(report.LevelColumns, report.AnswerColumns(cases)) {
-		if col.Head == t.Head[0] {
-			continue
-		}
-		row, some := []Cell{text(col.Head)}, false
-		for _, c := range cases {
-			said := col.Cell(c)
-			some = some || said != "–"
-			row = append(row, text(said))
-		}
-		if some {
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	return t
-}
-
-// caseTables returns up to two tables: the metrics of conversations by turn, and the rows that were
-// sent from a data set.
-func caseTables(caption string, cases []*report.Case) (out []Block) {
-	for _, x := range []struct {
-		words string
-		head  []string
-		rows  [][]string
-	}{
-		{", turn by turn", report.TurnHead, report.TurnRows(cases)},
-		{": rows of the data set, and their lengths in tokens", report.RowHead, report.RowRows(cases)},
-	} {
-		t := &Table{Caption: caption + x.words, Head: x.head}
-		for _, row := range x.rows {
-			var cells []Cell
-			for _, s := range row {
-				cells = append(cells, text(line(s)))
-			}
-			t.Rows = append(t.Rows, cells)
-		}
-		if t.Rows != nil {
-			out = append(out, Block{Table: t})
-		}
-	}
-	return out
 }
 
 // failures lists the failed requests, with the server's own messages.
 func failures(runs []Run) (Section, bool) {
 	s := Section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
-	t := &Table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}
+	t := &Table{Words: true, Caption: "Failed requests", Columns: heads("Where", "Requests", "Kind", "What was said")}
 	measured(runs, func(r Run, c *report.Case) {
 		for _, f := range c.Failures {
 			for i, m := range f.Messages {
@@ -354,9 +259,7 @@ func failures(runs []Run) (Section, bool) {
 			}
 		}
 	})
-	const most = 100
-	t.Left = max(len(t.Rows)-most, 0)
-	t.Rows = t.Rows[:min(len(t.Rows), most)]
+	t.cut(100)
 	s.Blocks = []Block{{Table: t}}
 	return s, len(t.Rows) > 0
 }

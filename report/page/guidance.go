@@ -19,7 +19,7 @@ func guidance(runs []Run) (Section, bool) {
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
-	tab := &Table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
+	tab := &Table{Words: true, Caption: "Use cases", Columns: heads("Use case", "Prompt and answer", "Must hold", "Answer")}
 	asked := false
 	for _, r := range runs {
 		for i := range r.Workloads {
@@ -35,9 +35,9 @@ func guidance(runs []Run) (Section, bool) {
 				if w.Description != "" {
 					name += ": " + line(w.Description)
 				}
-				class, Capacity := carries(r, w, server)
+				class, answer := carries(r, w, server)
 				asked = asked || len(w.Bounds) > 0 || class != "none"
-				tab.Rows = append(tab.Rows, []Cell{text(name), text(size(w)), text(rules(w)), {Text: Capacity, Class: class}})
+				tab.Rows = append(tab.Rows, []Cell{text(name), text(size(w)), text(rules(w)), {Text: answer, Class: class}})
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func rules(w *report.Workload) string {
 
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
 // without a search, the levels.
-func carries(r Run, w *report.Workload, server string) (class, Capacity string) {
+func carries(r Run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
 			return capacityClass(c), sentence(c)
@@ -156,23 +156,6 @@ func carries(r Run, w *report.Workload, server string) (class, Capacity string) 
 // testedOnly is the note on the loads of a workload without a capacity search: higher loads were
 // not tested.
 const testedOnly = " (the highest levels that were tested)"
-
-// levelStatus returns the worst status of the requirements on a case. If the case has no
-// requirements, judged is false.
-func levelStatus(r Run, c *report.Case) (worst report.Status, judged bool) {
-	worst = report.StatusPass
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
-			continue
-		}
-		// If the verdict on the load failed, the case fails. If it passed, that says nothing about
-		// requirements.
-		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
-		worst = min(worst, v.Status())
-	}
-	return worst, judged
-}
 
 func capacityClass(c *report.Capacity) string {
 	switch {

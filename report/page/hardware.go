@@ -13,9 +13,9 @@ func hardware(runs []Run) (Section, bool) {
 		return s, false // a page with several runs has a table of differences, which includes the hardware
 	}
 	r := runs[0]
-	t := &Table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
+	t := &Table{Words: true, Caption: "Hardware", Columns: heads("Fact")}
 	for i := range r.Servers {
-		t.Head = append(t.Head, r.title(r.Servers[i].Address))
+		t.Columns = append(t.Columns, heads(r.title(r.Servers[i].Address))...)
 	}
 	for _, row := range [][2]string{
 		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
@@ -31,7 +31,7 @@ func hardware(runs []Run) (Section, bool) {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	s.Blocks = []Block{{Fold: &Fold{plural(len(t.Rows), "fact") + " of the machine", []Block{{Table: t}}}}}
+	s.Blocks = []Block{fold(plural(len(t.Rows), "fact")+" of the machine", Block{Table: t})}
 	return s, len(t.Rows) > 0
 }
 

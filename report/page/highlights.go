@@ -42,11 +42,11 @@ func highlights(runs []Run) (Section, bool) {
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
-	t := &Table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
+	t := &Table{Words: true, Caption: "Highlights of each run", Columns: heads("Figure")}
 	var order []string
 	figures := map[string][]string{}
 	for i, r := range runs {
-		t.Head = append(t.Head, r.Name)
+		t.Columns = append(t.Columns, heads(r.Name)...)
 		alone := r
 		alone.Name = ""
 		for _, x := range headline([]Run{alone}) {
@@ -73,8 +73,8 @@ func headline(runs []Run) []Tile {
 	var tiles []Tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
-			Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c), ""},
-			Tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s", ""})
+			Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName(runs, high.r, high.c)},
+			Tile{"Tokens per hour", big(high.v * 3600), "in an hour at the peak throughput: " + format("throughput", high.v) + " × 3600 s"})
 	}
 	one := func(name string) func(*report.Case) report.Number {
 		return func(c *report.Case) report.Number {
@@ -85,10 +85,10 @@ func headline(runs []Run) []Tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, Tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + addPlace(runs, low), ""})
+		tiles = append(tiles, Tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + addPlace(runs, low)})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
-		tiles = append(tiles, Tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + caseName(runs, high.r, high.c), ""})
+		tiles = append(tiles, Tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + caseName(runs, high.r, high.c)})
 	}
 	tiles = append(tiles, limits(runs)...)
 	due, completed, cases := 0, 0, 0
@@ -99,7 +99,7 @@ func headline(runs []Run) []Tile {
 	})
 	if due > 0 {
 		tiles = append(tiles, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "level")), ""})
+			fmt.Sprintf("%s of %s requests completed correctly, at %s", count(completed), count(due), plural(cases, "level"))})
 	}
 	return tiles
 }
@@ -152,7 +152,7 @@ func limits(runs []Run) []Tile {
 			if r.Name != "" {
 				note += "; " + r.Name
 			}
-			tiles = append(tiles, Tile{label, c.Limit(), note, ""})
+			tiles = append(tiles, Tile{label, c.Limit(), note})
 		}
 	}
 	return tiles

@@ -40,7 +40,7 @@ func (s Section) folded(runs []Run, open int, curves ...curve) (Section, bool) {
 		s.Blocks = append(s.Blocks, Block{Figures: first})
 	}
 	if len(rest) > 0 {
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(rest), "further figure"), []Block{{Figures: rest}}}})
+		s.Blocks = append(s.Blocks, fold(plural(len(rest), "further figure"), Block{Figures: rest}))
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -91,10 +91,10 @@ func systemFigures(runs []Run) (Section, bool) {
 	}
 	var folds []Block
 	if t := peaks(runs); t != nil {
-		folds = append(folds, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
+		folds = append(folds, fold(t.Caption, Block{Table: t}))
 	}
 	if t := averages(runs); t != nil {
-		folds = append(folds, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
+		folds = append(folds, fold(t.Caption, Block{Table: t}))
 	}
 	s.Blocks = append(s.Blocks, folds...)
 	return s, true
@@ -103,7 +103,7 @@ func systemFigures(runs []Run) (Section, bool) {
 // peaks returns a table with the highest throughput of each line in the charts. Probes of capacity
 // searches count too.
 func peaks(runs []Run) *Table {
-	t := &Table{Caption: "Peak of each line", Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}
+	t := &Table{Caption: "Peak of each line", Columns: heads("Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile")}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {
 		var top, one *report.Case
 		for _, c := range l.line() {
@@ -129,7 +129,7 @@ func peaks(runs []Run) *Table {
 
 // averages compares two means of speed, by level.
 func averages(runs []Run) *Table {
-	t := &Table{Caption: "Two ways to average speed, and tokens in each piece", Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}
+	t := &Table{Caption: "Two ways to average speed, and tokens in each piece", Columns: heads("Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece")}
 	keep := common(runs)
 	measured(runs, func(r Run, c *report.Case) {
 		itl, pooled, each, per := mean(c, "itl"), mean(c, "speed"), mean(c, "request_speed"), mean(c, "tokens_per_chunk")
@@ -188,7 +188,7 @@ func speculative(runs []Run) (Section, bool) {
 		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean number of tokens that one step yields, including the large model's own token. 1 means no gain."})
 	if ok {
 		if t := positions(runs); t != nil {
-			s.Blocks = append(s.Blocks, Block{Fold: &Fold{t.Caption, []Block{{Table: t}}}})
+			s.Blocks = append(s.Blocks, fold(t.Caption, Block{Table: t}))
 		}
 		return s, ok
 	}
@@ -206,7 +206,7 @@ func speculative(runs []Run) (Section, bool) {
 // positions shows the share of drafts that was accepted at each position; nil if no
 // server reports it.
 func positions(runs []Run) *Table {
-	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Head: []string{"Load"}}
+	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Columns: heads("Load")}
 	most := 0
 	keep := common(runs)
 	measured(runs, func(r Run, c *report.Case) {
@@ -230,7 +230,7 @@ func positions(runs []Run) *Table {
 		return nil
 	}
 	for i := range most {
-		t.Head = append(t.Head, fmt.Sprintf("Token %d", i+1))
+		t.Columns = append(t.Columns, heads(fmt.Sprintf("Token %d", i+1))...)
 	}
 	return t
 }

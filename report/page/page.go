@@ -1,9 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/report"
+	clean "github.com/tokgate/tokgate/report/text"
 )
 
 // Page is everything that a report of one run or of several runs shows.
@@ -14,6 +18,36 @@ type Page struct {
 	Verdicts  []Verdict // one for each of several runs
 	Sections  []Section // those that readers need first at the top
 	Tool      string    // version of tokgate that measured
+}
+
+// Heading names a run in one line: the tool, the plan, when it ran and for how long.
+func Heading(d *report.Document) string {
+	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name)}
+	if date := d.Date("2006-01-02 15:04 MST"); date != "" {
+		parts = append(parts, date)
+	}
+	parts = append(parts, d.Took())
+	if d.Partial {
+		parts = append(parts, "partial: some cases were left out")
+	}
+	return line(strings.Join(parts, " · "))
+}
+
+// Foot names a run in one line below its results.
+func Foot(d *report.Document) string {
+	levels := 0
+	for i := range d.Cases {
+		if d.Cases[i].Of == "" {
+			levels++
+		}
+	}
+	return line(strings.Join([]string{d.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Duration)}, " · "))
+}
+
+// ClassOf returns the class of a run's outcome. A run that exits with an error is not green.
+func ClassOf(d *report.Document) string {
+	class, _ := meaning(d)
+	return class
 }
 
 // The lists before and after hold the sections of a page in their order. The use cases come between
@@ -42,16 +76,7 @@ func Of(docs ...*report.Document) Page {
 			p.Verdicts = append(p.Verdicts, verdict(r))
 		}
 	}
-	build := func(list []func([]Run) (Section, bool)) {
-		for _, of := range list {
-			if s, ok := of(runs); ok {
-				p.Sections = append(p.Sections, s)
-			}
-		}
-	}
-	build(before)
-	p.Sections = append(p.Sections, useCases(runs)...)
-	build(after)
+	p.Sections = slices.Concat(build(runs, before...), useCases(runs), build(runs, after...))
 	p.number()
 	return p
 }
@@ -92,7 +117,7 @@ const mostRows = 20
 func shut(blocks []Block) []Block {
 	for i, b := range blocks {
 		if b.Table != nil && len(b.Table.Rows) > mostRows {
-			blocks[i] = Block{Fold: &Fold{fmt.Sprintf("%s, %d rows", b.Table.Caption, len(b.Table.Rows)), []Block{b}}}
+			blocks[i] = fold(fmt.Sprintf("%s, %d rows", b.Table.Caption, len(b.Table.Rows)), b)
 		}
 	}
 	return blocks

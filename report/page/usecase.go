@@ -27,7 +27,7 @@ func useCases(runs []Run) []Section {
 }
 
 func useCase(r Run, w *report.Workload) Section {
-	s := Section{ID: caseID(w, r), Title: r.title(w.Address), Lead: capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
+	s := Section{ID: caseID(w, r), Title: r.title(w.Address), Lead: Capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
 	if about := line(w.Description); about != "" {
 		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
 	}
@@ -35,7 +35,7 @@ func useCase(r Run, w *report.Workload) Section {
 		s.Blocks = append(s.Blocks, Block{List: words})
 	}
 	for _, server := range w.Servers {
-		s.Blocks = append(s.Blocks, Block{Limit: outcomeOf(r, w, server)})
+		s.Blocks = append(s.Blocks, Block{Result: outcomeOf(r, w, server)})
 	}
 	var tables []*Table
 	for _, server := range w.Servers {
@@ -50,14 +50,14 @@ func useCase(r Run, w *report.Workload) Section {
 	var more []Block
 	for _, server := range w.Servers {
 		if c := r.capacity(w.Address, server); c != nil {
-			more = append(more, Block{List: append(margins(r, c), lines(c.Facts())...)}, Block{Table: probes(r, c)})
+			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")}, Block{List: append(margins(r, c), lines(c.Facts())...)}, Block{Table: probes(r, c)})
 		}
 	}
 	for _, m := range matrices(r, w.Address) {
 		more = append(more, Block{Table: m})
 	}
 	if len(more) > 0 {
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{"How " + r.title(w.Address) + " was decided: each requirement and each probe", more}})
+		s.Blocks = append(s.Blocks, fold("How "+r.title(w.Address)+" was decided: each requirement and each probe", more...))
 	}
 	return s
 }
@@ -77,19 +77,11 @@ func levelWords(r Run, w *report.Workload) []string {
 	return out
 }
 
-func lines(list []string) []string {
-	var out []string
-	for _, l := range list {
-		out = append(out, line(l))
-	}
-	return out
-}
-
 // outcomeOf returns the outcome of a use case (one workload on one server) in one sentence. It adds
 // the capacity if there was a search.
 func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	class, said := carries(r, w, server)
-	l := &Result{Class: class, Sentence: capital(said)}
+	l := &Result{Class: class, Sentence: Capital(said)}
 	if len(r.Servers) > 1 {
 		l.Sentence = r.title(server) + ": " + said
 	}
@@ -97,7 +89,7 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	if c == nil {
 		return l
 	}
-	l.Value, l.Unit = c.Limit(), kinds[c.Over]
+	l.Value, l.Unit = c.Limit(), kinds[c.Over]+disputed(r, c)
 	if people := w.People(c.Pass); people != "" {
 		l.Unit += ", " + people
 	}
@@ -221,7 +213,7 @@ func besideLimit(r Run, w *report.Workload, server string) *Table {
 		var heads []string
 		shown := evenly(cases, 3)
 		for _, x := range shown {
-			heads = append(heads, capital(levelOf(x)))
+			heads = append(heads, Capital(levelOf(x)))
 		}
 		return columns(r, w, server, shown, heads)
 	}
@@ -289,12 +281,12 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 }
 
 // columns returns a table with a column for each case.
-func columns(r Run, w *report.Workload, server string, shown []*report.Case, heads []string) *Table {
+func columns(r Run, w *report.Workload, server string, shown []*report.Case, names []string) *Table {
 	unit := kinds[shown[0].Kind]
 	if shown[0].Speedup > 0 {
 		unit = kinds["speedup"]
 	}
-	t := &Table{Caption: "What users see, by " + unit + r.serverSuffix(server), Head: append([]string{capital(unit)}, heads...)}
+	t := &Table{Caption: "What users see, by " + unit + r.serverSuffix(server), Columns: heads(append([]string{Capital(unit)}, names...)...)}
 	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
 		def, _ := metric.Lookup(f.name)
 		row := []Cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}

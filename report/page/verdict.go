@@ -15,17 +15,6 @@ import (
 // mostProblems is the number of problems that the page shows. It folds the rest.
 const mostProblems = 6
 
-// statuses gives each status of a verdict a class, a sign and a word. So the page shows no status
-// by its colour alone.
-var statuses = map[report.Status][3]string{ // class, sign, word
-	report.StatusError:        {"error", "!", "not measured"},
-	report.StatusFail:         {"fail", "✗", "failed"},
-	report.StatusInconclusive: {"unsure", "?", "inconclusive"},
-	report.StatusWarning:      {"unsure", "!", "warning"},
-	report.StatusSkipped:      {"none", "–", "skipped"},
-	report.StatusPass:         {"pass", "✓", "passed"},
-}
-
 func verdict(r Run) Verdict {
 	v := Verdict{
 		ID: r.ID + "verdict", Name: r.Name, Word: line(r.Word()), Plan: line(r.Plan.Name),
@@ -49,33 +38,79 @@ func verdict(r Run) Verdict {
 			v.Lines = append(v.Lines, l)
 		}
 	}
-	v.Problems, v.More, v.Warnings = found(r)
+	v.Problems, v.More, v.Warnings = attention(r)
 	v.Facts = facts(r)
 	return v
 }
 
-// found returns the verdicts that need attention: the worst ones (problems), the others that did
-// not pass (more), and the warnings.
-func found(r Run) (problems, more, warnings []Check) {
-	// The statuses go from the worst to the best.
-	for st := report.StatusError; st <= report.StatusSkipped; st++ {
-		for i := range r.Verdicts {
-			x := &r.Verdicts[i]
-			if x.Status() != st || st == report.StatusSkipped && x.Outcome == report.Skipped {
-				continue
-			}
-			switch {
-			case st >= report.StatusWarning:
-				warnings = append(warnings, check(r, x))
-			case len(problems) < mostProblems:
-				problems = append(problems, check(r, x))
-			default:
-				more = append(more, check(r, x))
-			}
+// checks returns the verdicts that of selects, in the order of the plan.
+func checks(r Run, of func(*report.Verdict) bool) []Check {
+	var out []Check
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; of(v) {
+			out = append(out, check(r, v))
 		}
 	}
+	return out
+}
+
+// underResult returns the check of a capacity without what stands in the result above it.
+func underResult(r Run, v *report.Verdict) Check {
+	c := check(r, v)
+	limit := r.capacity(v.Workload, v.Server)
+	if v.Kind != "capacity" || limit == nil || !limit.Answers(v) {
+		return c
+	}
+	c.Message = ""
+	if limit.Require > 0 {
+		c.Message = "the plan requires " + limit.Named(limit.Require)
+	}
+	if v.Outcome == report.Inconclusive {
+		c.Message = strings.TrimPrefix(c.Message+": "+line(v.Needs), ": ")
+	}
+	facts := lines(limit.Facts())
+	c.Notes, c.Cautions = slices.DeleteFunc(c.Notes, func(n string) bool { return slices.Contains(facts, n) }), nil
+	return c
+}
+
+// unmet returns the checks that did not pass, the worst first. It leaves out checks that the plan or
+// the budget skipped.
+func unmet(r Run) []Check {
+	list := checks(r, func(v *report.Verdict) bool { return v.Status() != report.StatusPass && v.Outcome != report.Skipped })
+	slices.SortStableFunc(list, func(a, b Check) int { return cmp.Compare(a.Status, b.Status) })
+	return list
+}
+
+// together makes one check of those that were not measured for the same reason.
+func together(list []Check) []Check {
+	var out []Check
+	others := map[int]int{}
+	for _, c := range list {
+		i := slices.IndexFunc(out, func(x Check) bool {
+			return c.Status == report.StatusError && x.Status == c.Status && x.Kind == c.Kind && x.Message == c.Message
+		})
+		if i < 0 {
+			out = append(out, c)
+			continue
+		}
+		others[i]++
+	}
+	for i, n := range others {
+		out[i].Name += fmt.Sprintf(" and %d more for the same reason", n)
+	}
+	return out
+}
+
+// attention divides the checks that did not pass into those to show, those to fold, and warnings.
+func attention(r Run) (first, more, warnings []Check) {
+	list := unmet(r)
+	at := slices.IndexFunc(list, func(c Check) bool { return c.Status >= report.StatusWarning })
+	if at < 0 {
+		at = len(list)
+	}
+	first, more, warnings = list[:min(at, mostProblems)], list[min(at, mostProblems):at], list[at:]
 	const most = 400
-	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
+	return first, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
 }
 
 // problems returns a section with the verdicts that did not pass. Warnings and passed checks are
@@ -86,7 +121,7 @@ func problems(runs []Run) (Section, bool) {
 		return s, false
 	}
 	r := runs[0]
-	first, more, warnings := found(r)
+	first, more, warnings := attention(r)
 	if len(first) == 0 {
 		s.Title, s.Lead = "What was checked", ""
 	} else {
@@ -94,13 +129,13 @@ func problems(runs []Run) (Section, bool) {
 	}
 	shut := func(list []Check, one, rest string) {
 		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(list), one) + rest, []Block{{Checks: list}}}})
+			s.Blocks = append(s.Blocks, fold(plural(len(list), one)+rest, Block{Checks: list}))
 		}
 	}
 	shut(more, "more check", " that did not pass")
 	shut(warnings, "warning", "")
 	if t := passed(r); len(t.Rows) > 0 {
-		s.Blocks = append(s.Blocks, Block{Fold: &Fold{plural(len(t.Rows)+t.Left, "check") + " passed", []Block{{Table: t}}}})
+		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "check")+" passed", Block{Table: t}))
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -108,16 +143,11 @@ func problems(runs []Run) (Section, bool) {
 // passed returns a table of the checks that passed. A check that has the same result at several
 // levels gets one row.
 func passed(r Run) *Table {
-	t := &Table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
-	const most = 200
+	t := &Table{Words: true, Caption: "What passed", Columns: heads("Check", "Where", "Value", "To spare")}
 	rows := map[[4]string]int{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if v.Status() != report.StatusPass {
-			continue
-		}
-		if len(t.Rows) == most {
-			t.Left++
 			continue
 		}
 		value := "–"
@@ -137,8 +167,9 @@ func passed(r Run) *Table {
 		if level != "" {
 			name += " at " + level
 		}
-		t.Rows = append(t.Rows, []Cell{text(name), text(key[1]), text(value), text(key[3])})
+		t.Rows = append(t.Rows, row(name, key[1], value, key[3]))
 	}
+	t.cut(200)
 	return t
 }
 
@@ -161,8 +192,8 @@ func meaning(d *report.Document) (class, sentence string) {
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
-// unmet says in a sentence what a failed run failed; "" for every other run.
-func unmet(r Run) string {
+// unmetWords says in a sentence what a failed run failed; "" for every other run.
+func unmetWords(r Run) string {
 	if r.Outcome != report.Fail {
 		return ""
 	}
@@ -213,17 +244,25 @@ func confidence(d *report.Document) string {
 	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence.V) + " confidence"
 }
 
+// check returns a verdict as every report shows it.
 func check(r Run, v *report.Verdict) Check {
 	s := statuses[v.Status()]
-	c := Check{Class: s[0], Sign: s[1], Word: s[2], Name: checkName(r, v), Message: line(v.Explain())}
-	switch {
-	case v.Workload != "":
+	c := Check{
+		Status: v.Status(), Kind: v.Kind, Class: s[0], Sign: s[1], Word: s[2],
+		Name: line(v.Name), Title: checkName(r, v), Message: line(v.Explain()), Short: inShort(v),
+		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == report.Skipped, Quoted: v.Quoted,
+	}
+	if v.Workload != "" {
 		c.Where = r.title(v.Workload) + r.serverSuffix(v.Server)
-	default:
+	} else {
 		c.Where = r.title(v.Server)
 	}
 	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
 		c.Notes = append(c.Notes, line(n))
+	}
+	c.Cautions = c.Notes
+	if v.Kind == "sla" {
+		c.Cautions = lines(v.Cautions)
 	}
 	if v.File != "" {
 		c.Place = line(v.File)
@@ -232,7 +271,33 @@ func check(r Run, v *report.Verdict) Check {
 		}
 		c.Link = anchor(r, v.File, v.Line)
 	}
+	if t := v.Threshold; t != nil {
+		c.Source = line(fmt.Sprintf("%s = %q", t.Metric, t.Text))
+	}
 	return c
+}
+
+// inShort returns the message of a threshold in fewer and fewer words: without the name of the
+// metric, then only value and limit with the number of requests, then without that number. It
+// returns nil if the verdict is not on a threshold.
+func inShort(v *report.Verdict) []string {
+	th := v.Threshold
+	if th == nil {
+		return nil
+	}
+	out := []string{line(strings.TrimPrefix(v.Explain(), strings.TrimSpace(th.Metric+" "+th.Stat)+" "))}
+	if !v.Value.OK || !th.Limit.OK || th.Op == "" {
+		return out
+	}
+	value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+	if def, _ := metric.Lookup(th.Metric); def.Scope == metric.Counted && th.Stat != "mean" {
+		value = "~" + value // within a bucket
+	}
+	short := fmt.Sprintf("%s %s %s", value, th.Op, limit)
+	if spare := v.Headroom(); spare != "" {
+		short += "; " + spare
+	}
+	return append(out, fmt.Sprintf("%s, n = %d", short, v.N), short)
 }
 
 // checkName returns a readable name of a verdict. For a threshold it is the name of the metric, its
@@ -314,9 +379,9 @@ type grid struct {
 type requirement struct{ name, text, severity string }
 
 func (g *grid) table() *Table {
-	t := &Table{Head: []string{"Must hold"}}
+	t := &Table{Columns: heads("Must hold")}
 	for _, l := range g.levels {
-		t.Head = append(t.Head, "At "+g.heads[l])
+		t.Columns = append(t.Columns, heads("At "+g.heads[l])...)
 	}
 	for _, row := range g.rows {
 		def, _ := metric.Lookup(row.name)
@@ -363,7 +428,7 @@ func matrices(r Run, workload string) []*Table {
 		if !v.Value.OK {
 			shown = st[2]
 		}
-		g.cells[row][v.Level] = Cell{Text: st[1] + " " + line(shown), Class: st[0]}
+		g.cells[row][v.Level] = Cell{Text: line(shown), Class: st[0], Sign: st[1]}
 	}
 	var out []*Table
 	for _, k := range order {

@@ -8,43 +8,61 @@ package page
 
 import (
 	"html/template"
+	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/report"
 )
 
-// Section is one part of the page.
+// Section is one part of a report.
 type Section struct {
 	ID, Title string
-	Lead      string // one or two sentences for readers who are not specialists
+	Lead      string // one or two sentences for readers who are not specialists; only on the page
 	Blocks    []Block
 }
 
 // Block is one element of a section. Only one field is set, but Figures and Beside may be set
 // together.
 type Block struct {
-	Figures []Figure // side by side if the page is wide enough
-	Beside  []*Table // tables that stand side by side below the figures
-	Pairs   bool     // the figures form pairs
-	Table   *Table
-	Tiles   []Tile
-	Source  *Source
-	Defs    []Definition
-	Checks  []Check
-	Fold    *Fold
-	Text    string
-	Sub     string // a heading
-	List    []string
-	Limit   *Result
-	Log     *Log
+	Heading     string
+	Text        string // a paragraph
+	List        []string
+	Strong      bool // the text or the list is an answer
+	Table       *Table
+	Checks      []Check
+	Left        string // checks that were left out, such as "3 passed"
+	Fold        *Fold
+	Figures     []Figure // side by side if the page is wide enough
+	Beside      []*Table // tables that stand side by side below the figures
+	Pairs       bool     // the figures form pairs
+	Result      *Result
+	Log         *Log
+	Source      *Source
+	Definitions []Definition
 }
 
-// Fold holds blocks that stay hidden until the reader opens them.
+// Fold holds blocks that stay hidden until the reader opens them. A terminal cannot open them: it
+// shows them if Open is set, and leaves them out otherwise.
 type Fold struct {
 	Title  string
 	Blocks []Block
+	Open   bool
 }
 
-// Figure is a chart with an explanation, and with its data as a table.
+// fold returns a block with blocks that stay hidden.
+func fold(title string, blocks ...Block) Block {
+	return Block{Fold: &Fold{Title: title, Blocks: blocks}}
+}
+
+// empty reports whether a block shows nothing.
+func (b Block) empty() bool {
+	return b.Heading+b.Text == "" && len(b.List)+len(b.Checks)+len(b.Figures)+len(b.Beside)+len(b.Definitions) == 0 &&
+		(b.Table == nil || len(b.Table.Rows) == 0) && b.Fold == nil && b.Result == nil && b.Log == nil && b.Source == nil
+}
+
+// Figure is a chart with an explanation, and with its data as a table. Formats without pictures show
+// the table.
 type Figure struct {
 	ID      string // unique on the page; links the explanation to the chart
 	Title   string
@@ -54,9 +72,11 @@ type Figure struct {
 	Legend  []Legend
 	Chart   template.HTML
 	Wide    bool
+	Aside   bool // adds to the figure before it; formats without pictures leave it out
 	Table   *Table
 }
 
+// Legend explains one line or mark of a chart.
 type Legend struct {
 	Swatch template.HTML
 	Name   string
@@ -65,45 +85,51 @@ type Legend struct {
 // Table is a table with a caption. In each row, the first cell is the heading of the row.
 type Table struct {
 	Caption string
-	Head    []string
+	Columns []Column
 	Rows    [][]Cell
-	Left    int  // number of rows that were left out
-	Words   bool // cells hold sentences, not numbers
+	Left    string // what was left out, such as "3 passed"
+	Words   bool   // cells hold sentences, not numbers
 }
 
-// Class returns the CSS class of the table, which depends on how many columns it has. On narrow
-// screens the class decides whether the cells of a row are stacked. In tables of sentences this
-// happens only on phones.
-func (t *Table) Class() string {
-	switch n := len(t.Head); {
-	case t.Words:
-		return "words"
-	case n > 8:
-		return "many"
-	case n > 4:
-		return "some"
+// cut keeps the first n rows, and says how many were left out.
+func (t *Table) cut(n int) {
+	if left := len(t.Rows) - n; left > 0 {
+		t.Left, t.Rows = plural(left, "more row"), t.Rows[:n]
 	}
-	return "few"
 }
 
-// Label returns the column's title for each cell of a folded table. It returns "" if cells show no
-// title.
-func (t *Table) Label(column int) string {
-	if t.Class() == "few" || column >= len(t.Head) {
-		return ""
+// Column is a column of a table. If the table is too wide, columns with the highest Rank go first. A
+// column of Rank 0 always stays.
+type Column struct {
+	Head string
+	Rank int
+}
+
+// heads returns columns that always stay.
+func heads(names ...string) []Column {
+	out := make([]Column, len(names))
+	for i, name := range names {
+		out[i].Head = name
 	}
-	return t.Head[column]
+	return out
 }
 
-type Cell struct {
-	Text  string
-	Class string
-	Link  string // "#id"; "": none
-}
+// Cell is one cell of a table. Class is the outcome that the cell shows, and Sign the character for
+// it; both are "" in a cell without outcome.
+type Cell struct{ Text, Class, Sign string }
 
-// capital writes the first letter of a column head in upper case. It leaves symbols such as p95 as
+// The classes of cells, rows and checks: how they ended. They are CSS classes too.
+const (
+	Missing = "error" // not measured
+	Failed  = "fail"
+	Unsure  = "unsure" // not decided, or only a warning
+	Worse   = "worse"  // and the plan allows it
+	Passed  = "pass"
+)
+
+// Capital writes the first letter of a column head in upper case. It leaves symbols such as p95 as
 // they are.
-func capital(s string) string {
+func Capital(s string) string {
 	if len(s) > 1 && s[0] == 'p' && s[1] >= '0' && s[1] <= '9' {
 		return s
 	}
@@ -114,17 +140,24 @@ func capital(s string) string {
 // text returns a table cell with any text. The function line makes the text safe.
 func text(s string) Cell { return Cell{Text: line(s)} }
 
-// Result shows the result of one capacity search in large type.
+// row returns a row of cells with any texts.
+func row(texts ...string) []Cell {
+	out := make([]Cell, len(texts))
+	for i, s := range texts {
+		out[i] = text(s)
+	}
+	return out
+}
+
+// Result is the answer of one capacity search, in large type on the page.
 type Result struct {
 	Class, Value, Unit, Kind, Sentence string
+	Line                               string // the answer in one line
 	Facts                              []string
 }
 
 // Tile is one important figure of the page, in large type.
-type Tile struct {
-	Label, Value, Note string
-	Link               string
-}
+type Tile struct{ Label, Value, Note string }
 
 // Verdict is the top of the page. It has the outcome and the reasons for it.
 type Verdict struct {
@@ -149,13 +182,25 @@ type Capacity struct{ Name, Value, Note string }
 
 // Check is one verdict.
 type Check struct {
-	Class, Sign, Word string
-	Name, Where       string
-	Message           string
-	Notes             []string
-	Place, Link       string // "file:line", and the link to that line on the page
+	Status      report.Status
+	Kind        string // of the verdict: "server", "load", "sla", …
+	Class       string
+	Sign, Word  string
+	Name        string // as in the plan: "sla.ttft.p95 at 8"
+	Title       string // for readers: "TTFT p95 at 8"
+	Where       string // the workload and the server, or the server
+	Message     string
+	Short       []string // the message in fewer and fewer words; nil if there are none
+	Notes       []string
+	Cautions    []string // the notes that matter even if the check passed
+	Change      bool     // about one change of a comparison
+	Skipped     bool     // not checked, on request or for lack of time
+	Quoted      bool     // the first note quotes a bad answer
+	Place, Link string   // "file:line", and the link to that line on the page
+	Source      string   // the threshold as the plan writes it; "" if there is none
 }
 
+// Log is the end of a server's log.
 type Log struct{ Title, Text string }
 
 // Definition is one term.
@@ -185,11 +230,13 @@ type Brief struct {
 	Logo               template.URL // "": none
 	Class, Word        string
 	Sentence           string // the verdict
+	Choice             string // which server to take; "" if nothing was compared
 	Partial, Simulated bool
 	System             *Table
 	Tiles              []Tile
 	Uses               []Use
 	Answers            []Change
+	Left               string // use cases and answers that do not fit the page
 	Chart              *Figure
 	How                []string // how it was measured
 	Notes              []string // the plan's
@@ -209,4 +256,22 @@ type Use struct {
 type Change struct {
 	Title, Answer, Class, Why string
 	Changes                   []string
+}
+
+// Filled returns the table without the columns, but for the first, in which no row has a value.
+func (t *Table) Filled() *Table {
+	out := *t
+	out.Columns, out.Rows = nil, make([][]Cell, len(t.Rows))
+	for j, c := range t.Columns {
+		if j > 0 && !slices.ContainsFunc(t.Rows, func(r []Cell) bool { return j < len(r) && r[j].Text != "" && r[j].Text != "–" }) {
+			continue
+		}
+		out.Columns = append(out.Columns, c)
+		for i, r := range t.Rows {
+			if j < len(r) {
+				out.Rows[i] = append(out.Rows[i], r[j])
+			}
+		}
+	}
+	return &out
 }

@@ -1,0 +1,44 @@
+package markdown
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMarker(t *testing.T) {
+	got := map[string]string{}
+	for _, name := range []string{"gate", "pull-request", "a b", "--><b>", "", "---", "größe", strings.Repeat("x", 100)} {
+		got[name] = marker(name)
+	}
+	want := map[string]string{
+		"gate": "gate", "pull-request": "pull-request", "a b": "a-b", "--><b>": "b", "": "plan", "---": "plan", "größe": "gr-e",
+		strings.Repeat("x", 100): strings.Repeat("x", 60),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEscape(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"a|b", `a\|b`},
+		{"`x`", "\\`x\\`"},
+		{`a\|b`, `a\\\|b`}, // a backslash in the text does not cancel the escaping
+		{"<script>", "&lt;script&gt;"},
+		{"&lt;", "&amp;lt;"},
+		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
+		{"![x](https://evil)", `\!\[x\](https&#58;//evil)`},
+		{"@everyone", "&#64;everyone"},
+		{"www.evil.example", "www&#46;evil.example"},
+		{"a\nb", "a b"},
+		{"::error::x", ": :error::x"},
+		{"", " "},
+	}
+	for _, tt := range tests {
+		if got := escaped(tt.in, 100); got != tt.want {
+			t.Errorf("escaped(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

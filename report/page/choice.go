@@ -1,0 +1,78 @@
+package page
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// choice says which server to take for each workload, such as "Take spec for Chat; keep base for RAG:
+// nothing is better there". It returns "" if nothing was compared.
+func choice(r Run) string {
+	var order []string                 // what to do, in the order of the workloads
+	workloads := map[string][]string{} // by what to do
+	for _, w := range decided(r) {
+		said := take(r, w)
+		if !slices.Contains(order, said) {
+			order = append(order, said)
+		}
+		workloads[said] = append(workloads[said], r.title(w))
+	}
+	var parts []string
+	for _, said := range order {
+		parts = append(parts, strings.Replace(said, "%", strings.Join(workloads[said], " and "), 1))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return Capital(strings.Join(parts, "; ")) + "."
+}
+
+// decided returns the workloads of which a comparison has a decision, in order.
+func decided(r Run) []string {
+	var out []string
+	for i := range r.Comparisons {
+		for _, d := range r.Comparisons[i].Decisions {
+			if !slices.Contains(out, d.Workload) {
+				out = append(out, d.Workload)
+			}
+		}
+	}
+	return out
+}
+
+// take says which server to take for a workload, which stands for the sign % in it. A candidate must
+// be better at some level, worse at none, and miss no requirement of its own.
+func take(r Run, workload string) string {
+	var better []string
+	control, unknown := "", false
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		wins, loses := false, missed(r, workload, c.Candidate)
+		for _, d := range c.Decisions {
+			if d.Workload != workload {
+				continue
+			}
+			control = r.title(c.Control)
+			wins, loses, unknown = wins || d.Answer == "yes", loses || d.Answer == "no" || d.Answer == "mixed", unknown || d.Answer == "unknown"
+		}
+		if wins && !loses {
+			better = append(better, r.title(c.Candidate))
+		}
+	}
+	switch {
+	case len(better) > 0:
+		return "take " + strings.Join(better, " or ") + " for %"
+	case unknown:
+		return "the measurements do not tell which server is better for %"
+	}
+	return "keep " + control + " for %: no candidate is better there and meets every requirement"
+}
+
+// missed reports whether a requirement of a workload failed on a server.
+func missed(r Run, workload, server string) bool {
+	return slices.ContainsFunc(r.Verdicts, func(v report.Verdict) bool {
+		return v.Workload == workload && v.Server == server && v.Status() <= report.StatusFail
+	})
+}

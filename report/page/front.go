@@ -1,0 +1,159 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// tiles returns the figures that a reader of a report looks for first. All are of one server.
+// Throughput and cost are of a load at which every requirement held. An open loop has none of its
+// own: its throughput is what it was sent.
+func tiles(r Run) []Tile {
+	server := shown(r)
+	on := func(of func(*report.Case) report.Number, keep func(*report.Case) bool) (low, high extreme) {
+		return extremes([]Run{r}, func(c *report.Case) report.Number {
+			if c.Server != server || !keep(c) {
+				return report.Number{}
+			}
+			return of(c)
+		})
+	}
+	of := func(name string) func(*report.Case) report.Number {
+		return func(c *report.Case) report.Number { return mean(c, name) }
+	}
+	held := func(c *report.Case) bool { return c.Kind != string(metric.OpenLoop) && holds(r, c) }
+	single := func(c *report.Case) bool { return c.N == 1 && c.Kind == string(metric.ClosedLoop) }
+	var out []Tile
+	low, high := on(of("throughput"), held)
+	if high.ok {
+		out = append(out, Tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + caseName([]Run{r}, r, high.c)})
+	}
+	if first, last := on(of("ttft"), single); first.ok {
+		out = append(out, span("First token, one request", "ttft", []Run{r}, first, last, "mean TTFT with no other request in flight"))
+	}
+	if last, first := on(of("speed"), single); first.ok {
+		out = append(out, span("Speed of one request", "speed", []Run{r}, first, last, "mean tokens a second after the first token"))
+	}
+	if cheap, _ := on(of("cost_per_million_tokens"), held); cheap.ok {
+		label, by := "Million output tokens", "by the plan's prices, at "
+		if r.electricityOnly(server) {
+			label, by = "Electricity of a million output tokens", "the plan prices nothing but electricity; at "
+		}
+		unit := cheap.c.Summary("cost_per_million_tokens").Unit
+		out = append(out, Tile{label, report.Number{V: cheap.v, OK: true}.Format(unit), by + caseName([]Run{r}, r, cheap.c)})
+	} else if high.ok && high.c != low.c {
+		out = append(out, Tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s"})
+	}
+	due, completed, cases := 0, 0, 0
+	measured([]Run{r}, func(_ Run, c *report.Case) {
+		if c.Of == "" && c.Server == server {
+			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
+		}
+	})
+	if due > 0 {
+		out = append(out, Tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
+			fmt.Sprintf("%s of %s requests completed correctly, at %s%s", count(completed), count(due), plural(cases, "load"), r.serverSuffix(server))})
+	}
+	return out
+}
+
+// span returns a tile with the best and the worst value of a metric, and where each was measured.
+func span(label, name string, runs []Run, best, worst extreme, words string) Tile {
+	t := Tile{Label: label, Value: format(name, best.v), Note: words + addPlace(runs, best)}
+	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
+		t.Value += " to " + format(name, worst.v)
+		t.Note += " and" + strings.TrimPrefix(addPlace(runs, worst), ",")
+	}
+	return t
+}
+
+// shown returns the server whose figures stand first: the candidate of the first comparison, or the
+// first server with a measured case.
+func shown(r Run) string {
+	for i := range r.Comparisons {
+		return r.Comparisons[i].Candidate
+	}
+	server := ""
+	measured([]Run{r}, func(_ Run, c *report.Case) { server = cmp.Or(server, c.Server) })
+	return server
+}
+
+// holds reports whether no requirement failed at the load of a case. Above a capacity it does not.
+func holds(r Run, c *report.Case) bool {
+	if worst, judged := levelStatus(r, c); judged && worst < report.StatusWarning {
+		return false
+	}
+	limit := r.capacity(c.Workload, c.Server)
+	return limit == nil || limit.Over != c.Kind || limit.Pass == 0 && limit.Fail == 0 || c.Load() <= limit.Load(limit.Pass)
+}
+
+// electricityOnly reports whether the plan prices electricity, but not the hours of a server.
+func (r Run) electricityOnly(server string) bool {
+	return slices.ContainsFunc(r.Servers, func(s report.Server) bool { return s.Address == server && s.ElectricityOnly })
+}
+
+// frontChart returns the only picture on page one: the metric of the worst verdict, or the changes of
+// a comparison, or the metric that limits a capacity, or else the throughput by load.
+func frontChart(r Run) *Figure {
+	if f := worstChart(r); f != nil {
+		return f
+	}
+	for i := range r.Comparisons {
+		if f, ok := overall(r, &r.Comparisons[i]); ok {
+			return &f
+		}
+	}
+	for i := range r.Capacities {
+		c := &r.Capacities[i]
+		for _, t := range searchedBounds(r, c) {
+			if f, ok := search(r, c, t); ok && c.Binding != "" {
+				return bare(f)
+			}
+		}
+	}
+	for _, kind := range everyKind {
+		cv := throughputCurve
+		if cv.kind = kind; kind == string(metric.OpenLoop) {
+			cv = curveOf("ttft", "p95", kind)
+		}
+		if figures := cv.figures([]Run{r}); len(figures) > 0 {
+			return bare(figures[0])
+		}
+	}
+	return nil
+}
+
+// worstChart draws the metric of the worst threshold that did not pass, against the load; nil if
+// every threshold passed.
+func worstChart(r Run) *Figure {
+	var worst *report.Verdict
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Threshold != nil && v.Status() < report.StatusWarning && (worst == nil || v.Status() < worst.Status()) {
+			worst = v
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	for _, kind := range everyKind {
+		cv := curveOf(worst.Threshold.Metric, worst.Threshold.Stat, kind)
+		cv.keep = func(c *report.Case) bool { return c.Workload == worst.Workload && c.Server == worst.Server }
+		if figures := cv.figures([]Run{r}); len(figures) > 0 {
+			figures[0].Title += ", " + r.title(worst.Workload) + r.serverSuffix(worst.Server)
+			return bare(figures[0])
+		}
+	}
+	return nil
+}
+
+// bare returns a figure without its table and its links to definitions, for the first page.
+func bare(f Figure) *Figure {
+	f.Table, f.Terms = nil, nil
+	return &f
+}

@@ -1,0 +1,225 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// measure is a column of a table of levels.
+type measure struct {
+	Column
+	name string                    // of the metric in the column; "" if there is none, or several
+	of   func(*report.Case) string // text of the cell; "–" for a case without a value
+}
+
+var levelColumn = measure{Column{"Level", 0}, "", levelOf}
+
+// clientColumns lists the columns of client metrics.
+var clientColumns = []measure{
+	levelColumn,
+	{Column{"Requests", 3}, "", requests},
+	figure(2, "success", ""),
+	figure(6, "ttft", "mean"),
+	figure(1, "ttft", "p95"),
+	figure(11, "ttft", "p99"),
+	figure(4, "speed", "mean"),
+	figure(5, "speed", "p5"),
+	figure(9, "tpot", "mean"),
+	gap(12, "mean"),
+	gap(8, "p99"),
+	figure(7, "e2e", "mean"),
+	figure(2, "throughput", ""),
+	{Column{"Feels", 10}, "", feels},
+	{Column{"Measured for", 13}, "", window},
+}
+
+// insideColumns lists the columns of server and GPU metrics.
+var insideColumns = []measure{
+	levelColumn,
+	figure(1, "queue_wait", "mean"),
+	figure(5, "prefill", "mean"),
+	figure(10, "server_ttft", "mean"),
+	figure(11, "server_itl", "mean"),
+	figure(12, "server_e2e", "mean"),
+	figure(2, "waiting", "max"),
+	figure(6, "running", "mean"),
+	figure(2, "kv_usage", "max").withHead("KV max"),
+	figure(3, "preemptions", ""),
+	figure(7, "accept_length", ""),
+	figure(4, "power", "mean"),
+	figure(8, "gpu_clock", "min"),
+	figure(9, "energy_per_token", ""),
+	figure(4, "cost_per_million_tokens", "").withHead("Cost per 1M"),
+}
+
+// answerColumns lists the columns on natural answers.
+var answerColumns = []measure{
+	levelColumn,
+	figure(1, "accuracy", ""),
+	figure(6, "answer_tokens", "mean"),
+	figure(5, "stop_rate", ""),
+	figure(2, "empty", ""),
+	figure(2, "repetition", ""),
+	figure(3, "invalid_text", ""),
+	figure(2, "valid_json", ""),
+	figure(2, "valid_tool_call", ""),
+}
+
+// figure returns a column with one statistic of a metric.
+func figure(rank int, name, stat string) measure {
+	def, _ := metric.Lookup(name)
+	return measure{Column{strings.TrimSpace(def.Title + " " + stat), rank}, name, func(c *report.Case) string {
+		s := c.Summary(name)
+		if s == nil {
+			return "–"
+		}
+		return s.Stat(stat).Format(s.Unit)
+	}}
+}
+
+// gap returns a column with a statistic of itl, the gap between chunks. If chunks hold several
+// tokens, the gap is longer than the time per token. The cell then also has the number of tokens
+// per chunk.
+func gap(rank int, stat string) measure {
+	column := figure(rank, "itl", stat)
+	plain := column.of
+	column.of = func(c *report.Case) string {
+		per := c.Summary("tokens_per_chunk").Stat("mean")
+		if shown := plain(c); shown == "–" || !per.OK || per.V <= metric.FewPerChunk {
+			return shown
+		}
+		return plain(c) + ", " + metric.Format(metric.Count, per.V) + " tok/chunk"
+	}
+	return column
+}
+
+// withHead returns a copy of the column with another head, usually a shorter one.
+func (m measure) withHead(head string) measure {
+	m.Head = head
+	return m
+}
+
+// tableOf returns a table with a row for each case. A column without any value is left out. The
+// table is nil if only the level is left.
+func tableOf(caption string, columns []measure, cases []*report.Case) *Table {
+	t := &Table{Caption: caption, Rows: make([][]Cell, len(cases))}
+	for _, m := range columns {
+		if m.name != "" && !slices.ContainsFunc(cases, func(c *report.Case) bool { return m.of(c) != "–" }) {
+			continue
+		}
+		t.Columns = append(t.Columns, m.Column)
+		for i, c := range cases {
+			t.Rows[i] = append(t.Rows[i], text(m.of(c)))
+		}
+	}
+	if len(t.Columns) < 2 {
+		return nil
+	}
+	return t
+}
+
+// levelTables returns the tables of a workload's levels on a server: what users saw, what answers
+// said, what the server reported, conversations turn by turn, and the rows of a data set.
+func levelTables(cases []*report.Case) []Block {
+	var out []Block
+	for _, t := range []*Table{
+		tableOf("Levels", clientColumns, cases), tableOf("What natural answers said", answerColumns, cases),
+		tableOf("Inside the server", insideColumns, cases), turns(cases), dataRows(cases),
+	} {
+		if t != nil && len(t.Rows) > 0 {
+			out = append(out, Block{Table: t})
+		}
+	}
+	return out
+}
+
+// turns returns a table with a row for each turn of the conversations at each level.
+func turns(cases []*report.Case) *Table {
+	t := &Table{Caption: "Turn by turn", Columns: heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached")}
+	for _, c := range cases {
+		for _, x := range c.Turns {
+			name := fmt.Sprint(x.From)
+			if x.To > x.From {
+				name += fmt.Sprintf(" to %d", x.To)
+			}
+			seconds := string(metric.Seconds)
+			t.Rows = append(t.Rows, row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(string(metric.Ratio))))
+		}
+	}
+	return t
+}
+
+// dataRows returns a table on the rows of a data set that each level sent.
+func dataRows(cases []*report.Case) *Table {
+	t := &Table{Caption: "Rows of the data set, and their lengths in tokens",
+		Columns: heads("Level", "Rows", "Again", "Prompt p5", "Prompt p50", "Prompt p95", "Answer p5", "Answer p50", "Answer p95")}
+	for _, c := range cases {
+		if x := c.Rows; x != nil {
+			cells := row(levelOf(c))
+			for _, n := range []int{x.Sent, x.Again, x.Prompt.P5, x.Prompt.P50, x.Prompt.P95, x.Answer.P5, x.Answer.P50, x.Answer.P95} {
+				cells = append(cells, text(strconv.Itoa(n)))
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	return t
+}
+
+// feels describes the mean TTFT and the mean speed of a case in everyday words.
+func feels(c *report.Case) string {
+	var words []string
+	for _, name := range []string{"ttft", "speed"} {
+		if s := c.Summary(name); s != nil && s.Mean.OK {
+			words = append(words, metric.Band(name, s.Mean.V))
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "–")
+}
+
+// requests writes the numbers of completed and due requests as "completed/due".
+func requests(c *report.Case) string {
+	if c.Skipped != "" {
+		return "skipped"
+	}
+	if c.Completed == c.Due {
+		return strconv.Itoa(c.Due)
+	}
+	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
+}
+
+// window writes the length of the time over which the rates of the case were computed.
+func window(c *report.Case) string {
+	if c.Window <= 0 {
+		return "–"
+	}
+	return metric.Format(metric.Seconds, c.Window)
+}
+
+// remarks returns the notes on levels, why some were not run, and the failed requests of each.
+func remarks(r Run, cases []*report.Case) []string {
+	var out []string
+	for _, c := range cases {
+		at := "at " + levelOf(c)
+		if c.Skipped != "" {
+			out = append(out, at+", nothing was measured: "+line(c.Skipped))
+		}
+		for _, f := range c.Failures {
+			said := at + ", " + plural(f.Count, "request") + " failed (" + line(f.Kind) + ")"
+			if len(f.Messages) > 0 {
+				said += ": " + count(f.Messages[0].Count) + " × " + line(f.Messages[0].Text)
+			}
+			out = append(out, clean.Bytes(said, 400))
+		}
+		for _, n := range c.Notes {
+			out = append(out, clean.Bytes(at+": "+line(n), 400))
+		}
+	}
+	return out
+}

@@ -1,0 +1,55 @@
+package page
+
+import (
+	"slices"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// Together shows several runs side by side: the outcome of each, and a table for each of a few
+// metrics with a row for each load and a column for each run. It gives no verdict of its own.
+func Together(docs []*report.Document) []Section {
+	names := report.Names(docs)
+	ended := &Table{Words: true, Caption: "Outcomes", Columns: heads("Run", "Outcome", "Result")}
+	for i, d := range docs {
+		cells := row(names[i], d.Word(), d.Headline())
+		cells[1].Class = ClassOf(d)
+		ended.Rows = append(ended.Rows, cells)
+	}
+	out := []Section{{Blocks: []Block{{Table: ended}}}}
+	for _, m := range clientColumns {
+		if slices.Contains([]string{"Success", "TTFT mean", "TTFT p95", "Speed mean", "Throughput"}, m.Head) {
+			if t := sideBySide(docs, m, names); len(t.Rows) > 0 {
+				out = append(out, Section{Title: m.Head, Blocks: []Block{{Table: t}}})
+			}
+		}
+	}
+	return out
+}
+
+// sideBySide compares the cases of several documents in one metric. Cases of the same workload and
+// level share a row. If a document has several servers, the server must be the same too.
+func sideBySide(docs []*report.Document, m measure, names []string) *Table {
+	t := &Table{Caption: m.Head, Columns: heads(append([]string{"Load"}, names...)...)}
+	rows := map[string]int{}
+	for i, d := range docs {
+		for j := range d.Cases {
+			c := &d.Cases[j]
+			if c.Skipped != "" {
+				continue
+			}
+			name := line(d.TitleOf(c.Workload) + " at " + c.Level)
+			if len(d.Servers) > 1 {
+				name += " on " + line(d.TitleOf(c.Server))
+			}
+			at, ok := rows[name]
+			if !ok {
+				at = len(t.Rows)
+				rows[name] = at
+				t.Rows = append(t.Rows, append(row(name), slices.Repeat([]Cell{text("–")}, len(docs))...))
+			}
+			t.Rows[at][i+1] = text(m.of(c))
+		}
+	}
+	return t
+}

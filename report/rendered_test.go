@@ -1,0 +1,507 @@
+package report_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/markdown"
+	"github.com/tokgate/tokgate/report/terminal"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// written lists the outputs for a terminal, with their golden files.
+var written = []struct {
+	file  string
+	write func(io.Writer, *report.Document) error
+}{
+	{"terminal-80.txt", func(w io.Writer, d *report.Document) error { return terminal.Write(w, d, 80, false) }},
+	{"terminal-120-color.txt", func(w io.Writer, d *report.Document) error { return terminal.Write(w, d, 120, true) }},
+	{"summary-80.txt", func(w io.Writer, d *report.Document) error { return terminal.Summary(w, d, 80, false) }},
+}
+
+func TestGoldenTerminal(t *testing.T) {
+	for _, doc := range []struct {
+		name string
+		doc  *report.Document
+	}{{"rich", report.Rich()}, {"pass", report.Passing()}, {"mix", report.Mixed()}, {"compared", report.Compared()}} {
+		for _, f := range written {
+			t.Run(doc.name+"/"+f.file, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := f.write(&b, doc.doc); err != nil {
+					t.Fatal(err)
+				}
+				report.Golden(t, doc.name+"."+f.file, b.Bytes())
+				if strings.Contains(b.String(), report.Secret) {
+					t.Errorf("%s holds the secret", f.file)
+				}
+				if err := f.write(failing{}, doc.doc); err == nil {
+					t.Errorf("%s: a full disk is no error", f.file)
+				}
+			})
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// evil is text from outside. Its markup and links must have no effect in a comment.
+const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokgate:other -->\n![a](https://evil.example/x.png) @everyone [b](javascript:x) <img src=//evil.example> | `c` | https://evil.example #1"
+
+// The heads of all tables begin with a capital letter.
+func TestHeads(t *testing.T) {
+	for _, doc := range []*report.Document{report.Rich(), report.Passing(), report.Compared()} {
+		var b bytes.Buffer
+		if err := markdown.Write(&b, doc); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		n := 0
+		for i, line := range lines[1:] {
+			if !strings.HasPrefix(line, "|---") && !strings.HasPrefix(line, "|--:") {
+				continue
+			}
+			n++
+			for cell := range strings.SplitSeq(lines[i], "|") {
+				if cell = strings.TrimSpace(cell); cell != "" && unicode.IsLower([]rune(cell)[0]) {
+					t.Errorf("a table has the head %q", cell)
+				}
+			}
+		}
+		if n == 0 {
+			t.Error("no table")
+		}
+	}
+}
+
+func TestLongMarkdownIsBounded(t *testing.T) {
+	var b bytes.Buffer
+	d := report.Big(3000)
+	if err := markdown.Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > markdown.Bytes {
+		t.Errorf("%d bytes, want at most %d", b.Len(), markdown.Bytes)
+	}
+	out := b.String()
+	if !strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n") {
+		t.Errorf("begins with %.60q, want the verdict", out)
+	}
+	if n := len(regexp.MustCompile(`… \d+ more: .*\d+ failed`).FindAllString(out, -1)); n != 2 {
+		t.Errorf("%d tables say that failures were left out, want workloads and checks", n)
+	}
+	if n := strings.Count(out, "\n"); n > markdown.Lines {
+		t.Errorf("%d lines, want at most %d", n, markdown.Lines)
+	}
+	for _, want := range []string{"sla.ttft.p95 at 30", "`report.html`"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	// No row is cut in the middle.
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
+			t.Errorf("a row was cut: …%.40q", line[max(len(line)-40, 0):])
+		}
+	}
+}
+
+// In the Markdown, every row of a table has as many cells as the head, for any text in the cells.
+func TestMarkdownTablesAreWhole(t *testing.T) {
+	var b bytes.Buffer
+	if err := markdown.Write(&b, report.Rich()); err != nil {
+		t.Fatal(err)
+	}
+	unescaped := regexp.MustCompile(`(^|[^\\])\|`)
+	want := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			want = 0
+			continue
+		}
+		// Count the bars one by one. The pattern matches a bar with the character before it, so the
+		// matches of adjacent bars overlap.
+		n := 0
+		for rest := strings.TrimSpace(line); ; n++ {
+			loc := unescaped.FindStringIndex(rest)
+			if loc == nil {
+				break
+			}
+			rest = " " + rest[loc[1]:]
+		}
+		if want == 0 {
+			want = n
+		}
+		if n != want {
+			t.Errorf("%d bars, want %d: %s", n, want, line)
+		}
+	}
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// The terminal output is safe. No line can be taken for a command, contains a server's control
+// characters, or is much wider than requested.
+func TestTerminalIsSafe(t *testing.T) {
+	for _, d := range []*report.Document{report.Rich(), report.Big(20), report.EmptyDocument()} {
+		for _, width := range []int{0, 1, 80, 200} {
+			for _, color := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := terminal.Write(&b, d, width, color); err != nil {
+					t.Fatal(err)
+				}
+				out := b.String()
+				if color {
+					out = ansi.ReplaceAllString(out, "")
+				}
+				most := max(width, 40)
+				if width == 0 {
+					most = 80
+				}
+				lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+				for i, line := range lines {
+					if text.Inert(line) != line {
+						t.Errorf("width %d: a command: %q", width, line)
+					}
+					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
+						t.Errorf("width %d: control characters: %q", width, line)
+					}
+					// Three kinds of lines may be longer. The last line is always complete, because
+					// scripts read it. Tables in a narrow terminal keep two columns. A marker in a
+					// line may take one more cell.
+					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
+						t.Errorf("width %d: %d cells: %q", width, w, line)
+					}
+				}
+				if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf("exit %d", d.ExitCode)) {
+					t.Errorf("the last line is %q", last)
+				}
+			}
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	sla := func(o report.Outcome, severity string) report.Verdict {
+		return report.Verdict{Kind: "sla", Outcome: o, Severity: severity}
+	}
+	tests := []struct {
+		name     string
+		outcome  report.Outcome
+		exit     int
+		folder   string
+		verdicts []report.Verdict
+		want     string
+	}{
+		{"fail", report.Fail, 1, "results/x", []report.Verdict{sla(report.Pass, "error"), sla(report.Fail, "error"), sla(report.Pass, "error")},
+			"FAIL  1 of 3 requirements failed · exit 1 · results in results/x"},
+		{"pass", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Pass, "error")}, "PASS  2 requirements met · exit 0"},
+		{"pass with a warning", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Fail, "warn")}, "PASS  1 requirement met · 1 warning · exit 0"},
+		{"inconclusive", report.Inconclusive, 3, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Inconclusive, "error")},
+			"INCONCLUSIVE  1 of 2 requirements met · 1 inconclusive · exit 3"},
+		{"not measured", report.Error, 4, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "load", Outcome: report.Error}},
+			"ERROR  1 requirement met · 1 not measured · exit 4"},
+		{"nothing required", report.Pass, 0, "", []report.Verdict{{Kind: "load", Outcome: report.Pass}}, "PASS  nothing was required · exit 0"},
+		{"a load that failed counts", report.Fail, 1, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "load", Outcome: report.Fail}},
+			"FAIL  1 of 2 requirements failed · exit 1"},
+		{"skipped", report.Error, 4, "", []report.Verdict{sla(report.Pass, "error"), sla(report.Skipped, "error"), sla(report.Skipped, "error"), {Kind: "load", Outcome: report.Error}},
+			"ERROR  1 requirement met · 1 not measured · 2 skipped · exit 4"},
+		{"all skipped", report.Error, 4, "", []report.Verdict{sla(report.Skipped, "error"), {Kind: "server", Outcome: report.Error}},
+			"ERROR  no requirement was judged · 1 not measured · 1 skipped · exit 4"},
+		{"inconclusive under warn", report.Pass, 0, "", []report.Verdict{sla(report.Pass, "error"), {Kind: "sla", Outcome: report.Inconclusive, Warn: true}},
+			"PASS  1 of 2 requirements met · 1 warning · exit 0"},
+		{"interrupted", report.Pass, 130, "", []report.Verdict{sla(report.Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
+	}
+	for _, tt := range tests {
+		d := &report.Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
+		if tt.exit == 130 {
+			d.Stopped = "interrupted" // the headline must not repeat this reason
+		}
+		var b bytes.Buffer
+		if err := terminal.Write(&b, d, 80, false); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if got := lines[len(lines)-1]; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// The reason why a server could not be measured is printed once, even if a verdict repeats its
+// beginning.
+func TestTerminalSaysAServersErrorOnce(t *testing.T) {
+	d := report.Passing()
+	s := &d.Servers[0]
+	s.Error = "the server died: " + strings.Repeat("why ", 100)
+	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: report.Error, Message: s.Error[:300] + "…"})
+	var b bytes.Buffer
+	if err := terminal.Write(&b, d, 80, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "the server died"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, b.String())
+	}
+}
+
+// A comment has a bounded size and a single marker, whatever text a run contains. It contains no
+// markup but tokgate's own, and nothing that GitHub would load, link or mention.
+func TestCommentHoldsForeignText(t *testing.T) {
+	long := strings.Repeat(evil, 1000)
+	for _, n := range []int{1, 3, 40} {
+		for _, foreign := range []string{evil, long} {
+			d := report.Rich()
+			d.Plan.Name, d.Plan.Path, d.Tool, d.Folder, d.Why, d.Stopped, d.Outcome = foreign, foreign, foreign, foreign, foreign, foreign, report.Outcome(foreign)
+			var verdicts []report.Verdict
+			for range n {
+				for _, v := range d.Verdicts {
+					v.Name, v.Workload, v.Server, v.Message, v.Needs, v.Notes, v.File = foreign, foreign, foreign, foreign, foreign, []string{foreign, foreign}, foreign
+					verdicts = append(verdicts, v)
+				}
+				d.Comparisons = append(d.Comparisons, report.Comparison{
+					Name: foreign, Line: foreign, Outcome: report.Fail, Decisions: []report.Decision{{Answer: foreign}},
+					Changes: []report.Change{{Workload: foreign, Level: foreign, Metric: foreign, Stat: foreign, Unit: foreign, Limit: report.NumberOf(0.05), Outcome: report.Outcome(foreign), Direction: foreign}},
+				})
+			}
+			d.Verdicts = verdicts
+			for i := range d.Capacities {
+				d.Capacities[i].Workload, d.Capacities[i].Server, d.Capacities[i].Kind = foreign, foreign, foreign
+			}
+			var b bytes.Buffer
+			if err := markdown.Comment(&b, d); err != nil {
+				t.Fatal(err)
+			}
+			out := b.String()
+			if lines := strings.Count(out, "\n"); lines > markdown.CommentLines || len(out) > 60_000 {
+				t.Errorf("%d × %d bytes: %d lines, %d bytes", n, len(foreign), lines, len(out))
+			}
+			head, rest, _ := strings.Cut(out, "\n<!-- red -->\n")
+			if !regexp.MustCompile(`^<!-- tokgate:[A-Za-z0-9._-]+ -->$`).MatchString(head) {
+				t.Errorf("it begins with %q", head)
+			}
+			for _, own := range []string{"<br>", "<sub>", "</sub>", "<!-- red -->"} {
+				rest = strings.ReplaceAll(rest, own, "")
+			}
+			rest = strings.ReplaceAll(rest, `\]`, "")
+			for _, markup := range []string{"<", "@", "://", "](", "\n#1"} {
+				if at := strings.Index(rest, markup); at >= 0 {
+					t.Errorf("%d × %d bytes: %q in %q", n, len(foreign), markup, rest[max(0, at-30):min(len(rest), at+30)])
+				}
+			}
+		}
+	}
+}
+
+// A passed check is shown briefly, with its value, limit and headroom.
+func TestTerminalPassed(t *testing.T) {
+	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
+	th := &report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: report.NumberOf(0.5), Unit: "s"}
+	v := report.Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Message: long, Threshold: th, Value: report.NumberOf(0.0776), N: 150,
+		Notes:    []string{"exact for the requests of this run", "lock-step: in phase", "certified by its margin: 9 of 10"},
+		Cautions: []string{"lock-step: in phase", "certified by its margin: 9 of 10"}}
+	tests := []struct {
+		name  string
+		width int
+		v     report.Verdict
+		want  []string
+	}{
+		{"room for all", 140, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms; 6.4 × to spare"}},
+		{"without bounds", 80, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare, n = 150"}},
+		{"without the count", 65, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare"}},
+		{"on a line of its own", 40, v, []string{"  pass    sla.ttft.p95 at 8", "          77.6 ms < 500 ms; 6.4 × to", "          spare"}},
+	}
+	noLimit := v
+	noLimit.Threshold = &report.Threshold{Metric: "success", Stat: "every"}
+	noLimit.Message, noLimit.Name = "success every 100%: 0 of 150 requests failed", "sla.success.every at 8"
+	tests = append(tests, struct {
+		name  string
+		width int
+		v     report.Verdict
+		want  []string
+	}{"no limit", 50, noLimit, []string{"  pass    sla.success.every at 8", "          100%: 0 of 150 requests failed"}})
+	for _, tt := range tests {
+		var b bytes.Buffer
+		if err := terminal.Write(&b, &report.Document{Verdicts: []report.Verdict{tt.v}}, tt.width, false); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		i := slices.Index(lines, tt.want[0])
+		if i < 0 || len(tt.want) > 1 && lines[i+1] != tt.want[1] {
+			t.Errorf("%s: no %q in:\n%s", tt.name, tt.want, b.String())
+		}
+		if strings.Contains(b.String(), "this run") || !strings.Contains(b.String(), "lock-step") || !strings.Contains(b.String(), "its margin") {
+			t.Errorf("%s: the wrong notes are left out:\n%s", tt.name, b.String())
+		}
+	}
+}
+
+// The kind of a capacity and its line agree in every output. They state what is known below and
+// above the limit, even if a confirmation failed or the budget ended.
+func TestCapacityKinds(t *testing.T) {
+	tests := []struct {
+		c           metric.Capacity
+		line, limit string
+	}{
+		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution"},
+			"39 requests in flight", "39"},
+		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"39 requests in flight, not confirmed", "39"},
+		// Level 39 passed once and failed once, so it is not decided.
+		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
+			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
+		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
+		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
+			"125+ requests in flight (the search goes up to 125)", "125+"},
+		// The search ended at load 40, because the generator was saturated. But a fixed level of
+		// load 128 failed.
+		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
+			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
+		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "does not hold at 1 request in flight", "<1"},
+		// The budget ended after load 8 had passed once, and then failed its confirmation.
+		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"does not hold at 12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
+		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
+			"64 requests in flight (admission cap)", "64"},
+		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
+	}
+	for _, tt := range tests {
+		run, p, v, m := report.Fixture()
+		c := tt.c
+		c.Server, c.Workload, c.Over, c.From, c.UpTo = run.Capacities[0].Server, run.Capacities[0].Workload, metric.ClosedLoop, 1, 125
+		c.Line = c.Words()
+		if c.Line != tt.line {
+			t.Errorf("%s: %q, want %q", c.Kind, c.Line, tt.line)
+		}
+		run.Capacities[0] = &c
+		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
+		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
+		d := report.New(run, p, v, m)
+		var screen, summary, junit bytes.Buffer
+		if err := errors.Join(terminal.Write(&screen, d, 400, false), markdown.Write(&summary, d), report.JUnit(&junit, d)); err != nil {
+			t.Fatal(err)
+		}
+		for name, got := range map[string]string{"terminal": screen.String(), "Markdown": summary.String(), "JUnit": junit.String()} {
+			want := tt.line
+			switch name {
+			case "Markdown":
+				want = markdown.Text(want)
+			case "JUnit":
+				want = strings.NewReplacer("<", "&lt;").Replace(want)
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s does not say %q:\n%s", c.Kind, name, want, got)
+			}
+		}
+		for _, want := range []string{`name="capacity.limit" value="` + strings.NewReplacer("<", "&lt;").Replace(tt.limit) + `"`, `name="capacity.kind" value="` + string(c.Kind) + `"`} {
+			if !strings.Contains(junit.String(), want) {
+				t.Errorf("%s: report.JUnit lacks %s", c.Kind, want)
+			}
+		}
+	}
+}
+
+// Every output shows the answers first, then the numbers, then the differences.
+func TestComparisons(t *testing.T) {
+	d := report.Compared()
+	for _, row := range []struct {
+		name  string
+		write func(*bytes.Buffer) error
+		words []string // in order
+		not   []string
+	}{
+		{"terminal", func(b *bytes.Buffer) error { return terminal.Write(b, d, 160, false) },
+			[]string{`compare mtp: vllm on against vllm off · 8 rounds in turns, restart leg`, "mtp: yes for chat; no for prefill", "round 2 of chat at 4, TTFT p95: stands out",
+				"Answer", "throughput +24%", "+15% to +", "+10%", "fail", "not applicable", "FAIL    compare.mtp.tolerate.ttft.p95 at 4"}, []string{"\n::error::"}},
+		{"markdown", func(b *bytes.Buffer) error { return markdown.Write(b, d) },
+			[]string{"### compare mtp", "mtp: yes for chat; no for prefill", "lock-step", "stands out", "| chat | 4 | better |", "| +20% |", "| flags.x | – | --x &lt;b&gt;&#64;someone", "| version | 1 | 2 | no |"}, []string{"<b>", "@someone"}},
+		{"junit", func(b *bytes.Buffer) error { return report.JUnit(b, d) },
+			[]string{`<testsuite name="vllm[&#34;on&#34;]/chat"`, `<failure message="ttft p95 +20%" type="compare">`, `<testsuite name="comparisons"`, `name="compare.mtp"`}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := row.write(&b); err != nil {
+				t.Fatal(err)
+			}
+			at := 0
+			for _, w := range row.words {
+				i := strings.Index(b.String()[at:], w)
+				if i < 0 {
+					t.Fatalf("%q is missing, or not in order:\n%s", w, b.String())
+				}
+				at += i
+			}
+			for _, w := range row.not {
+				if strings.Contains(b.String(), w) {
+					t.Errorf("%q is there:\n%s", w, b.String())
+				}
+			}
+		})
+	}
+	if got := d.Tally(); got.Required != 1 || got.Failed != 1 {
+		t.Errorf("%+v: a required change is a requirement", got)
+	}
+}
+
+// A failed verdict quotes answers in the files for CI systems. The quotes must be harmless there.
+func TestAnswersAreQuoted(t *testing.T) {
+	d := report.Answered()
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"JUnit":    func(b *bytes.Buffer) error { return report.JUnit(b, d) },
+		"Markdown": func(b *bytes.Buffer) error { return markdown.Write(b, d) },
+		"terminal": func(b *bytes.Buffer) error { return terminal.Write(b, d, 100, false) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		out := b.String()
+		if !strings.Contains(out, "for example row 4") {
+			t.Errorf("%s quotes no answer:\n%s", name, out)
+		}
+		for _, bad := range []string{"\x1b[31m", "\n::error", report.Secret, "\u202e"} {
+			if strings.Contains(out, bad) {
+				t.Errorf("%s holds %q", name, bad)
+			}
+		}
+	}
+}
+
+func TestTogether(t *testing.T) {
+	a, b := report.Passing(), report.Rich()
+	a.Folder, b.Folder = "results/before/", `results\after`
+	a.Simulated = true
+	docs := []*report.Document{a, b, b}
+	var out bytes.Buffer
+	if err := terminal.Together(&out, docs, 100, false); err != nil {
+		t.Fatal(err)
+	}
+	report.Golden(t, "together.terminal.txt", out.Bytes())
+	if strings.ContainsAny(out.String(), "\x1b\x07") || strings.Contains(out.String(), "<script>") {
+		t.Error("foreign text came through")
+	}
+}
+
+func TestMarkdownTogetherIsBounded(t *testing.T) {
+	var out bytes.Buffer
+	if err := markdown.Together(&out, []*report.Document{report.Big(5000), report.Big(5000)}); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > markdown.Bytes {
+		t.Errorf("%d bytes, want at most %d", out.Len(), markdown.Bytes)
+	}
+	if !strings.Contains(out.String(), "more row") {
+		t.Error("nothing says that rows were left out")
+	}
+}

@@ -1,0 +1,55 @@
+package report
+
+import "fmt"
+
+// Summary returns the case's summary of a metric, or nil if the case has none.
+func (c *Case) Summary(name string) *Summary {
+	for i := range c.Metrics {
+		if c.Metrics[i].Metric == name {
+			return &c.Metrics[i]
+		}
+	}
+	return nil
+}
+
+// Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". A metric of the whole
+// level has one value, which Stat returns for any name. The result is missing if s is nil or if the
+// statistic was not kept.
+func (s *Summary) Stat(name string) Number {
+	switch {
+	case s == nil:
+		return Number{}
+	case s.Value.OK:
+		return s.Value
+	case name == "mean":
+		return s.Mean
+	case name == "min":
+		return s.Min
+	case name == "max":
+		return s.Max
+	case s.Percentiles != nil:
+		for p, n := range s.Percentiles.each() {
+			if name == fmt.Sprintf("p%g", p) {
+				return *n
+			}
+		}
+	}
+	return Number{}
+}
+
+// Sent is the number of measured requests that the case adds to the total of the run. For a part of
+// a mix it is 0, because the mix counts the requests of its parts.
+func (c *Case) Sent() int {
+	if c.Of != "" {
+		return 0
+	}
+	return c.Due
+}
+
+// Load returns the load of the case: the number of requests in flight or sent at once, or the rate.
+func (c *Case) Load() float64 {
+	if c.Rate > 0 {
+		return c.Rate
+	}
+	return float64(c.N)
+}
