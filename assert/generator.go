@@ -17,6 +17,10 @@ import (
 // which it was too slow, and most of them are measured again. If some are not, the method
 // generatorDecided decides for each threshold whether its verdict stands.
 //
+// Late reads only add to a time, so a limit on a time that was met stands. But a generator that
+// stands still or sends late also lets the server rest. So this holds only if the recording shows
+// that all of this is short: see the method steady.
+//
 // A level is invalid if the generator used the share mostCPU or more of its processor cores in a
 // round, or if this share is unknown. Its own delays then cannot be told from the server's. A delay
 // up to leastDelay never counts.
@@ -25,6 +29,8 @@ import (
 const (
 	mostCPU    = 0.90
 	leastDelay = time.Millisecond
+	mostHeld   = 0.05 // share of a level for which a steady generator may not have run
+	mostLate   = 0.05 // share of its requests that it may have sent late
 )
 
 // objection is a function that records why a measurement is invalid, and what caused this: the
@@ -33,11 +39,9 @@ type objection func(of verdict.Cause, format string, args ...any)
 
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	cpu := 0.0
-	var delay time.Duration
 	var said []string
 	for _, r := range s.level.Rounds {
 		cpu = math.Max(cpu, r.Health.CPU) // NaN stays
-		delay = max(delay, r.Health.Delay)
 		if s.held(r) > 0 || s.light(r) {
 			said = append(said, fmt.Sprintf("%s in round %d", s.level.Disturbed(r), r.Index+1))
 		}
@@ -53,13 +57,15 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		v.Notes = append(v.Notes, words)
 	}
 	for _, t := range thresholds {
-		why := ""
-		switch {
-		case words != "" && t.Outcome == Inconclusive:
+		if words != "" && t.Outcome == Inconclusive && !s.askedAgain(t, thresholds, words) {
 			t.Notes = append(t.Notes, words+": the generator, and not the server, may be why the verdict is undecided")
+			continue
+		}
+		why, delay := "", s.delay()
+		switch {
 		case words != "" && s.generatorDecided(t):
 			why = words
-		case delay > leastDelay && s.flips(t, delay):
+		case delay > leastDelay && !(lateOnlyAdds(t) && s.steady()) && s.flips(t, delay):
 			why = "the load generator may have read answers late, by up to " + metric.Format(metric.Seconds, delay.Seconds())
 		}
 		if why != "" {
@@ -67,6 +73,71 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 			t.Message = fmt.Sprintf("generator: %s. The generator, and not the server, may have decided the verdict on %s. The verdict was: %s", why, label(t.threshold), t.Message)
 		}
 	}
+}
+
+// delay returns the longest time for which a read or a send of the level may have waited.
+func (s *subject) delay() time.Duration {
+	longest := time.Duration(0)
+	for _, r := range s.level.Rounds {
+		longest = max(longest, r.Health.Delay)
+	}
+	return longest
+}
+
+// lateOnlyAdds reports whether a threshold passes because a time is short, and late reads can only
+// have made it longer. Times within a stream do not count, since a late first token shortens them.
+func lateOnlyAdds(t judgedThreshold) bool {
+	m := t.threshold.Metric
+	return t.Outcome == Pass && m.Unit == metric.Seconds && !m.Streams && t.threshold.Op != "" && !sample.Upward(t.threshold.Op)
+}
+
+// steady reports whether the generator hardly let the server rest. Its standstills and shorter
+// delays together last at most the share mostHeld of the level, and it sent at most the share
+// mostLate of the requests late. It is false if the recording lacks the standstills.
+func (s *subject) steady() bool {
+	held := 0.0
+	for _, r := range s.level.Rounds {
+		seconds, ok := r.Health.Held()
+		if !ok {
+			return false
+		}
+		held += seconds
+	}
+	late, limit, samples := 0, s.level.LagLimit(), s.level.MeasuredSamples()
+	for _, x := range samples {
+		if lag, ok := x.Value("lag"); ok && lag > limit {
+			late++
+		}
+	}
+	return held <= mostHeld*s.seconds() && float64(late) <= mostLate*float64(len(samples))
+}
+
+// askedAgain judges an undecided threshold again on the rounds that the generator did not disturb,
+// at half the allowed error. If they decide it, that is its verdict. At least five such rounds must
+// remain, and the threshold on success must pass. A value of the whole window of an open loop
+// cannot be judged on some of its rounds.
+func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, words string) bool {
+	m, alone := t.threshold.Metric, *s
+	if m.Untimed() || m.Name == "cache_hit_rate" || m.Source != metric.Client || m.Scope == metric.PerLevel && s.level.Kind.Windowed() {
+		return false
+	}
+	l := s.undisturbed()
+	if len(l.Rounds) < leastRounds || slices.ContainsFunc(thresholds, func(x judgedThreshold) bool { return x.threshold.Metric.Name == "success" && x.Outcome != Pass }) {
+		return false
+	}
+	alone.evidence, alone.alpha = gather(l), s.alpha/2
+	if !s.unfinished() {
+		alone.due = 0
+	}
+	v := alone.judge(t.threshold)
+	if v.Outcome != Pass && v.Outcome != Fail {
+		return false
+	}
+	v.Severity, v.Implied = t.Severity, t.Implied
+	v.Notes = append(v.Notes, fmt.Sprintf("judged on the %s that the generator did not disturb, with half the allowed error, because all %d left it undecided (%s)",
+		verdict.Count(len(l.Rounds), "rounds"), len(s.level.Rounds), words))
+	*t.Verdict = v
+	return true
 }
 
 // held returns the longest delay with which the client may have read a token in a round.

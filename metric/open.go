@@ -326,7 +326,19 @@ func (l *Level) Late() string { return lateness(l.Rounds...) }
 
 // lateness implements Late. The rounds may be parts of one window, or each have a window.
 func lateness(rounds ...*Round) string {
-	var samples []*Sample
+	samples, most := lags(rounds)
+	lag := Of(MustLookup("lag"), samples)
+	lag.Worst = 0 // an unsent request is the server's fault, and is not late
+	p99, ok := lag.Percentile(99)
+	if ok && p99 > most {
+		return fmt.Sprintf("the requests were sent late: the p99 of the lag is %s (allowed %s)", Format(Seconds, p99), Format(Seconds, most))
+	}
+	return ""
+}
+
+// lags returns the measured requests of the rounds and the limit on their lag, in seconds. See
+// MostLag.
+func lags(rounds []*Round) (samples []*Sample, most float64) {
 	// gaps counts the gaps between due times within rounds, and span is their total length.
 	gaps, span := 0, time.Duration(0)
 	for _, r := range rounds {
@@ -337,12 +349,11 @@ func lateness(rounds ...*Round) string {
 			gaps, span = gaps+n-1, span+slices.MaxFunc(measured, due).Scheduled-slices.MinFunc(measured, due).Scheduled
 		}
 	}
-	lag := Of(MustLookup("lag"), samples)
-	lag.Worst = 0 // an unsent request is the server's fault, and is not late
-	p99, ok := lag.Percentile(99)
-	scale := max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1)))
-	if most := max(MostLag.Seconds(), lagShare*scale); ok && p99 > most {
-		return fmt.Sprintf("the requests were sent late: the p99 of the lag is %s (allowed %s)", Format(Seconds, p99), Format(Seconds, most))
-	}
-	return ""
+	return samples, max(MostLag.Seconds(), lagShare*max(medianTTFT(samples), span.Seconds()/float64(max(gaps, 1))))
+}
+
+// LagLimit returns the largest lag of a request of the level that was sent on time, in seconds.
+func (l *Level) LagLimit() float64 {
+	_, most := lags(l.Rounds)
+	return most
 }
