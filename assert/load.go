@@ -78,7 +78,11 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
-	v.Notes = append(v.Notes, witnessed(s.level)...)
+	told, lacking := s.level.Told()
+	if lacking != "" {
+		v.Notes = append(v.Notes, lacking)
+	}
+	v.Notes = append(v.Notes, witnessed(told)...)
 	v.Notes = append(v.Notes, oddities(l, samples)...)
 	v.Notes = append(v.Notes, keptBack(samples)...)
 	v.Outcome = Pass
@@ -295,13 +299,17 @@ func unexplained(share float64, prompts string) string {
 // not report them. It returns a note on what it checked. In each prompt, the tokens of the chat
 // template may come from a cache.
 func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
-	const unchecked = "the server does not report cached tokens, so cache hits were not checked"
-	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
-	if !queries.OK || !hits.OK || queries.V <= 0 || sample.Elsewhere(s.level) != "" {
-		return unchecked
+	told, lacking := s.level.Told()
+	queries, hits := told.Added(metric.CacheQueries), told.Added(metric.CacheHits)
+	why := cmp.Or(queries.Why, hits.Why, sample.Elsewhere(s.level))
+	if preempted := told.Added(metric.Preempted); why == "" && preempted.OK && preempted.V > 0 {
+		why = "a preempted request that restarts finds its own prompt in the cache"
 	}
-	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
-		return unchecked + "; the server's counters cannot be used instead, because a preempted request that restarts finds its own prompt in the cache"
+	if why != "" || queries.V <= 0 {
+		return "cache hits were not checked: the server's usage does not report cached tokens, and its counters cannot be used instead" + verdict.Because(why)
+	}
+	if lacking != "" {
+		samples = told.MeasuredSamples()
 	}
 	sent, shared := 0.0, 0.0
 	for _, x := range samples {

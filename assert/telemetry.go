@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/sample"
@@ -98,8 +99,9 @@ func (s *subject) worthOf(t *plan.Threshold, h metric.Histogram) float64 {
 		least, most = append(least, stat.Group{K: a, N: x.N()}), append(most, stat.Group{K: b, N: x.N()})
 	}
 	n := min(h.N(), float64(s.n))
+	with := len(slices.DeleteFunc(slices.Clone(most), func(g stat.Group) bool { return g.N == 0 }))
 	effective := min(stat.Effective(n, least, nil, s.policy.Alpha()), stat.Effective(n, most, nil, s.policy.Alpha()))
-	if len(s.level.Rounds) < leastRounds {
+	if with < leastRounds {
 		effective = min(effective, float64(s.waves))
 	}
 	return min(effective, s.crowding()*n)
@@ -233,8 +235,8 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 }
 
 // queue describes the server's queue of waiting requests, and how many requests the server
-// rejected.
-func queue(l *metric.Level, say func(format string, args ...any)) {
+// rejected. The counters come from the rounds that have them; see metric.Level.Told.
+func queue(l, told *metric.Level, say func(format string, args ...any)) {
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
 		say("the queue held up to %s, and %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
 	} else if why == "" {
@@ -246,7 +248,7 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 	for _, c := range []struct{ counter, words string }{
 		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended with an engine error"},
 	} {
-		if x := l.Added(c.counter); x.OK && x.V >= 0.5 {
+		if x := told.Added(c.counter); x.OK && x.V >= 0.5 {
 			say("%s %s", verdict.Count(int(math.Round(x.V)), "requests"), c.words)
 		}
 	}
@@ -255,22 +257,23 @@ func queue(l *metric.Level, say func(format string, args ...any)) {
 // doing describes in one line what the server says that it did during the level. It returns "" if
 // the server said nothing.
 func doing(l *metric.Level) string {
+	told, _ := l.Told()
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	whole := func(x float64) string { return metric.Format(metric.Count, math.Round(x)) }
-	queue(l, say)
+	queue(l, told, say)
 	if g, why := l.Gauge("running"); why == "" {
 		say("up to %s requests ran at once", whole(g.Max))
 	}
 	if g, why := l.Gauge("kv_usage"); why == "" {
 		say("the KV cache was up to %s full", metric.Format(metric.Ratio, g.Max))
 	}
-	if x := l.Added(metric.Preempted); x.OK && x.V >= 0.5 {
+	if x := told.Added(metric.Preempted); x.OK && x.V >= 0.5 {
 		say("%s", verdict.Count(int(math.Round(x.V)), "preemptions"))
 	} else if x.OK {
 		say("no preemption")
 	}
-	if h, why := l.Histogram("queue_wait"); why == "" {
+	if h, why := told.Histogram("queue_wait"); why == "" {
 		if m, ok := h.Mean(); ok {
 			say("requests waited %s on average", metric.Format(metric.Seconds, m))
 		}

@@ -241,7 +241,7 @@ func (c *crowd) rounds() []*metric.Round {
 			r.Stopped = ""
 		}
 		if c.inside != nil {
-			r.Telemetry = c.toldOver(r.WindowStart, r.WindowEnd)
+			r.Telemetry = c.toldOver(r.WindowStart, r.WindowEnd, whole.WindowStart, whole.WindowEnd)
 		}
 		out = append(out, &r)
 	}

@@ -55,12 +55,14 @@ func (rd *round) endTelemetry() {
 		return
 	}
 	rd.inside.End()
-	rd.out.Telemetry = rd.toldOver(rd.out.WindowStart, rd.out.WindowEnd)
+	from, to := rd.out.WindowStart, rd.out.WindowEnd
+	rd.out.Telemetry = rd.toldOver(from, to, from, to)
 }
 
-// toldOver returns the server's metrics between two times in the round.
-func (rd *round) toldOver(from, to time.Duration) *metric.Telemetry {
-	t := rd.inside.Over(from, to)
+// toldOver returns the server's metrics from one time to another. This is a part of the window that
+// lasts from begin to end, or the whole window.
+func (rd *round) toldOver(from, to, begin, end time.Duration) *metric.Telemetry {
+	t := rd.inside.Part(from, to, begin, end)
 	for name, why := range t.Missing {
 		t.Missing[name] = rd.secrets.Text(why)
 	}

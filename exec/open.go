@@ -430,6 +430,10 @@ func (w *window) ends(r *metric.Round) {
 		r.Stopped = ""
 	}
 	if w.inside != nil {
-		r.Telemetry = w.toldOver(r.WindowStart, r.WindowEnd)
+		begin, end := w.bounds[0], w.bounds[len(w.bounds)-1]
+		if len(w.stages) > 0 { // each part is a level of its own
+			begin, end = r.WindowStart, r.WindowEnd
+		}
+		r.Telemetry = w.toldOver(r.WindowStart, r.WindowEnd, begin, end)
 	}
 }

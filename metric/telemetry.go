@@ -261,18 +261,49 @@ func (l *Level) readRounds(name string, take func(*Telemetry) bool) (why string)
 		return "no round was run"
 	}
 	def, _ := Lookup(name)
+	lacking := 0
 	for _, r := range l.Rounds {
+		reason := ""
 		switch {
 		case r.Telemetry == nil:
-			return "nothing was read from the server's metrics"
+			reason = "nothing was read from the server's metrics"
 		case take(r.Telemetry):
-		case r.Telemetry.Missing[name] != "":
-			return r.Telemetry.Missing[name]
+			continue
 		default:
-			return orNone(def.NoValue)
+			reason = cmp.Or(r.Telemetry.Missing[name], orNone(def.NoValue))
+		}
+		lacking, why = lacking+1, cmp.Or(why, reason)
+	}
+	if lacking == 0 || lacking == len(l.Rounds) {
+		return why
+	}
+	return fmt.Sprintf("it is missing in %d of %d rounds: %s", lacking, len(l.Rounds), why)
+}
+
+// Told returns the level with only the rounds at whose edges the server's counters and histograms
+// were read. Its values describe these rounds, which is enough to show them, but not to pass a
+// threshold: the server may have been too busy to answer. The result lacking says how many rounds
+// are left out, and why; "" if none is.
+//
+// If no round was read so, or if a counter went back, Told returns the level itself.
+func (l *Level) Told() (told *Level, lacking string) {
+	out, why := *l, ""
+	out.Rounds = nil
+	for _, r := range l.Rounds {
+		switch t := r.Telemetry; {
+		case t == nil || t.Restarted:
+			return l, ""
+		case t.To > 0:
+			out.Rounds = append(out.Rounds, r)
+		default:
+			why = cmp.Or(why, t.Missing[Preempted])
 		}
 	}
-	return ""
+	n := len(out.Rounds)
+	if n == 0 || n == len(l.Rounds) {
+		return l, ""
+	}
+	return &out, fmt.Sprintf("the server's own counters and histograms are those of %d of %d rounds. Of the others: %s", n, len(l.Rounds), orNone(why))
 }
 
 func orNone(why string) string {

@@ -182,7 +182,7 @@ func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
 		"a round was not asked": func(l *Level) string {
 			l.Rounds[1].Telemetry = nil
-			return "nothing was read from the server's metrics"
+			return "it is missing in 1 of 2 rounds: nothing was read from the server's metrics"
 		},
 		"a round has a reason": func(l *Level) string {
 			delete(l.Rounds[1].Telemetry.Gauges, "waiting")
@@ -191,7 +191,7 @@ func TestToldByAll(t *testing.T) {
 			for _, n := range []string{"waiting", "queue_wait", "preemptions"} {
 				l.Rounds[1].Telemetry.Missing[n] = "500"
 			}
-			return "500"
+			return "it is missing in 1 of 2 rounds: 500"
 		},
 		"no round": func(l *Level) string { l.Rounds = nil; return "no round was run" },
 		"not run":  func(l *Level) string { l.Skipped = "not selected"; return "the level was not run: not selected" },
@@ -210,7 +210,7 @@ func TestToldByAll(t *testing.T) {
 	for _, h := range []Histogram{{}, {Counts: []float64{1, 2, 3}}, {Bounds: []float64{1}, Counts: []float64{-1, 3}}, {Bounds: []float64{2, 1}, Counts: []float64{1, 1, 1}}} {
 		l := toldLevel()
 		l.Rounds[1].Telemetry.Histograms["queue_wait"] = h
-		if _, why := l.Histogram("queue_wait"); why != "the server reports no such value" {
+		if _, why := l.Histogram("queue_wait"); why != "it is missing in 1 of 2 rounds: the server reports no such value" {
 			t.Errorf("%+v: %q", h, why)
 		}
 	}
@@ -271,4 +271,36 @@ func TestCosts(t *testing.T) {
 	delete(l.Rounds[0].Telemetry.Gauges, "power")
 	checkNone(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
 	checkNone(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))
+}
+
+// The rounds at whose edges the server's page was read show what it reports. A recording from a
+// server whose counters went back shows nothing of the kind.
+func TestToldByMost(t *testing.T) {
+	round := func(t Telemetry) *Round { return &Round{Telemetry: &t} }
+	read := round(Telemetry{From: 1, To: 2, Added: map[string]float64{Preempted: 3}})
+	late := round(Telemetry{Missing: map[string]string{Preempted: "no two readings are close enough"}})
+	back := round(Telemetry{From: 1, To: 2, Restarted: true})
+	for _, tt := range []struct {
+		name    string
+		rounds  []*Round
+		rounded int // rounds of the result
+		added   float64
+		lacking string
+	}{
+		{"all", []*Round{read, read}, 2, 6, ""},
+		{"two of three", []*Round{read, late, read}, 2, 6, "the server's own counters and histograms are those of 2 of 3 rounds. Of the others: no two readings are close enough"},
+		{"none", []*Round{late, late}, 2, 0, ""},
+		{"a restart", []*Round{read, late, back}, 3, 0, ""},
+		{"not read", []*Round{read, late, {}}, 3, 0, ""},
+		{"no round", nil, 0, 0, ""},
+	} {
+		l := &Level{Rounds: tt.rounds}
+		told, lacking := l.Told()
+		if len(told.Rounds) != tt.rounded || told.Added(Preempted).V != tt.added || lacking != tt.lacking {
+			t.Errorf("%s: %d rounds, %v, %q", tt.name, len(told.Rounds), told.Added(Preempted), lacking)
+		}
+		if tt.lacking != "" && l.Added(Preempted).OK {
+			t.Errorf("%s: the whole level has a value", tt.name)
+		}
+	}
 }

@@ -178,7 +178,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	s := Summary{Metric: def.Name, Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope)}
 	switch def.Scope {
 	case metric.Counted:
-		h, why := l.Histogram(def.Name)
+		told, _ := l.Told() // a note of the level says if rounds are left out
+		h, why := told.Histogram(def.Name)
 		return counted(s, h, b.clean(why))
 	case metric.PerReading:
 		g, why := l.Gauge(def.Name)
@@ -189,6 +190,9 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		return s
 	case metric.PerLevel:
 		v := b.levelValue(def, l)
+		if told, _ := l.Told(); !v.OK {
+			v = b.levelValue(def, told)
+		}
 		s.Value, s.N = number(v), len(samples)
 		if !s.Value.OK {
 			s.Why = cmp.Or(b.clean(v.Why), def.NoValue)

@@ -83,7 +83,14 @@ func (s *Session) End() {
 // Over summarises the readings of the measured window, given by its beginning and its end. It also
 // uses the nearest readings outside the window.
 func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
-	return summarize(from, to, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
+	return s.Part(from, to, from, to)
+}
+
+// Part summarises the readings of a part of the measured window, which lasts from begin to end. At
+// an edge between two parts, both use the same reading, however far from the edge it is. So the
+// parts add up to the whole window.
+func (s *Session) Part(from, to, begin, end time.Duration) *metric.Telemetry {
+	return summarize(span{from, to, begin, end}, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
 }
 
 // feed is one source that is read repeatedly.

@@ -21,8 +21,13 @@ type history struct {
 	reason   string        // the reason why the source is absent
 }
 
+// span is a part of a measured window: from its beginning to its end. The whole window lasts from
+// begin to end.
+type span struct{ from, to, begin, end time.Duration }
+
 // summarize computes the telemetry of a round from readings. It depends only on its arguments.
-func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
+func summarize(of span, server, gpu history) *metric.Telemetry {
+	from, to := of.from, of.to
 	t := &metric.Telemetry{
 		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
 		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{}, Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
@@ -32,7 +37,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 		// server that answered the load.
 		server.absent, server.reason = true, restarted
 	}
-	a, b, why := server.edges(from, to)
+	a, b, why := server.edges(of)
 	if why == "" {
 		t.From, t.To = server.readings[a].at, server.readings[b].at
 	}
@@ -46,7 +51,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 		}
 		server.counter(t, name, a, b)
 	}
-	if a, b, why := gpu.edges(from, to); why == "" {
+	if a, b, why := gpu.edges(of); why == "" {
 		gpu.counter(t, metric.Energy, a, b)
 		gpu.counter(t, metric.ECCErrors, a, b)
 		t.Added[metric.EnergySeconds] = (gpu.readings[b].at - gpu.readings[a].at).Seconds()
@@ -145,25 +150,27 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges returns the indices of the two readings that are nearest to the start and the end of the
-// window. If their distances add up to more than a quarter of the window, the result why says so.
-func (h history) edges(from, to time.Duration) (a, b int, why string) {
+// edges returns the indices of the two readings that are nearest to the start and the end of a part
+// of a window. Both may be the same reading: the neighbouring parts then cover its time too. If the
+// readings at the edges of the whole window are the same, or together further away than a quarter of
+// it, the result why says so.
+func (h history) edges(of span) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why
 	}
-	if to <= from {
+	if of.to <= of.from {
 		return 0, 0, "there was no measured window"
 	}
-	a, b = h.nearest(from), h.nearest(to)
-	off := (h.readings[a].at - from).Abs() + (h.readings[b].at - to).Abs()
-	if a == b || off > (to-from)/4 {
-		why = fmt.Sprintf("no two readings are close enough to the edges of the window of %v", (to - from).Round(time.Millisecond))
+	a, b = h.nearest(of.begin), h.nearest(of.end)
+	off := (h.readings[a].at - of.begin).Abs() + (h.readings[b].at - of.end).Abs()
+	if a == b || off > (of.end-of.begin)/4 {
+		why = fmt.Sprintf("no two readings are close enough to the edges of the window of %v", (of.end - of.begin).Round(time.Millisecond))
 		if n := len(h.failed); n > 0 {
 			why += ", since some failed: " + h.failed[n-1].why
 		}
 		return 0, 0, why
 	}
-	return a, b, ""
+	return h.nearest(of.from), h.nearest(of.to), ""
 }
 
 func (h history) nearest(t time.Duration) int {

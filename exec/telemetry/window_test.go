@@ -31,7 +31,7 @@ func TestSummarize(t *testing.T) {
 		at(6*s-20*time.Millisecond, 0, 19, 20, 5, 20),
 		at(7*s, 9, 30, 90, 90, 90), // after it
 	}}
-	got := summarize(2*s, 6*s, server, history{absent: true, reason: "no GPU here"})
+	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, server, history{absent: true, reason: "no GPU here"})
 	if got.From != 2010*time.Millisecond || got.To != 5980*time.Millisecond || got.Reads != 6 || got.Failed != 0 {
 		t.Errorf("from %v to %v, %d reads, %d failed", got.From, got.To, got.Reads, got.Failed)
 	}
@@ -71,6 +71,41 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
+// A window of 8 s has four parts of 2 s. One reading is late, and one fails. Both sides of an edge
+// use the reading nearest to it: 0, 1.1, 4.9, 4.9 and 8 s. So the third part has nothing, and the
+// parts add up to what the window has.
+func TestPartsTouch(t *testing.T) {
+	const ms = time.Millisecond
+	server := history{every: s, readings: []stamped{
+		at(0, 0, 5, 10, 0, 2), at(1100*ms, 0, 6, 11, 0, 3), at(4900*ms, 0, 9, 14, 2, 9), at(8*s, 0, 10, 20, 2, 12),
+	}, failed: []failure{{2 * s, "503"}}}
+	whole := summarize(span{0, 8 * s, 0, 8 * s}, server, history{absent: true})
+	sum, counts := 0.0, 0.0
+	for i, want := range []float64{1, 3, 0, 1} {
+		from := time.Duration(2*i) * s
+		part := summarize(span{from, from + 2*s, 0, 8 * s}, server, history{absent: true})
+		if got, ok := part.Added[metric.Preempted]; !ok || got != want || part.To == 0 {
+			t.Errorf("part %d: %v preemptions, %q; want %v", i, got, part.Missing[metric.Preempted], want)
+		}
+		sum, counts = sum+part.Added[metric.Preempted], counts+part.Histograms["queue_wait"].N()
+		// By itself the second part would have nothing: its readings are 1.8 s away in all.
+		if alone := summarize(span{from, from + 2*s, from, from + 2*s}, server, history{absent: true}); i == 1 && alone.Missing[metric.Preempted] == "" {
+			t.Error("the second part alone has a value")
+		}
+	}
+	if sum != 5 || whole.Added[metric.Preempted] != 5 || counts != 12 || whole.Histograms["queue_wait"].N() != 12 {
+		t.Errorf("%v preemptions and %v requests in the parts, %v and %v in the window; want 5 and 12",
+			sum, counts, whole.Added[metric.Preempted], whole.Histograms["queue_wait"].N())
+	}
+	// The first reading is 2.1 s late, more than a quarter of the window.
+	server.failed, server.readings = nil, []stamped{at(2100*ms, 0, 6, 11, 0, 3), at(8*s, 0, 10, 20, 2, 12)}
+	for _, of := range []span{{0, 8 * s, 0, 8 * s}, {4 * s, 6 * s, 0, 8 * s}} {
+		if got := summarize(of, server, history{absent: true}).Missing["queue_wait"]; got != "no two readings are close enough to the edges of the window of 8s" {
+			t.Errorf("%v: %q", of, got)
+		}
+	}
+}
+
 // A value that cannot be trusted counts as missing. It is not reported as 0, and no mean includes
 // it.
 func TestSummarizeFailsClosed(t *testing.T) {
@@ -100,7 +135,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := summarize(2*s, 6*s, tt.server, history{absent: true})
+			got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, tt.server, history{absent: true})
 			if why := got.Missing[tt.metric]; !contains(why, tt.want) {
 				t.Errorf("%s is missing because %q, want %q", tt.metric, why, tt.want)
 			}
@@ -112,7 +147,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 			}
 		})
 	}
-	if got := summarize(6*s, 6*s, history{readings: good}, history{absent: true}); got.Missing["queue_wait"] != "there was no measured window" {
+	if got := summarize(span{6 * s, 6 * s, 6 * s, 6 * s}, history{readings: good}, history{absent: true}); got.Missing["queue_wait"] != "there was no measured window" {
 		t.Errorf("without a window: %q", got.Missing["queue_wait"])
 	}
 }
@@ -133,7 +168,7 @@ func TestCounterThatWentBack(t *testing.T) {
 		{"one reading", []stamped{first}, false},
 		{"none", nil, false},
 	} {
-		got := summarize(2*s, 6*s, history{readings: tt.readings}, history{absent: true})
+		got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{readings: tt.readings}, history{absent: true})
 		if got.Restarted != tt.want {
 			t.Errorf("%s: restarted %v, want %v", tt.name, got.Restarted, tt.want)
 		}
@@ -145,7 +180,7 @@ func TestCounterThatWentBack(t *testing.T) {
 
 // A failed reading in the middle of a window does not change the values. It is only counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
-	got := summarize(2*s, 6*s, history{
+	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{
 		every: s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
 		failed: []failure{{4 * s, "500"}, {5 * s, "cut off"}},
 	}, history{absent: true})
@@ -158,7 +193,7 @@ func TestSummarizeBridgesAFailure(t *testing.T) {
 func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")
-	got := summarize(2*s, 6*s, history{every: 4 * s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), silent, at(6*s, 3, 7, 14, 0, 4)}}, history{absent: true})
+	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{every: 4 * s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), silent, at(6*s, 3, 7, 14, 0, 4)}}, history{absent: true})
 	if g := got.Gauges["waiting"]; g != (metric.Gauge{N: 2, Mean: 2, Min: 1, Max: 3, Missed: 1, Why: "it was not told"}) {
 		t.Errorf("got %+v", g)
 	}
@@ -166,7 +201,7 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 
 // If a server reports a counter only after its first event, the counter was 0 before.
 func TestCounterThatAppears(t *testing.T) {
-	got := summarize(2*s, 6*s, history{readings: []stamped{
+	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),
 	}}, history{absent: true})
 	if got.Added[metric.Preempted] != 7 || got.Histograms["queue_wait"].N() != 15 {
@@ -178,7 +213,7 @@ func TestGPUEnergy(t *testing.T) {
 	gpu := func(t time.Duration, watts, joules float64) stamped {
 		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
 	}
-	got := summarize(2*s, 6*s, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
+	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
 	// The GPU used 2600 − 1000 = 1600 J in 4 s. The power is the mean over the readings.
 	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
 		t.Errorf("got %+v %+v", got.Added, got.Gauges)
