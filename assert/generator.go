@@ -57,6 +57,9 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 		v.Notes = append(v.Notes, words)
 	}
 	for _, t := range thresholds {
+		if t.Sure = t.Outcome == Fail && s.sure(t.threshold); t.Sure {
+			continue
+		}
 		if words != "" && t.Outcome == Inconclusive && !s.askedAgain(t, thresholds, words) {
 			t.Notes = append(t.Notes, words+": the generator, and not the server, may be why the verdict is undecided")
 			continue

@@ -60,6 +60,8 @@ type results struct {
 		Outcome   string `json:"outcome"`
 		Severity  string `json:"severity"`
 		Warn      bool   `json:"warn"`
+		Cause     string `json:"cause"`
+		Sure      bool   `json:"sure"`
 		Value     number `json:"value"`
 		Threshold *struct {
 			Metric string `json:"metric"`
@@ -306,6 +308,7 @@ func (a *auditor) scaling() {
 func (a *auditor) outcome() {
 	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
 	worst := "pass"
+	sure, disturbed := false, true // a sure failure; errors of the generator alone
 	for _, v := range a.res.Verdicts {
 		outcome := v.Outcome
 		if v.Severity != "error" || v.Warn && outcome == "inconclusive" {
@@ -317,6 +320,7 @@ func (a *auditor) outcome() {
 		if rank[outcome] > rank[worst] {
 			worst = outcome
 		}
+		sure, disturbed = sure || outcome == "fail" && v.Sure, disturbed && (rank[outcome] < 3 || v.Cause == "generator")
 		k := key{v.Server, v.Workload, v.Level}
 		f, t := a.derived[k], v.Threshold
 		if t == nil || v.Kind != "sla" || f == nil {
@@ -329,6 +333,9 @@ func (a *auditor) outcome() {
 		if known && v.Outcome == "pass" && t.Op != "" && t.Limit.ok && !holds(is, t.Op, t.Limit.v) {
 			a.words(k.String(), v.Name, "pass", fmt.Sprintf("%s, which is not %s %s", text(is), t.Op, text(t.Limit.v)))
 		}
+	}
+	if worst == "error" && sure && disturbed {
+		worst = "fail"
 	}
 	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)

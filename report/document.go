@@ -400,7 +400,10 @@ type Verdict struct {
 	Warn     bool    `json:"warn"`     // the plan's policy makes an inconclusive outcome a warning
 	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
 	// an error.
-	Cause   string   `json:"cause,omitempty"`
+	Cause string `json:"cause,omitempty"`
+	// Sure means that the load generator cannot have caused this failure. Such a failure decides the
+	// outcome of the run even if other verdicts are errors of the generator.
+	Sure    bool     `json:"sure,omitempty"`
 	Message string   `json:"message"` // one line; may quote text that tokgate did not write
 	Needs   string   `json:"needs,omitempty"`
 	Notes   []string `json:"notes"`

@@ -190,6 +190,7 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		Name: b.clean(v.Name), Outcome: Outcome(v.Outcome.String()),
 		Severity: cmp.Or(string(v.Severity), string(plan.SeverityError)),
 		Warn:     v.Warn,
+		Sure:     v.Outcome == assert.Fail && v.Sure,
 		Message:  b.clean(v.Message), Needs: b.clean(v.Needs), Notes: b.cleanAll(v.Notes),
 		Decide: v.Decide,
 		Value:  number(v.Value), Why: b.clean(v.Value.Why),

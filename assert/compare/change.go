@@ -51,6 +51,7 @@ type Change struct {
 	// instead is the text of the verdict if no number is meaningful; otherwise "".
 	instead string
 	cause   verdict.Cause // of an error
+	sure    bool          // the load generator cannot have caused this failure
 	bound   *plan.Change  // nil: shown only
 	implied bool          // tokgate adds the limit; see fewMore
 	delta   delta

@@ -78,10 +78,11 @@ func (x *comparison) skip(message string) {
 // require adds a verdict on each change that the plan requires. The verdict points to the
 // requirement's line in the plan.
 func (x *comparison) require() {
+	before := len(x.list)
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
 		v := x.verdictOn(row, c.claim, c.change, row.Outcome, cmp.Or(row.instead, row.Message))
-		v.Cause, v.Needs, v.Notes = row.cause, row.Needs, append(v.Notes, row.Notes...)
+		v.Cause, v.Sure, v.Needs, v.Notes = row.cause, row.sure, row.Needs, append(v.Notes, row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
 		if !v.Value.OK || row.instead != "" {
 			v.Value = metric.None(cmp.Or(row.instead, row.Why, "not compared"))
@@ -92,10 +93,10 @@ func (x *comparison) require() {
 		if x.out.Paired && x.Block.Restart == plan.RestartNever {
 			v.Notes = append(v.Notes, startedOnce)
 		}
-		if v.Outcome != verdict.Skipped {
-			x.out.Outcome = max(x.out.Outcome, v.Counts())
-		}
 		x.list = append(x.list, v)
+	}
+	if worst, cause := verdict.Worst(x.list[before:]); worst > x.out.Outcome {
+		x.out.Outcome, x.list[0].Cause = worst, cause
 	}
 }
 

@@ -54,7 +54,12 @@ func (m matched) light() bool {
 // Lateness only makes times longer. So lateness on the control can cause only a pass, and lateness
 // on the candidate only a failure. Metrics of streams are an exception. They become shorter after a
 // late first token, so lateness on either side can cause both.
+//
+// A failure of answers or of success is sure if the undisturbed rounds of both sides show it alone.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
+	if c.Outcome == verdict.Fail && (c.Metric.Untimed() || c.Metric.Name == "success") {
+		c.sure = late == "" || judged(m.withoutDisturbed(true, true)) == verdict.Fail
+	}
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
 	}

@@ -145,6 +145,11 @@ func (x *comparison) read() {
 		row := x.answersRow(c.change)
 		row.Improve, row.Severity, row.bound, row.Limit = c.claim.Improve, verdict.Severity(c.claim.Severity), c.change, metric.Some(c.change.Limit)
 		x.readOne(&row, r, c)
+		if row.Outcome == verdict.Fail {
+			again := row
+			x.readOne(&again, answered(r), c)
+			row.sure = again.Outcome == verdict.Fail
+		}
 		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
 			row.showOnly()
 			row.instead = "there are too few answers to judge this metric, so the metric is only shown; odd_answers counts answers with a fault that the control's answers lack"
@@ -164,6 +169,16 @@ func (x *comparison) read() {
 	if r.Unscored != "" {
 		x.out.Notes = append(x.out.Notes, "the control does not report how likely an answer is, so odd answers are found only by their form: "+verdict.OneLine(r.Unscored))
 	}
+}
+
+// answered returns the paired answers without the pairs in which a request failed. A slow generator
+// can make a request fail, but it cannot change the text of an answer.
+func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
+	out := *r
+	out.Pairs = slices.DeleteFunc(slices.Clone(r.Pairs), func(p metric.AnswerPair) bool {
+		return slices.ContainsFunc([]*metric.PairedAnswer{p.Control, p.Candidate, p.Again}, func(a *metric.PairedAnswer) bool { return a != nil && a.Failure != "" })
+	})
+	return &out
 }
 
 // answersRow returns a row for the change of a scored metric.

@@ -61,19 +61,38 @@ func (o Outcome) ExitCode() int {
 	return ExitError
 }
 
-// Combine returns the worst outcome in the list. Verdicts that only warn do not count. The outcome
-// is Error if nothing was measured, or if nothing was judged although measureOnly is false. why
-// then gives the reason; it is "" if a verdict in the list gives it.
-func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
-	outcome = Pass
-	judged, measured := false, false
+// Worst returns the worst outcome that the verdicts contribute, and the cause of an error: the
+// generator if it caused every error, otherwise "". A failure that the generator cannot have caused
+// outranks errors of the generator.
+func Worst(list []Verdict) (Outcome, Cause) {
+	worst, sure, cause := Pass, false, CauseGenerator
 	for i := range list {
 		v := &list[i]
-		if v.Outcome == Skipped {
-			continue
+		counts := v.Counts()
+		worst, sure = max(worst, counts), sure || counts == Fail && v.Sure
+		if counts == Error && v.Cause != CauseGenerator {
+			cause = ""
 		}
-		judged, measured = judged || v.judges(), measured || v.measures()
-		outcome = max(outcome, v.Counts())
+	}
+	switch {
+	case worst != Error:
+		return worst, ""
+	case sure && cause == CauseGenerator:
+		return Fail, ""
+	}
+	return Error, cause
+}
+
+// Combine returns the worst outcome in the list, as Worst does. Verdicts that only warn do not
+// count. The outcome is Error if nothing was measured, or if nothing was judged although
+// measureOnly is false. why then gives the reason; it is "" if a verdict in the list gives it.
+func Combine(list []Verdict, measureOnly bool) (outcome Outcome, why string) {
+	outcome, _ = Worst(list)
+	judged, measured := false, false
+	for i := range list {
+		if v := &list[i]; v.Outcome != Skipped {
+			judged, measured = judged || v.judges(), measured || v.measures()
+		}
 	}
 	switch {
 	case outcome == Error:

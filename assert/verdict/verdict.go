@@ -59,6 +59,8 @@ type Verdict struct {
 	Name     string // name of the check, without measured values: "sla.ttft.p95 at 30"
 	Outcome  Outcome
 	Cause    Cause // of an Error
+	// Sure means that the load generator cannot have caused this Fail, whatever else it disturbed.
+	Sure     bool
 	Severity Severity
 	Warn     bool // an inconclusive outcome is only a warning, by the plan's policy
 	// Message is one line with the value, the limit, the interval and the number of observations.
