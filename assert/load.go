@@ -78,11 +78,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
-	told, lacking := s.level.Told()
-	if lacking != "" {
-		v.Notes = append(v.Notes, lacking)
-	}
-	v.Notes = append(v.Notes, witnessed(told)...)
+	v.Notes = append(v.Notes, witnessed(s.level)...)
 	v.Notes = append(v.Notes, oddities(l, samples)...)
 	v.Notes = append(v.Notes, keptBack(samples)...)
 	v.Outcome = Pass
@@ -95,6 +91,9 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 // oddities lists unusual behaviour of the server that does not make the level invalid.
 func oddities(l *metric.Level, samples []*metric.Sample) []string {
 	var notes []string
+	if _, lacking := l.Told(); lacking != "" {
+		notes = append(notes, lacking)
+	}
 	reconnects, asked, longest := 0, 0, time.Duration(0)
 	for _, x := range samples {
 		reconnects += x.Reconnects
@@ -305,8 +304,11 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	if preempted := told.Added(metric.Preempted); why == "" && preempted.OK && preempted.V > 0 {
 		why = "a preempted request that restarts finds its own prompt in the cache"
 	}
-	if why != "" || queries.V <= 0 {
-		return "cache hits were not checked: the server's usage does not report cached tokens, and its counters cannot be used instead" + verdict.Because(why)
+	if why == "" && queries.V <= 0 {
+		why = "no prompt was looked up in the cache"
+	}
+	if why != "" {
+		return "cache hits were not checked: the server's usage does not report cached tokens, and its counters cannot be used instead: " + verdict.OneLine(why)
 	}
 	if lacking != "" {
 		samples = told.MeasuredSamples()

@@ -304,11 +304,11 @@ func (a *auditor) scaling() {
 	}
 }
 
-// outcome checks each verdict against its value, and the outcome of the run against its verdicts.
-func (a *auditor) outcome() {
+// worst returns the outcome of the run that its verdicts give. A sure failure outranks errors if all
+// of these are the generator's.
+func (a *auditor) worst() string {
 	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
-	worst := "pass"
-	sure, disturbed := false, true // a sure failure; errors of the generator alone
+	worst, sure, disturbed := "pass", false, true
 	for _, v := range a.res.Verdicts {
 		outcome := v.Outcome
 		if v.Severity != "error" || v.Warn && outcome == "inconclusive" {
@@ -321,6 +321,16 @@ func (a *auditor) outcome() {
 			worst = outcome
 		}
 		sure, disturbed = sure || outcome == "fail" && v.Sure, disturbed && (rank[outcome] < 3 || v.Cause == "generator")
+	}
+	if worst == "error" && sure && disturbed {
+		return "fail"
+	}
+	return worst
+}
+
+// outcome checks each verdict against its value, and the outcome of the run against its verdicts.
+func (a *auditor) outcome() {
+	for _, v := range a.res.Verdicts {
 		k := key{v.Server, v.Workload, v.Level}
 		f, t := a.derived[k], v.Threshold
 		if t == nil || v.Kind != "sla" || f == nil {
@@ -334,10 +344,7 @@ func (a *auditor) outcome() {
 			a.words(k.String(), v.Name, "pass", fmt.Sprintf("%s, which is not %s %s", text(is), t.Op, text(t.Limit.v)))
 		}
 	}
-	if worst == "error" && sure && disturbed {
-		worst = "fail"
-	}
-	if a.res.Why == "" {
+	if worst := a.worst(); a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
 	// An interrupted run has exit code 130, with any outcome.

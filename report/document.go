@@ -401,9 +401,7 @@ type Verdict struct {
 	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
 	// an error.
 	Cause string `json:"cause,omitempty"`
-	// Sure means that the load generator cannot have caused this failure. Such a failure decides the
-	// outcome of the run even if other verdicts are errors of the generator.
-	Sure    bool     `json:"sure,omitempty"`
+	Sure    bool     `json:"sure,omitempty"` // the load generator cannot have caused this failure
 	Message string   `json:"message"` // one line; may quote text that tokgate did not write
 	Needs   string   `json:"needs,omitempty"`
 	Notes   []string `json:"notes"`
