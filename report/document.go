@@ -400,9 +400,9 @@ type Verdict struct {
 	Warn     bool    `json:"warn"`     // the plan's policy makes an inconclusive outcome a warning
 	// Cause is the cause of an error: "server", "generator" or "invalid". "" if the outcome is not
 	// an error.
-	Cause string `json:"cause,omitempty"`
+	Cause   string   `json:"cause,omitempty"`
 	Sure    bool     `json:"sure,omitempty"` // the load generator cannot have caused this failure
-	Message string   `json:"message"` // one line; may quote text that tokgate did not write
+	Message string   `json:"message"`        // one line; may quote text that tokgate did not write
 	Needs   string   `json:"needs,omitempty"`
 	Notes   []string `json:"notes"`
 	// Cautions are the notes that matter even if the verdict is a pass.
