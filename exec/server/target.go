@@ -19,21 +19,9 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		return nil, err
 	}
 	found, first := r.fingerprint(id), r.incarnation(ctx, true)
-	if err := r.listening(ctx, found); err != nil {
-		r.api.Close()
-		return nil, r.failed(err)
-	}
-	if err := r.alike(ctx, found, looks); err != nil {
+	if err := r.identified(ctx, found, id.model); err != nil {
 		r.api.Close()
 		return nil, err
-	}
-	r.labels(ctx, found)
-	if r.facts != nil {
-		r.facts(found)
-	}
-	if err := declared(r.server, found, id.model); err != nil {
-		r.api.Close()
-		return nil, r.failed(err)
 	}
 	if why := r.api.Detour(); why != "" {
 		r.state("streams are read by way of net/http: " + why)
@@ -73,6 +61,25 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	}
 	t.Cold, t.ColdEnd = cold(id.cold)
 	return t, nil
+}
+
+// identified returns an error if what answers is another program than the started one, several
+// servers that differ, or not the declared server. It adds what it learns to the fingerprint.
+func (r *reached) identified(ctx context.Context, found metric.Fingerprint, model client.Model) error {
+	if err := r.listening(ctx, found); err != nil {
+		return r.failed(err)
+	}
+	if err := r.alike(ctx, found, looks); err != nil {
+		return err
+	}
+	r.labels(ctx, found)
+	if r.facts != nil {
+		r.facts(found)
+	}
+	if err := declared(r.server, found, model); err != nil {
+		return r.failed(err)
+	}
+	return nil
 }
 
 // listening returns an error if another program than the started server listens on its port. It adds
