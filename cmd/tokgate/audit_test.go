@@ -1,24 +1,137 @@
 package main
 
 import (
+	"bytes"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/studies/audit"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
 )
 
-// The audit reads only files in the folder. It follows no link, because a link may lead to a device
-// that never ends.
-func TestAuditReadsItsFolderAlone(t *testing.T) {
-	dir := t.TempDir()
-	for name, to := range map[string]string{"samples.jsonl": os.DevNull, "results.json": os.DevNull} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip(err)
+// audited computes every figure of a run again by code that shares nothing with what measured and
+// judged it. The folders may be the same.
+func audited(t testing.TB, recording, reports string) {
+	t.Helper()
+	open := func(dir, name string) *os.File {
+		f, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	r, err := audit.Run(open(recording, record.File), open(reports, "results.json"), open(reports, "junit.xml"))
+	if err != nil {
+		t.Fatalf("%s: %v", reports, err)
+	}
+	if r.Compared < 50 {
+		t.Errorf("%s: only %d figures were compared", reports, r.Compared)
+	}
+	for _, d := range r.Differences {
+		t.Errorf("%s: %s", reports, d)
+	}
+}
+
+// FuzzAudit judges recordings whose requests took any course, and computes their figures again.
+func FuzzAudit(f *testing.F) {
+	for seed := range uint64(3) {
+		f.Add(seed)
+	}
+	const fixtures = "../../internal/studies/audit/testdata"
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		for name, plan := range map[string]string{"run": "plan.hcl", "mix": "mix.hcl"} {
+			run, _, err := record.Read(filepath.Join(fixtures, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range run.Levels {
+				for _, r := range l.Rounds {
+					for _, s := range r.Samples {
+						recourse(rng, s)
+					}
+				}
+			}
+			dir := t.TempDir()
+			rerecord(t, dir, run)
+			out := filepath.Join(dir, "reports")
+			var said bytes.Buffer
+			code := Main(t.Context(), []string{"judge", dir, filepath.Join(fixtures, plan), "--out", out}, nil, Streams{Out: &said, Err: &said})
+			if code == assert.ExitPlan {
+				t.Fatalf("exit %d: %s", code, &said)
+			}
+			audited(t, dir, out)
+		}
+	})
+}
+
+// recourse changes what happened between the start and the end of a request.
+func recourse(rng *rand.Rand, s *metric.Sample) {
+	if rng.IntN(4) == 0 {
+		return
+	}
+	s.Chunks, s.Gaps, s.First, s.FirstAnswer, s.Last, s.FirstTokens = 1+rng.IntN(9), nil, 0, 0, 0, rng.IntN(4)
+	at := make([]time.Duration, s.Chunks) // of the chunks, in µs, because gaps are
+	for i := range at {
+		at[i] = s.Sent + time.Duration(1+rng.Int64N(int64(s.End-s.Sent)/1000))*time.Microsecond
+	}
+	slices.Sort(at)
+	for i := range at[1:] {
+		s.Gaps.Add(at[i+1] - at[i])
+	}
+	s.Headers, s.First, s.Last = s.Sent, at[0], at[len(at)-1]
+	s.FirstAnswer = at[rng.IntN(len(at))]
+	s.Usage = nil
+	if rng.IntN(4) > 0 {
+		s.Usage = &metric.Usage{Input: rng.IntN(99), Output: rng.IntN(40), Cached: rng.IntN(50) - 1}
+		s.Usage.Hidden = rng.IntN(1 + s.Usage.Output)
+	}
+	if rng.IntN(5) == 0 {
+		kinds := []metric.FailureKind{metric.FailStream, metric.FailTimeout, metric.FailTruncated, metric.FailUnfinished, metric.FailCanceled}
+		s.Failure = &metric.Failure{Kind: kinds[rng.IntN(len(kinds))]}
+	}
+}
+
+// rerecord writes a run into a folder, as if it had just happened.
+func rerecord(t *testing.T, dir string, run *metric.Run) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	r := tokgate(t, "audit", dir)
-	r.check(t, assert.ExitError, "samples.jsonl is not a regular file")
+	w, err := record.Create(dir)
+	must(err)
+	must(w.RunStarted(run))
+	for _, s := range run.Servers {
+		must(w.ServerReady(s))
+	}
+	for _, l := range run.Levels {
+		must(w.LevelStarted(l, l.Due(), 0))
+		for _, r := range l.Rounds {
+			if l.Of != "" {
+				continue // the requests of a part are recorded with its mix
+			}
+			for _, s := range r.Samples {
+				must(w.SampleDone(s))
+			}
+			must(w.RoundDone(l, r))
+		}
+		must(w.LevelDone(l))
+	}
+	for _, s := range run.Servers {
+		must(w.ServerDone(s))
+	}
+	must(w.RunDone(run))
+	must(w.Close())
 }
 
 // The audit also handles rates, users and data sets. The latency of a request then starts when the
@@ -84,5 +197,5 @@ workload "rows" {
 	}
 	out := filepath.Join(dir, "out")
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "people: 8+ users", "of 10 prompts may be in a cache")
-	tokgate(t, "audit", out).check(t, assert.ExitPass, " 0 differ")
+	audited(t, out, out)
 }

@@ -130,7 +130,6 @@ func TestLongEnvironmentStays(t *testing.T) {
 		{append([]string{"run", "--simulate", "--out", out, file}, more("run")...), 4},
 		{append([]string{"judge", out, file}, more("judge")...), 4},
 		{append([]string{"report", out}, more("report")...), 0},
-		{[]string{"audit", out}, 0},
 		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // no such host
 	} {
 		var stdout, stderr bytes.Buffer

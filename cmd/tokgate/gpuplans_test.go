@@ -19,8 +19,10 @@ func TestLongGPUPlans(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
 			tokgate(t, "validate", path).check(t, assert.ExitPass, "is valid")
-			r := tokgate(t, "run", "--simulate", "--out", t.TempDir(), path)
+			out := t.TempDir()
+			r := tokgate(t, "run", "--simulate", "--out", out, path)
 			r.check(t, assert.ExitPass, "PASS", "simulated")
+			audited(t, out, out)
 			if strings.Contains(r.out+r.err, "TOKEN") {
 				t.Error("it asks for a secret")
 			}

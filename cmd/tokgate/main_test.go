@@ -340,6 +340,7 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "version", "--json").check(t, assert.ExitPass, `"version"`, `"go"`)
 	tokgate(t, "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
 	tokgate(t, "help", "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
+	tokgate(t, "audit", "results/demo").check(t, assert.ExitPlan, "the command audit was removed", "tokgate judge RESULTS PLAN")
 	tokgate(t, "help", "nosuch").check(t, assert.ExitPlan, `unknown command "nosuch"`, "tokgate --help")
 	tokgate(t, "help", "history", "ad").check(t, assert.ExitPlan, `unknown command "ad"`, "tokgate history add")
 	tokgate(t, "help", "run", "it").check(t, assert.ExitPlan, "`tokgate run` has no subcommand \"it\"", "tokgate help run")

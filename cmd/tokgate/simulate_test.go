@@ -168,11 +168,14 @@ func TestLongHeadsOfPlans(t *testing.T) {
 			t.Run(m[1], func(t *testing.T) {
 				t.Parallel()
 				want, _ := strconv.Atoi(m[2])
+				out := t.TempDir()
 				if args[0] == "run" {
-					args = append(args, "--quiet", "--out", t.TempDir())
+					args = append(args, "--quiet", "--out", out)
 				}
 				if r := tokgateWith(t, t.Context(), shippedEnviron, "", args...); r.code != want {
 					t.Errorf("exit %d, the head of %s says %d\n%s%s", r.code, path, want, r.out, r.err)
+				} else if args[0] == "run" {
+					audited(t, out, out)
 				}
 			})
 		}
@@ -186,7 +189,9 @@ func TestLongHeadsOfPlans(t *testing.T) {
 func TestLongShippedPlansSimulate(t *testing.T) {
 	for _, name := range []string{"demo", "capacity", "conversations", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
-		tokgate(t, "run", "--simulate", "--out", t.TempDir(), path).check(t, assert.ExitPass, "PASS", "simulated")
+		out := t.TempDir()
+		tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "PASS", "simulated")
+		audited(t, out, out)
 	}
 }
 

@@ -35,6 +35,9 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 }
 
 func (a *app) unknownCommand(root *cobra.Command, name string) error {
+	if !root.HasParent() && name == "audit" {
+		return usageError("`tokgate judge RESULTS PLAN` computes every figure again; it refuses changed samples, and `tokgate report` a changed results.json", "the command audit was removed")
+	}
 	root.SuggestionsMinimumDistance = 2
 	if near := root.SuggestionsFor(name); len(near) > 0 {
 		return usageError(fmt.Sprintf("did you mean `%s %s`?", root.CommandPath(), near[0]), "unknown command %q", name)

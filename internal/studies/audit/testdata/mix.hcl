@@ -1,4 +1,4 @@
-# The recorded run of a mix in testdata/mix: tokgate run --simulate --out audit/testdata/mix audit/testdata/mix.hcl
+# The recorded run of a mix in testdata/mix: tokgate run --simulate --out internal/studies/audit/testdata/mix internal/studies/audit/testdata/mix.hcl
 
 gate {
   measure_only = true

@@ -362,10 +362,14 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
 	}
-	switch l.Kind {
-	case "rate":
+	switch {
+	case l.Kind == "rate" && (l.Speedup > 0 || r.Time > 0):
+		// A trace's window begins with its section, and conversations go on after theirs. So neither
+		// follows from when requests were due.
+		return r.WindowStart, r.WindowEnd, r.ended && r.Complete
+	case l.Kind == "rate":
 		return l.arrivals(r)
-	case "users":
+	case l.Kind == "users":
 		return l.stretch(r)
 	}
 	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) || !slices.ContainsFunc(r.samples, func(s sample) bool { return s.measured() }) {

@@ -1,4 +1,4 @@
-# What testdata/run was recorded from: tokgate run --simulate --out audit/testdata/run audit/testdata/plan.hcl
+# What testdata/run was recorded from: tokgate run --simulate --out internal/studies/audit/testdata/run internal/studies/audit/testdata/plan.hcl
 gate {
   decide = "estimate"
 }

@@ -28,7 +28,8 @@ type level struct {
 	Kind    string // kind of load: closed, burst, users or rate
 	N       int
 	Skipped string
-	pause   int64 // think time in nanoseconds between an answer and the next request of the same slot
+	Speedup float64 // of a trace; else 0
+	pause   int64   // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
 	void    int // number of void rounds, which were disturbed and measured again
 	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
@@ -41,6 +42,7 @@ type level struct {
 type round struct {
 	Index       int    `json:"index"`
 	Due         int    `json:"due"`
+	Time        int64  `json:"time_ns"` // at a rate, only conversations have one
 	Start       int64  `json:"start_ns"`
 	End         int64  `json:"end_ns"`
 	WindowStart int64  `json:"window_start_ns"`
@@ -175,13 +177,14 @@ func (rec *recording) line(raw []byte) error {
 		Schema string `json:"schema"`
 		Check  string `json:"check"`
 		Level  *struct {
-			Server   string `json:"server"`
-			Workload string `json:"workload"`
-			Name     string `json:"name"`
-			Kind     string `json:"kind"`
-			N        int    `json:"n"`
-			Skipped  string `json:"skipped"`
-			Of       string `json:"of"`
+			Server   string  `json:"server"`
+			Workload string  `json:"workload"`
+			Name     string  `json:"name"`
+			Kind     string  `json:"kind"`
+			N        int     `json:"n"`
+			Skipped  string  `json:"skipped"`
+			Speedup  float64 `json:"speedup"`
+			Of       string  `json:"of"`
 			Asked    struct {
 				Pause int64 `json:"pause_ns"`
 			} `json:"asked"`
@@ -205,7 +208,7 @@ func (rec *recording) line(raw []byte) error {
 	case "level", "level_done":
 		if l.Level != nil {
 			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
-			at.Kind, at.N, at.Skipped, at.pause, at.Of = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Asked.Pause, l.Level.Of
+			at.Kind, at.N, at.Skipped, at.Speedup, at.pause, at.Of = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Speedup, l.Level.Asked.Pause, l.Level.Of
 		}
 	case "sample":
 		if s := l.Sample; s != nil {
