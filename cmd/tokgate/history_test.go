@@ -189,3 +189,22 @@ func TestCIJob(t *testing.T) {
 		}
 	}
 }
+
+// The last exit code that is printed is that of the process, also if the history decides it.
+func TestNightEnded(t *testing.T) {
+	for _, tt := range []struct {
+		run, history, want int
+		said               string
+	}{
+		{assert.ExitPass, assert.ExitPass, assert.ExitPass, ""},
+		{assert.ExitFail, assert.ExitPass, assert.ExitFail, ""},
+		{assert.ExitFail, assert.ExitError, assert.ExitError, "exit 4, because of the history; the run alone: exit 1\n"},
+		{assert.ExitPass, assert.ExitFail, assert.ExitFail, "exit 1, because of the history; the run alone: exit 0\n"},
+	} {
+		var out bytes.Buffer
+		a := &app{Streams: Streams{Out: &out}}
+		if got := a.nightEnded(tt.run, tt.history); got != tt.want || out.String() != tt.said {
+			t.Errorf("run %d, history %d: %d, %q", tt.run, tt.history, got, out.String())
+		}
+	}
+}

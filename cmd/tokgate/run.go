@@ -283,7 +283,17 @@ func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, o
 	if err != nil {
 		return code, err
 	}
-	return worst([]int{code, nightly}), nil
+	return a.nightEnded(code, nightly), nil
+}
+
+// nightEnded returns the exit code of a run and its history together. If the history makes it another
+// than the report of the run says, it prints it as the last line.
+func (a *app) nightEnded(run, history int) int {
+	code := worst([]int{run, history})
+	if code != run {
+		fmt.Fprintf(a.Out, "exit %d, because of the history; the run alone: exit %d\n", code, run)
+	}
+	return code
 }
 
 // launch sets up config for a run on real servers, by the wall clock.

@@ -140,7 +140,7 @@ func uses(r Run) []Use {
 			}
 			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
-				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over], ended(r, c)
+				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over]+disputed(r, c), limitedBy(r, c)
 				if people := w.People(c.Pass); people != "" {
 					v.Unit += ", " + people
 				}
@@ -165,7 +165,7 @@ func uses(r Run) []Use {
 // load, and the largest load that met all thresholds.
 func carried(r Run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
-		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
+		return capacityClass(r, c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
 	class, said = carries(r, w, server)
 	for i := range r.Cases {
@@ -177,8 +177,8 @@ func carried(r Run, w *report.Workload, server string) (class, said, kind string
 	return class, Capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
-// ended names the threshold that limits a capacity.
-func ended(r Run, c *report.Capacity) string {
+// limitedBy names the threshold that limits a capacity.
+func limitedBy(r Run, c *report.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
 	}

@@ -55,7 +55,7 @@ func capacities(runs []Run) (Section, bool) {
 
 // result returns the answer of a capacity search with the facts behind it.
 func result(r Run, c *report.Capacity) *Result {
-	out := &Result{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[metric.CapacityKind(c.Kind)],
+	out := &Result{Class: capacityClass(r, c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[metric.CapacityKind(c.Kind)],
 		Sentence: sentence(c), Line: line(c.Answer()) + disputed(r, c)}
 	if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
 		out.Kind = "this rate is certified; the true limit is higher, near the estimate"

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -21,7 +22,7 @@ func choice(r Run) string {
 	}
 	var parts []string
 	for _, said := range order {
-		parts = append(parts, strings.Replace(said, "%", strings.Join(workloads[said], " and "), 1))
+		parts = append(parts, strings.Replace(said, "%", verdict.Enumerate(workloads[said]), 1))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -107,7 +107,7 @@ func rules(w *report.Workload) string {
 func carries(r Run, w *report.Workload, server string) (class, answer string) {
 	for i := range r.Capacities {
 		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
-			return capacityClass(c), sentence(c)
+			return capacityClass(r, c), sentence(c)
 		}
 	}
 	held, warned, missed, unsure := []string{}, []string{}, []string{}, []string{}
@@ -157,13 +157,14 @@ func carries(r Run, w *report.Workload, server string) (class, answer string) {
 // not tested.
 const testedOnly = " (the highest levels that were tested)"
 
-func capacityClass(c *report.Capacity) string {
+// capacityClass returns the class of a capacity. A level of the plan that failed below it disputes it.
+func capacityClass(r Run, c *report.Capacity) string {
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
 		return "error"
 	case c.Pass == 0 || c.Require > 0 && c.Fail > 0 && c.Require >= c.Fail:
 		return "fail"
-	case c.Require > c.Pass:
+	case c.Require > c.Pass, disputed(r, c) != "":
 		return "unsure"
 	}
 	return "pass"

@@ -15,7 +15,6 @@ type Page struct {
 	Title     string
 	Simulated bool
 	Brief     *Brief    // of one run; nil on a page with several
-	Verdicts  []Verdict // one for each of several runs
 	Sections  []Section // those that readers need first at the top
 	Tool      string    // version of tokgate that measured
 }
@@ -53,7 +52,7 @@ func ClassOf(d *report.Document) string {
 // The lists before and after hold the sections of a page in their order. The use cases come between
 // the two lists. Each function gets the runs, and returns false if its section has no data.
 var (
-	before = []func([]Run) (Section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
+	before = []func([]Run) (Section, bool){ended, problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]Run) (Section, bool){
 		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
 		environment, source, definitions,
@@ -71,10 +70,6 @@ func Of(docs ...*report.Document) Page {
 	p.Title = pageTitle(runs)
 	if len(runs) == 1 {
 		p.Brief = brief(runs[0])
-	} else {
-		for _, r := range runs {
-			p.Verdicts = append(p.Verdicts, verdict(r))
-		}
 	}
 	p.Sections = slices.Concat(build(runs, before...), useCases(runs), build(runs, after...))
 	p.number()

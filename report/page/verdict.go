@@ -9,38 +9,35 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
-	clean "github.com/tokgate/tokgate/report/text"
 )
 
 // mostProblems is the number of problems that the page shows. It folds the rest.
 const mostProblems = 6
 
-func verdict(r Run) Verdict {
-	v := Verdict{
-		ID: r.ID + "verdict", Name: r.Name, Word: line(r.Word()), Plan: line(r.Plan.Name),
-		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
+// ended shows how each of several runs ended: its outcome, its answers, and what did not pass.
+func ended(runs []Run) (Section, bool) {
+	s := Section{ID: "outcomes", Title: "How the runs ended", Lead: "Each run has its own verdict. The curves below are drawn together."}
+	if len(runs) == 1 {
+		return s, false // page one says it
 	}
-	v.Class, v.Meaning = meaning(r.Document)
-	const mostAnswers = 12
-	for i := range r.Capacities[:min(len(r.Capacities), mostAnswers)] {
-		c := &r.Capacities[i]
-		a := Capacity{r.title(c.Workload) + r.serverSuffix(c.Server), c.Limit(), kinds[c.Over]}
-		if c.Binding != "" {
-			a.Note += ", ended by " + line(c.Binding)
-		}
-		if !c.Confirmed && c.Pass > 0 && !c.OfRate() {
-			a.Note += ", not confirmed"
-		}
-		v.Answers = append(v.Answers, a)
+	for _, r := range runs {
+		_, sentence := meaning(r.Document)
+		first, more, warnings := attention(r)
+		s.Blocks = append(s.Blocks,
+			Block{Heading: r.Name + ": " + line(r.Word())}, Block{Text: line(r.Headline())}, Block{Text: sentence},
+			Block{List: answers(r, 12), Strong: true}, Block{Checks: first})
+		s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
 	}
-	for i := range r.Comparisons {
-		if l := line(r.Comparisons[i].Line); l != "" {
-			v.Lines = append(v.Lines, l)
-		}
+	s.Blocks = slices.DeleteFunc(s.Blocks, Block.empty)
+	return s, true
+}
+
+// folded returns checks that stay hidden; an empty block if there are none.
+func folded(list []Check, one, rest string) Block {
+	if len(list) == 0 {
+		return Block{}
 	}
-	v.Problems, v.More, v.Warnings = attention(r)
-	v.Facts = facts(r)
-	return v
+	return fold(plural(len(list), one)+rest, Block{Checks: list})
 }
 
 // checks returns the verdicts that of selects, in the order of the plan.
@@ -127,16 +124,11 @@ func problems(runs []Run) (Section, bool) {
 	} else {
 		s.Blocks = append(s.Blocks, Block{Checks: first})
 	}
-	shut := func(list []Check, one, rest string) {
-		if len(list) > 0 {
-			s.Blocks = append(s.Blocks, fold(plural(len(list), one)+rest, Block{Checks: list}))
-		}
-	}
-	shut(more, "more check", " that did not pass")
-	shut(warnings, "warning", "")
+	s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
 	if t := passed(r); len(t.Rows) > 0 {
 		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "check")+" passed", Block{Table: t}))
 	}
+	s.Blocks = slices.DeleteFunc(s.Blocks, Block.empty)
 	return s, len(s.Blocks) > 0
 }
 
@@ -312,40 +304,6 @@ func checkName(r Run, v *report.Verdict) string {
 		name += " at " + r.level(v.Workload, level)
 	}
 	return line(name)
-}
-
-// facts returns the facts that identify the run, such as its plan and its servers.
-func facts(r Run) [][2]string {
-	out := [][2]string{{"plan", line(cmp.Or(r.Plan.Path, r.Plan.Name))}}
-	for i := range r.Servers {
-		s := &r.Servers[i]
-		var said []string
-		for _, key := range []string{"model", "engine", "version", "engine.version", "gpu", "gpu.name"} {
-			for _, p := range s.Fingerprint {
-				if p.Key == key && p.Value != "" {
-					said = append(said, line(p.Value))
-				}
-			}
-		}
-		value := r.title(s.Address)
-		if len(said) > 0 {
-			value += ": " + strings.Join(said, ", ")
-		}
-		if i == 4 && len(r.Servers) > 5 {
-			out = append(out, [2]string{"server", fmt.Sprintf("and %d more", len(r.Servers)-4)})
-			break
-		}
-		out = append(out, [2]string{"server", value})
-	}
-	requests := 0
-	for i := range r.Cases {
-		requests += r.Cases[i].Sent()
-	}
-	out = append(out, [2]string{"measured", count(requests) + " requests in " + clean.Clock(r.Duration)})
-	if date := r.Date("2 January 2006, 15:04 UTC"); date != "" {
-		out = append(out, [2]string{"started", date})
-	}
-	return out
 }
 
 // mostColumns is the largest number of levels in a table. Nobody reads a wider table, and the

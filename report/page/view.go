@@ -159,27 +159,6 @@ type Result struct {
 // Tile is one important figure of the page, in large type.
 type Tile struct{ Label, Value, Note string }
 
-// Verdict is the top of the page. It has the outcome and the reasons for it.
-type Verdict struct {
-	ID, Name  string
-	Class     string // CSS class: "pass", "fail", "unsure" or "error"
-	Word      string
-	Plan      string
-	Headline  string
-	Meaning   string     // the outcome in a sentence for readers who are not specialists
-	Answers   []Capacity // of capacity searches
-	Lines     []string   // of comparisons
-	Problems  []Check
-	More      []Check // problems that are folded
-	Warnings  []Check
-	Facts     [][2]string
-	Simulated bool
-	Partial   bool
-}
-
-// Capacity is the short result of a capacity search or of a comparison.
-type Capacity struct{ Name, Value, Note string }
-
 // Check is one verdict.
 type Check struct {
 	Status      report.Status

@@ -1,0 +1,261 @@
+package page
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+func some(v float64) report.Number { return report.Number{V: v, OK: true} }
+
+// rowsOf returns the classes of the rows that sections show.
+func rowsOf(sections []Section) (out []string) {
+	each(sections, func(b *Block) {
+		for i := range b.rows() {
+			out = append(out, b.class(i))
+		}
+	})
+	return out
+}
+
+// Whatever a selection leaves out, it leaves out no failure while it shows anything that is less
+// urgent, and it says how many of which outcome are missing.
+func TestSelectKeepsFailures(t *testing.T) {
+	classes := []string{Missing, Failed, Unsure, Worse, Passed, ""}
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		t1, t2 := &Table{Columns: heads("")}, &Table{Columns: heads("")}
+		var checks []Check
+		total := 0
+		for i := range r.IntN(40) {
+			class := classes[r.IntN(len(classes))]
+			total++
+			switch cell := []Cell{{Text: fmt.Sprint(i), Class: class}}; r.IntN(3) {
+			case 0:
+				t1.Rows = append(t1.Rows, cell)
+			case 1:
+				t2.Rows = append(t2.Rows, cell)
+			default:
+				checks = append(checks, Check{Class: class})
+			}
+		}
+		all := []Section{{Blocks: []Block{{Table: t1}, {Checks: checks}}}, {Blocks: []Block{{Table: t2}}}}
+		n := r.IntN(40)
+		kept := Select(all, n)
+		shown := rowsOf(kept)
+		if want := min(n, total); len(shown) != want {
+			t.Fatalf("seed %d: %d rows, want %d", seed, len(shown), want)
+		}
+		least, left := 0, map[string]int{}
+		for _, c := range shown {
+			least = max(least, rank(c))
+			left[c]--
+		}
+		for _, c := range rowsOf(all) {
+			left[c]++
+		}
+		said := ""
+		each(kept, func(b *Block) {
+			said += b.Left
+			if b.Table != nil {
+				said += b.Table.Left
+			}
+		})
+		for c, k := range left {
+			if k > 0 && rank(c) < least {
+				t.Errorf("seed %d: %d rows of class %q are left out, and a row of rank %d is shown", seed, k, c, least)
+			}
+			if k > 0 && outcomes[c] != "" && !strings.Contains(said, outcomes[c]) {
+				t.Errorf("seed %d: %d rows that %s are left out, but it says %q", seed, k, outcomes[c], said)
+			}
+		}
+	}
+}
+
+// fiveServers returns a document of n comparisons with the same control. Every threshold is met. The
+// last comparison misses its requirements.
+func fiveServers(n int) *report.Document {
+	d := &report.Document{Outcome: report.Fail, ExitCode: 1, Servers: []report.Server{{Address: "base"}},
+		Workloads: []report.Workload{{Address: "chat", Servers: []string{"base"}, Bounds: []report.Bound{{Threshold: report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}, At: []string{"8"}}}}}}
+	held := func(server string) {
+		d.Cases = append(d.Cases, report.Case{Server: server, Workload: "chat", Level: "8", Kind: "closed", N: 8, Due: 80, Completed: 80})
+		d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "sla", Server: server, Workload: "chat", Level: "8", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Severity: "error",
+			Threshold: &report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}, Value: some(0.3)})
+	}
+	held("base")
+	for i := range n {
+		server := fmt.Sprint("candidate", i)
+		d.Servers, d.Workloads[0].Servers = append(d.Servers, report.Server{Address: server}), append(d.Workloads[0].Servers, server)
+		held(server)
+		c := report.Comparison{Name: server, Control: "base", Candidate: server, Paired: true, Rounds: 8, Line: server + ": no difference",
+			Decisions: []report.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}}
+		for j := range 4 {
+			c.Changes = append(c.Changes, report.Change{Workload: "chat", Level: fmt.Sprint(8 + j), Metric: "ttft", Stat: "mean", Unit: "s", Better: "lower", Severity: "error",
+				Control: some(1), Candidate: some(1), Change: some(0.001), Limit: some(0.05), Outcome: report.Inconclusive})
+		}
+		d.Comparisons = append(d.Comparisons, c)
+	}
+	last := &d.Comparisons[n-1]
+	for _, name := range []string{"throughput", "e2e", "ttft"} {
+		last.Changes = append(last.Changes, report.Change{Workload: "chat", Level: "8", Metric: name, Unit: "s", Better: "lower", Severity: "error",
+			Control: some(1), Candidate: some(1.4), Change: some(0.4), Low: some(0.3), High: some(0.5), Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
+	}
+	return d
+}
+
+// The failures of the last of several comparisons are in the comment, before what is not decided.
+func TestCommentHasEveryFailure(t *testing.T) {
+	d := fiveServers(5)
+	kept := Select(Comment(d), 3)
+	var metrics []string
+	each(kept, func(b *Block) {
+		if b.Table == nil {
+			return
+		}
+		for _, r := range b.Table.Rows {
+			if class(r) != Failed {
+				t.Errorf("it shows %q of three rows, of three failures", r)
+			}
+			metrics = append(metrics, r[2].Text)
+		}
+	})
+	if want := []string{"Throughput", "E2E", "TTFT"}; !slices.Equal(metrics, want) {
+		t.Errorf("it shows the changes of %q, want %q", metrics, want)
+	}
+}
+
+// The order of changes is: the worst with a limit, then the capacity and what decides a workload, and
+// other certain changes. Uncertain changes are left out.
+func TestChangesAreRanked(t *testing.T) {
+	limit := some(0.05)
+	d := &report.Document{Comparisons: []report.Comparison{{Changes: []report.Change{
+		{Workload: "chat", Level: "8", Metric: "e2e", Outcome: report.Skipped},
+		{Workload: "chat", Level: "8", Metric: "itl", Outcome: report.Skipped, Direction: "worse"},
+		{Workload: "chat", Level: "8", Metric: "ttft", Outcome: report.Pass, Limit: limit},
+		{Workload: "chat", Level: "8", Metric: "speed", Outcome: report.Pass, Limit: limit},
+		{Workload: "chat", Level: "capacity", Metric: "capacity", Outcome: report.Skipped},
+		{Workload: "rag", Level: "4", Metric: "ttft", Outcome: report.Inconclusive, Limit: limit},
+		{Workload: "rag", Level: "4", Metric: "e2e", Outcome: report.Fail, Limit: limit},
+	}}}}
+	var got []string
+	for _, r := range changes(Run{Document: d}).Rows {
+		got = append(got, r[1].Text+" "+r[2].Text)
+	}
+	want := []string{"rag at 4 E2E", "rag at 4 TTFT", "chat at 8 ITL", "chat at 8 TTFT", "chat at capacity capacity"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a server carries does not depend on the requirements of a comparison.
+func TestCarriedIsNotCompared(t *testing.T) {
+	d := fiveServers(2)
+	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "compare", Server: "candidate1", Workload: "chat", Level: "8", Name: "compare.x.improve.throughput at 8", Outcome: report.Fail, Severity: "error"})
+	r := named([]*report.Document{d})[0]
+	for _, server := range []string{"base", "candidate1"} {
+		if class, said := carries(r, &d.Workloads[0], server); class != Passed || !strings.HasPrefix(said, "holds at 8") {
+			t.Errorf("%s: %s, %q; every threshold is met", server, class, said)
+		}
+	}
+}
+
+// A change for the better that is smaller than the plan asks for fails, and is not called worse.
+func TestNotEnoughIsNotWorse(t *testing.T) {
+	c := &report.Comparison{Decisions: []report.Decision{{Workload: "chat", Level: "8", Answer: "no"}}, Changes: []report.Change{{
+		Workload: "chat", Level: "8", Metric: "throughput", Unit: "tok/s", Better: "higher", Severity: "error", Improve: true,
+		Change: some(0.0013), Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
+	if got := answerWord(c, &c.Decisions[0]); got != "not better" {
+		t.Errorf("the answer is %q", got)
+	}
+	if got := changeVerdict(&c.Changes[0]); got.Class != Failed || got.Text != "failed: not improved enough" {
+		t.Errorf("the verdict is %+v", got)
+	}
+	c.Changes[0].Direction = "worse"
+	if got := answerWord(c, &c.Decisions[0]); got != "worse" {
+		t.Errorf("of a change for the worse the answer is %q", got)
+	}
+}
+
+// The choice names a server for each workload: a candidate that is better at some level and worse at
+// none, if it misses no requirement, or else the control.
+func TestChoice(t *testing.T) {
+	decision := func(workload, answer string) report.Decision {
+		return report.Decision{Workload: workload, Level: "8", Answer: answer}
+	}
+	for _, tt := range []struct {
+		name      string
+		decisions [][]report.Decision // of each candidate
+		failed    string              // the candidate that misses a requirement of chat
+		want      string
+	}{
+		{"each its own", [][]report.Decision{{decision("chat", "yes"), decision("rag", "no")}, {decision("chat", "mixed"), decision("rag", "mixed")}}, "",
+			"Take a for chat; keep base for rag: no candidate is better there and meets every requirement."},
+		{"two are better", [][]report.Decision{{decision("chat", "yes")}, {decision("chat", "yes")}}, "", "Take a or b for chat."},
+		{"better, but it fails", [][]report.Decision{{decision("chat", "yes")}, {decision("chat", "no difference")}}, "a",
+			"Keep base for chat: no candidate is better there and meets every requirement."},
+		{"not known", [][]report.Decision{{decision("chat", "unknown")}}, "", "The measurements do not tell which server is better for chat."},
+		{"nothing compared", nil, "", ""},
+	} {
+		d := &report.Document{}
+		for i, list := range tt.decisions {
+			d.Comparisons = append(d.Comparisons, report.Comparison{Control: "base", Candidate: string(rune('a' + i)), Decisions: list})
+		}
+		if tt.failed != "" {
+			d.Verdicts = []report.Verdict{{Kind: "sla", Server: tt.failed, Workload: "chat", Outcome: report.Fail, Severity: "error"}}
+		}
+		if got := choice(Run{Document: d}); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A capacity above a level that failed is shown as disputed, in every place that shows it.
+func TestDisputedCapacity(t *testing.T) {
+	th := report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}
+	d := &report.Document{Servers: []report.Server{{Address: "gpu"}}, Outcome: report.Fail,
+		Workloads:  []report.Workload{{Address: "chat", Servers: []string{"gpu"}, Bounds: []report.Bound{{Threshold: th, Capacity: true}}}},
+		Cases:      []report.Case{{Server: "gpu", Workload: "chat", Level: "4", Kind: "closed", N: 4, Due: 8, Completed: 8}},
+		Capacities: []report.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Kind: "exact", Pass: 5, Fail: 6, Line: "5 requests in flight"}},
+		Verdicts:   []report.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: report.Fail, Severity: "error", Threshold: &th, Value: some(4)}}}
+	r := named([]*report.Document{d})[0]
+	const want = "disputed: failed at 4"
+	first, _ := Job(d)
+	for name, said := range map[string]string{
+		"terminal": fmt.Sprint(Terminal(d)[1].Blocks[1].Result.Line), "comment": strings.Join(Comment(d)[0].Blocks[0].List, "\n"),
+		"job's summary": strings.Join(first[0].Blocks[0].List, "\n"), "summary": fmt.Sprint(Summary(d)[0].Blocks[1].Table.Rows),
+		"use case": outcomeOf(r, &d.Workloads[0], "gpu").Unit, "first page": brief(r).Uses[0].Unit,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the %s says %q", name, said)
+		}
+	}
+	d.Verdicts[0].Outcome = report.Pass
+	if got := r.Disputed(&d.Capacities[0]); got != nil {
+		t.Errorf("disputed by %q without a failure", got)
+	}
+}
+
+// The tiles are of one server. Throughput and cost are of a load that holds, and an open loop has
+// none. A price of electricity alone is called that.
+func TestTiles(t *testing.T) {
+	metrics := func(throughput, cost float64) []report.Summary {
+		return []report.Summary{{Metric: "throughput", Unit: "tok/s", Value: some(throughput)}, {Metric: "cost_per_million_tokens", Unit: "USD/1M tokens", Value: some(cost)}}
+	}
+	at := func(server, level, kind string, n int, throughput, cost float64) report.Case {
+		return report.Case{Server: server, Workload: "chat", Level: level, Kind: kind, N: n, Due: 10, Completed: 10, Metrics: metrics(throughput, cost)}
+	}
+	d := &report.Document{Servers: []report.Server{{Address: "a", ElectricityOnly: true}, {Address: "b"}}, Cases: []report.Case{
+		at("a", "8", "closed", 8, 100, 3), at("a", "16", "closed", 16, 150, 2), at("a", "9 req/s", "rate", 0, 400, 1), at("b", "8", "closed", 8, 900, 0.1),
+	}, Verdicts: []report.Verdict{{Kind: "sla", Server: "a", Workload: "chat", Level: "16", Outcome: report.Fail, Severity: "error"}}}
+	got := map[string]string{}
+	for _, x := range tiles(named([]*report.Document{d})[0]) {
+		got[x.Label] = x.Value
+	}
+	if got["Peak throughput"] != "100 tok/s" || got["Electricity of a million output tokens"] != "3 USD/1M tokens" || got["Million output tokens"] != "" {
+		t.Errorf("%q", got)
+	}
+}
