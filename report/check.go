@@ -279,8 +279,8 @@ func (c *checker) claimed() {
 	}
 }
 
-// decisions checks that the answers of a comparison agree with its changes. A requirement that failed
-// is no answer: a candidate may be better, and still not by as much as the plan asks for.
+// decisions checks that the answers of a comparison agree with its changes and with its requirements,
+// which are two statements: a candidate may be better, and still not by as much as the plan asks for.
 func (c *checker) decisions(x *Comparison) {
 	for i := range x.Decisions {
 		d := &x.Decisions[i]
@@ -288,6 +288,9 @@ func (c *checker) decisions(x *Comparison) {
 			row := &x.Changes[i]
 			if row.Workload != d.Workload || row.Level != d.Level {
 				continue
+			}
+			if d.Answer == "yes" && row.Status() == StatusFail {
+				c.say("compare %s: the answer is \"yes\" for %s at %s, but the requirement of %s %s failed", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
 			}
 			if d.Answer == "no difference" && row.Verdict() == "worse" {
 				c.say("compare %s: the answer is \"no difference\" for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)

@@ -68,6 +68,10 @@ func TestCheck(t *testing.T) {
 			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Direction: "worse"})
 			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
 		}, `the answer is "no difference" for chat at 8, but ttft p95 is worse`},
+		{"the answer yes beside a requirement that failed", func(d *Document) {
+			d.Comparisons = rows(Change{Better: "higher", Change: numberOf(0.001), Direction: "better", Limit: numberOf(0.02), Improve: true, Outcome: Fail, Severity: "error"})
+			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "yes"}}
+		}, `the answer is "yes" for chat at 8, but the requirement of ttft p95 failed`},
 		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, but the report calls it exact"},
 		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
 		{"more that wait than are in flight", func(d *Document) { d.Passages = onlyPassage(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
