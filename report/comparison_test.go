@@ -19,9 +19,9 @@ func compared() *Document {
 	some := metric.Some
 	c := &compare.Comparison{
 		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Restart: plan.RestartLeg, Rounds: 8, Units: 8, Outcome: assert.Fail,
-		Line:        "mtp: yes for chat; no for prefill",
+		Line:        "mtp: no for chat and prefill",
 		Differences: []plan.Difference{{Key: "flags.x", Candidate: "--x <b>@someone\n::error::", Allowed: true}, {Key: "version", Control: "1", Candidate: "2"}},
-		Decisions:   []compare.Decision{{Workload: "chat", Level: "4", Answer: compare.AnswerYes, Why: "throughput +24%"}, {Workload: "prefill", Level: "4", Answer: compare.AnswerNo, Why: "throughput -7.0%"}},
+		Decisions:   []compare.Decision{{Workload: "chat", Level: "4", Answer: compare.AnswerNo, Why: "fails its requirements: ttft p95 +20%"}, {Workload: "prefill", Level: "4", Answer: compare.AnswerNo, Why: "throughput -7.0%"}},
 		Changes: []compare.Change{
 			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Control: some(1), Candidate: some(1.2), Change: some(0.2), Low: some(0.15), High: some(math.Inf(1)),
 				Confidence: 0.95, Limit: some(0.1), Certifiable: some(0.25), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",

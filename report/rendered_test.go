@@ -422,10 +422,10 @@ func TestComparisons(t *testing.T) {
 		not   []string
 	}{
 		{"terminal", func(b *bytes.Buffer) error { return terminal.Write(b, d, 160, false) },
-			[]string{`compare mtp: vllm on against vllm off · 8 rounds in turns, restart leg`, "mtp: yes for chat; no for prefill", "round 2 of chat at 4, TTFT p95: stands out",
-				"Answer", "throughput +24%", "+15% to +", "+10%", "fail", "not applicable", "FAIL    compare.mtp.tolerate.ttft.p95 at 4"}, []string{"\n::error::"}},
+			[]string{`compare mtp: vllm on against vllm off · 8 rounds in turns, restart leg`, "mtp: no for chat and prefill", "round 2 of chat at 4, TTFT p95: stands out",
+				"Answer", "+15% to +", "+10%", "fail", "not applicable", "FAIL    compare.mtp.tolerate.ttft.p95 at 4"}, []string{"\n::error::"}},
 		{"markdown", func(b *bytes.Buffer) error { return markdown.Write(b, d) },
-			[]string{"### compare mtp", "mtp: yes for chat; no for prefill", "lock-step", "stands out", "| chat | 4 | better |", "| +20% |", "| flags.x | – | --x &lt;b&gt;&#64;someone", "| version | 1 | 2 | no |"}, []string{"<b>", "@someone"}},
+			[]string{"### compare mtp", "mtp: no for chat and prefill", "lock-step", "stands out", "| chat | 4 | worse |", "| +20% |", "| flags.x | – | --x &lt;b&gt;&#64;someone", "| version | 1 | 2 | no |"}, []string{"<b>", "@someone"}},
 		{"junit", func(b *bytes.Buffer) error { return report.JUnit(b, d) },
 			[]string{`<testsuite name="vllm[&#34;on&#34;]/chat"`, `<failure message="ttft p95 +20%" type="compare">`, `<testsuite name="comparisons"`, `name="compare.mtp"`}, nil},
 	} {
