@@ -87,6 +87,11 @@ func Brief(w io.Writer, d *report.Document) error {
 	return write(w, p)
 }
 
+// Sections renders sections alone, as a page of their own.
+func Sections(w io.Writer, title string, sections []page.Section) error {
+	return write(w, page.Page{Title: title, Sections: sections})
+}
+
 // view is a page with what only HTML needs.
 type view struct {
 	page.Page

@@ -3,8 +3,6 @@
 package inventory
 
 import (
-	_ "embed"
-	"fmt"
 	"html/template"
 	"io"
 	"math"
@@ -13,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/report/chart"
-	"github.com/tokgate/tokgate/report/text"
+	"github.com/tokgate/tokgate/report/html"
+	"github.com/tokgate/tokgate/report/page"
+	"github.com/tokgate/tokgate/report/terminal"
 )
 
 // Inventory is what a traffic file contains. All its texts may come from outside.
@@ -36,10 +36,47 @@ type Lengths struct {
 	Values []float64
 }
 
-// columns lists the columns of the table of lengths.
-var columns = []string{"mean", "p5", "p50", "p95", "p99", "max"}
+// Text writes the inventory for a terminal.
+func (v *Inventory) Text(w io.Writer) error { return terminal.Sections(w, v.sections(), 100, false) }
 
-// cells returns one row of the table of lengths, in the order of columns.
+// HTML writes the inventory as an HTML page.
+func (v *Inventory) HTML(w io.Writer) error {
+	return html.Sections(w, page.Line(v.Title), v.sections())
+}
+
+// sections returns what the file contains: facts, lengths, and the requests over time.
+func (v *Inventory) sections() []page.Section {
+	facts := &page.Table{Caption: "Facts", Words: true, Columns: page.Heads("", "")}
+	for _, f := range v.Facts {
+		facts.Rows = append(facts.Rows, page.Row(f.Name, f.Value))
+	}
+	out := []page.Section{{ID: "facts", Title: page.Line(v.Title), Blocks: []page.Block{{Table: facts}}}}
+	lengths := &page.Table{Caption: "Lengths", Columns: page.Heads("", "Mean", "p5", "p50", "p95", "p99", "Max")}
+	var spread []page.Figure
+	for _, l := range v.Lengths {
+		if cells := l.cells(); cells != nil {
+			lengths.Rows = append(lengths.Rows, page.Row(append([]string{l.Name}, cells...)...))
+			spread = append(spread, page.Figure{ID: "lengths-" + strconv.Itoa(len(spread)), Title: l.Name, Words: "Share of all lengths up to this one.", Chart: l.chart()})
+		}
+	}
+	if len(lengths.Rows) > 0 {
+		out = append(out, page.Section{ID: "lengths", Title: "Lengths", Blocks: []page.Block{{Table: lengths}, {Figures: spread}}})
+	}
+	if len(v.Rates) > 0 {
+		over := page.Figure{ID: "rates", Title: "Requests a second over time", Chart: v.chart(), Table: v.bars()}
+		out = append(out, page.Section{ID: "rates", Title: over.Title, Blocks: []page.Block{{Figures: []page.Figure{over}}}})
+	}
+	if len(v.Notes) > 0 {
+		var notes []string
+		for _, n := range v.Notes {
+			notes = append(notes, page.Line(n))
+		}
+		out = append(out, page.Section{ID: "notes", Title: "Notes", Blocks: []page.Block{{List: notes}}})
+	}
+	return out
+}
+
+// cells returns one row of the table of lengths; nil if there are none.
 func (l Lengths) cells() []string {
 	values := slices.Sorted(slices.Values(l.Values))
 	if len(values) == 0 {
@@ -57,96 +94,33 @@ func (l Lengths) cells() []string {
 	return out
 }
 
-// barWidth is the width of the longest bar in the text, in characters.
-const barWidth = 40
+// The width of the longest bar, in characters, and the largest number of bars. If a file has more
+// intervals, neighbours are merged.
+const (
+	barWidth = 40
+	mostBars = 20
+)
 
-// mostBars is the largest number of bars in the text. If a file has more intervals, neighbours are
-// merged.
-const mostBars = 20
-
-// bars divides the duration of the file into at most mostBars intervals. It returns the start of
-// each, in seconds, and its requests per second.
-func (v *Inventory) bars() (begins, rates []float64) {
+// bars divides the duration of the file into at most mostBars intervals. It returns a table of the
+// start of each, its requests a second, and a bar.
+func (v *Inventory) bars() *page.Table {
+	t := &page.Table{Columns: page.Heads("From", "Requests a second", "")}
 	each := (len(v.Rates) + mostBars - 1) / mostBars
+	var rates []float64
 	for i := 0; i < len(v.Rates); i += each {
 		part := v.Rates[i:min(i+each, len(v.Rates))]
 		sum := 0.0
 		for _, r := range part {
 			sum += r
 		}
-		begins, rates = append(begins, float64(i)*v.Step), append(rates, sum/float64(len(part)))
+		rates = append(rates, sum/float64(len(part)))
+		t.Rows = append(t.Rows, page.Row(chart.Clock(float64(i)*v.Step)))
 	}
-	return begins, rates
-}
-
-// Text writes the inventory for a terminal.
-func (v *Inventory) Text(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintln(&b, text.Line(v.Title))
-	widest := 0
-	for _, f := range v.Facts {
-		widest = max(widest, text.Width(f.Name))
+	most := max(slices.Max(rates), 1e-9)
+	for i, r := range rates {
+		t.Rows[i] = append(t.Rows[i], page.Row(strconv.FormatFloat(r, 'g', 3, 64), strings.Repeat("█", int(math.Round(r/most*barWidth))))...)
 	}
-	for _, f := range v.Facts {
-		fmt.Fprintf(&b, "  %s%s  %s\n", f.Name, strings.Repeat(" ", widest-text.Width(f.Name)), text.Line(f.Value))
-	}
-	if len(v.Lengths) > 0 {
-		fmt.Fprintf(&b, "\n  %-18s", "")
-		for _, c := range columns {
-			fmt.Fprintf(&b, "%9s", c)
-		}
-		fmt.Fprintln(&b)
-		for _, l := range v.Lengths {
-			fmt.Fprintf(&b, "  %-18s", l.Name)
-			for _, c := range l.cells() {
-				fmt.Fprintf(&b, "%9s", c)
-			}
-			fmt.Fprintln(&b)
-		}
-	}
-	if begins, rates := v.bars(); len(rates) > 0 {
-		fmt.Fprint(&b, "\n  requests a second over time\n")
-		most := max(slices.Max(rates), 1e-9)
-		for i, r := range rates {
-			line := fmt.Sprintf("  %8s %9s  %s", chart.Clock(begins[i]), strconv.FormatFloat(r, 'g', 3, 64), strings.Repeat("█", int(math.Round(r/most*barWidth))))
-			fmt.Fprintln(&b, strings.TrimRight(line, " "))
-		}
-	}
-	for _, n := range v.Notes {
-		fmt.Fprintf(&b, "\n  note: %s\n", text.Line(n))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-//go:embed page.html
-var source string
-
-var page = template.Must(template.New("page").Parse(source))
-
-// HTML writes the inventory as an HTML page.
-func (v *Inventory) HTML(w io.Writer) error {
-	type row struct {
-		Name  string
-		Cells []string
-	}
-	p := struct {
-		Title   string
-		Facts   []Fact
-		Columns []string
-		Rows    []row
-		Rates   template.HTML
-		Spread  []template.HTML
-		Notes   []string
-	}{Title: text.Line(v.Title), Columns: columns, Rates: v.chart(), Notes: v.Notes}
-	for _, f := range v.Facts {
-		p.Facts = append(p.Facts, Fact{f.Name, text.Line(f.Value)})
-	}
-	for _, l := range v.Lengths {
-		p.Rows = append(p.Rows, row{l.Name, l.cells()})
-		p.Spread = append(p.Spread, l.chart())
-	}
-	return page.Execute(w, p)
+	return t
 }
 
 // chart draws the number of requests per second over time.

@@ -22,15 +22,18 @@ func TestInventory(t *testing.T) {
   time      1m, 2 requests a second
   repeated  40%
 
-                         mean       p5      p50      p95      p99      max
-  prompt, tokens            3        1        2        4        4        4
+Lengths
+                  Mean  p5  p50  p95  p99  Max
+  prompt, tokens     3   1    2    4    4    4
 
-  requests a second over time
-      0:00         2  ████████████████████
-      0:30         0
-      1:00         4  ████████████████████████████████████████
+Requests a second over time
+  From  Requests a second
+  0:00                  2  ████████████████████
+  0:30                  0
+  1:00                  4  ████████████████████████████████████████
 
-  note: times are rounded
+Notes
+  times are rounded
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)

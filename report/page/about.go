@@ -28,20 +28,20 @@ func differences(runs []Run) (Section, bool) {
 		values[key][i] = value
 	}
 	for i, r := range runs {
-		add(i, "plan", line(r.Plan.Path))
-		add(i, "plan's SHA-256", line(clean.Bytes(r.Plan.Hash, 12)))
-		add(i, "tokgate", line(r.Tool))
-		add(i, "load generator", line(r.Host))
+		add(i, "plan", Line(r.Plan.Path))
+		add(i, "plan's SHA-256", Line(clean.Bytes(r.Plan.Hash, 12)))
+		add(i, "tokgate", Line(r.Tool))
+		add(i, "load generator", Line(r.Host))
 		add(i, "simulated", fmt.Sprint(r.Simulated))
 		for _, server := range r.Servers {
 			for _, p := range server.Fingerprint {
-				add(i, line(server.Address+" "+p.Key), line(p.Value))
+				add(i, Line(server.Address+" "+p.Key), Line(p.Value))
 			}
 		}
 	}
-	t := &Table{Words: true, Caption: "Facts that differ", Columns: heads("Fact")}
+	t := &Table{Words: true, Caption: "Facts that differ", Columns: Heads("Fact")}
 	for _, r := range runs {
-		t.Columns = append(t.Columns, heads(r.Name)...)
+		t.Columns = append(t.Columns, Heads(r.Name)...)
 	}
 	for _, key := range order {
 		v := values[key]
@@ -73,7 +73,7 @@ func consistency(runs []Run) (Section, bool) {
 			if r.Name != "" {
 				f = r.Name + ": " + f
 			}
-			list = append(list, line(f))
+			list = append(list, Line(f))
 		}
 		if len(list) > 0 {
 			s.Blocks = append(s.Blocks, Block{List: list[:min(len(list), 50)]})
@@ -94,15 +94,15 @@ func strength(runs []Run) (Section, bool) {
 		if r.Name != "" {
 			s.Blocks = append(s.Blocks, Block{Heading: r.Name})
 		}
-		s.Blocks = append(s.Blocks, Block{Text: line(g.Says)})
+		s.Blocks = append(s.Blocks, Block{Text: Line(g.Says)})
 		if len(g.Planted) == 0 {
 			continue
 		}
-		t := &Table{Words: true, Caption: "What was planted, and the outcome of the gate", Columns: heads("Planted", "The gate")}
+		t := &Table{Words: true, Caption: "What was planted, and the outcome of the gate", Columns: Heads("Planted", "The gate")}
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
-			t.Rows = append(t.Rows, row(p.Regression, p.Word()))
+			t.Rows = append(t.Rows, Row(p.Regression, p.Word()))
 		}
-		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "regression")+" planted, and the outcome of the gate", Block{Text: "By " + line(g.Basis) + "."}, Block{Table: t}))
+		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "regression")+" planted, and the outcome of the gate", Block{Text: "By " + Line(g.Basis) + "."}, Block{Table: t}))
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -116,10 +116,10 @@ func environment(runs []Run) (Section, bool) {
 		if r.Name != "" {
 			caption = r.Name
 		}
-		t := &Table{Words: true, Caption: caption, Columns: heads("Fact", "Value")}
+		t := &Table{Words: true, Caption: caption, Columns: Heads("Fact", "Value")}
 		add := func(key, value string) {
 			if value != "" {
-				t.Rows = append(t.Rows, []Cell{text(key), text(line(value))})
+				t.Rows = append(t.Rows, []Cell{text(key), text(Line(value))})
 			}
 		}
 		add("tokgate", r.Tool)
@@ -141,15 +141,15 @@ func environment(runs []Run) (Section, bool) {
 		facts = append(facts, Block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Columns: heads("Fact", "Value")}
+			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Columns: Heads("Fact", "Value")}
 			for _, p := range server.Fingerprint {
-				t.Rows = append(t.Rows, []Cell{text(line(p.Key)), text(line(p.Value))})
+				t.Rows = append(t.Rows, []Cell{text(Line(p.Key)), text(Line(p.Value))})
 			}
 			if server.Path != "" {
-				t.Rows = append(t.Rows, []Cell{text("streams read by"), text(line(server.Path))})
+				t.Rows = append(t.Rows, []Cell{text("streams read by"), text(Line(server.Path))})
 			}
 			if server.Error != "" {
-				t.Rows = append(t.Rows, []Cell{text("error"), {Text: line(server.Error), Class: "error"}})
+				t.Rows = append(t.Rows, []Cell{text("error"), {Text: Line(server.Error), Class: "error"}})
 			}
 			if len(t.Rows) == 0 {
 				t.Rows = [][]Cell{{text("what it is"), text("unknown: the server reported nothing")}}
@@ -260,7 +260,7 @@ func source(runs []Run) (Section, bool) {
 	}
 	left := mostLines
 	for i, src := range r.Plan.Sources {
-		v := Source{File: line(src.File)}
+		v := Source{File: Line(src.File)}
 		lines := r.sources[i]
 		shown := lines[:min(len(lines), left)]
 		left -= len(shown)
@@ -283,7 +283,7 @@ func source(runs []Run) (Section, bool) {
 // gathered adds a check to the checks of one line of the plan. A check that passed at several
 // levels gets one entry for all of them, and so does a check that was skipped at several levels.
 func gathered(list []Check, c Check, level string) []Check {
-	level = line(level)
+	level = Line(level)
 	if c.Class != "pass" && c.Class != "none" {
 		return append(list, c)
 	}

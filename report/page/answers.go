@@ -27,17 +27,17 @@ func answersBeside(r Run, caption string, list []report.Answer) *Table {
 	has := func(f func(report.Answer) bool) bool { return slices.ContainsFunc(list, f) }
 	expected := has(func(a report.Answer) bool { return a.Expected != "" })
 	pairs := has(func(a report.Answer) bool { return a.Control != nil })
-	t := &Table{Words: true, Caption: caption, Columns: heads("Request", "What is bad")}
+	t := &Table{Words: true, Caption: caption, Columns: Heads("Request", "What is bad")}
 	if expected {
-		t.Columns = append(t.Columns, heads("Expected")...)
+		t.Columns = append(t.Columns, Heads("Expected")...)
 	}
 	if pairs {
-		t.Columns = append(t.Columns, heads("Control", "Candidate")...)
+		t.Columns = append(t.Columns, Heads("Control", "Candidate")...)
 	} else {
-		t.Columns = append(t.Columns, heads("Answer")...)
+		t.Columns = append(t.Columns, Heads("Answer")...)
 	}
 	for _, a := range list {
-		at := r.title(a.Workload) + " at " + line(a.Level) + r.serverSuffix(a.Server) + ", " + a.Where()
+		at := r.title(a.Workload) + " at " + Line(a.Level) + r.serverSuffix(a.Server) + ", " + a.Where()
 		row := []Cell{text(at), text(a.Bad())}
 		if expected {
 			row = append(row, text(a.Expected))
@@ -45,11 +45,11 @@ func answersBeside(r Run, caption string, list []report.Answer) *Table {
 		if pairs {
 			control := "not kept"
 			if a.Control != nil {
-				control = cmp.Or(line(*a.Control), nothingSaid)
+				control = cmp.Or(Line(*a.Control), nothingSaid)
 			}
 			row = append(row, text(control))
 		}
-		t.Rows = append(t.Rows, append(row, text(cmp.Or(line(a.Said), nothingSaid))))
+		t.Rows = append(t.Rows, append(row, text(cmp.Or(Line(a.Said), nothingSaid))))
 	}
 	return t
 }

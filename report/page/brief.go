@@ -18,12 +18,12 @@ import (
 )
 
 func brief(r Run) *Brief {
-	v := &Brief{Title: line(r.Plan.Name), Word: line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
+	v := &Brief{Title: Line(r.Plan.Name), Word: Line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
 	if c := r.Plan.Cover; c != nil {
-		v.Title, v.Subtitle, v.Organization = cmp.Or(line(c.Title), v.Title), line(c.Subtitle), line(c.Organization)
+		v.Title, v.Subtitle, v.Organization = cmp.Or(Line(c.Title), v.Title), Line(c.Subtitle), Line(c.Organization)
 		v.Logo = logo(c.Logo)
 		for _, n := range c.Notes[:min(len(c.Notes), 6)] {
-			v.Notes = append(v.Notes, line(n))
+			v.Notes = append(v.Notes, Line(n))
 		}
 	}
 	v.Class, v.Sentence = meaning(r.Document)
@@ -79,10 +79,10 @@ func logo(encoded string) template.URL {
 
 // system shows what was measured, one column for each server.
 func system(r Run) *Table {
-	t := &Table{Words: true, Caption: "What was measured", Columns: heads("Fact")}
+	t := &Table{Words: true, Caption: "What was measured", Columns: Heads("Fact")}
 	servers := r.Servers[:min(len(r.Servers), 4)]
 	for i := range servers {
-		t.Columns = append(t.Columns, heads(r.title(servers[i].Address))...)
+		t.Columns = append(t.Columns, Heads(r.title(servers[i].Address))...)
 	}
 	row := func(name string, of func(*report.Server) string) {
 		cells, some := []Cell{text(name)}, false
@@ -95,7 +95,7 @@ func system(r Run) *Table {
 			t.Rows = append(t.Rows, cells)
 		}
 	}
-	row("About", func(s *report.Server) string { return line(s.Description) })
+	row("About", func(s *report.Server) string { return Line(s.Description) })
 	row("Model", func(s *report.Server) string { return factOf(s, "model") })
 	row("Precision", func(s *report.Server) string { return factOf(s, "quantization") })
 	row("GPU", func(s *report.Server) string { return factOf(s, "gpu") })
@@ -112,7 +112,7 @@ func system(r Run) *Table {
 		}
 		return ""
 	})
-	row("Flags", func(s *report.Server) string { return line(clean.Bytes(factOf(s, "flags"), 300)) })
+	row("Flags", func(s *report.Server) string { return Line(clean.Bytes(factOf(s, "flags"), 300)) })
 	if len(t.Rows) == 0 {
 		return nil
 	}
@@ -138,7 +138,7 @@ func uses(r Run) []Use {
 			if class == "none" && r.control(server) {
 				continue // a control without requirements
 			}
-			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
+			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: Line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over]+disputed(r, c), limitedBy(r, c)
 				if people := w.People(c.Pass); people != "" {
@@ -146,7 +146,7 @@ func uses(r Run) []Use {
 				}
 			}
 			if v.About == "" {
-				v.About = line(size(w))
+				v.About = Line(size(w))
 			}
 			out, limits, kindsOf = append(out, v), append(limits, n), append(kindsOf, kind)
 			most[kind] = max(most[kind], n)
@@ -189,16 +189,16 @@ func limitedBy(r Run, c *report.Capacity) string {
 		}
 	}
 	if c.AtPass != "" && c.AtFail != "" {
-		s += fmt.Sprintf(": %s at a load of %s, %s at a load of %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		s += fmt.Sprintf(": %s at a load of %s, %s at a load of %s", Line(c.AtPass), c.Amount(c.Pass), Line(c.AtFail), c.Amount(c.Fail))
 	}
 	return s
 }
 
 // answered returns the decisions of a comparison as rows of a table.
 func answered(r Run, c *report.Comparison) []Change {
-	name := line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
+	name := Line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
 	if c.Skipped != "" {
-		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: line(c.Skipped)}}
+		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: Line(c.Skipped)}}
 	}
 	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
 	type key struct{ workload, Capacity string }
@@ -211,7 +211,7 @@ func answered(r Run, c *report.Comparison) []Change {
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
 			at[k], figures[k] = len(out), map[string][]*report.Change{}
-			v := Change{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+			v := Change{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: Line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
 			}
@@ -311,7 +311,7 @@ func describeRun(r Run) []string {
 	if rounds > 1 {
 		first += fmt.Sprintf(", in up to %d rounds for each load", rounds)
 	}
-	first += ", by tokgate " + line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
+	first += ", by tokgate " + Line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
 	return []string{first, howDecided(r) + " " + caching(r)}
 }
 

@@ -56,7 +56,7 @@ func capacities(runs []Run) (Section, bool) {
 // result returns the answer of a capacity search with the facts behind it.
 func result(r Run, c *report.Capacity) *Result {
 	out := &Result{Class: capacityClass(r, c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[metric.CapacityKind(c.Kind)],
-		Sentence: sentence(c), Line: line(c.Answer()) + disputed(r, c)}
+		Sentence: sentence(c), Line: Line(c.Answer()) + disputed(r, c)}
 	if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
 		out.Kind = "this rate is certified; the true limit is higher, near the estimate"
 	}
@@ -119,7 +119,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
 	f := Figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &Table{Caption: label + " at each probe, must be " + rule, Columns: heads("Load", "Outcome", label, "Interval", "To spare")}}
+		Table: &Table{Caption: label + " at each probe, must be " + rule, Columns: Heads("Load", "Outcome", label, "Interval", "To spare")}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
@@ -138,7 +138,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 	explain(&f, r, series.Points)
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
 		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(metric.Unit(t.Unit), v) }},
-		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
+		Rules:  []chart.Rule{{At: t.Limit.V, Word: Line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}
 	ch.X.First = []float64{c.Load(c.Pass), c.Load(c.Fail)}
@@ -171,7 +171,7 @@ func searchPoint(r Run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		mark = chart.Unsure
 	}
 	at := report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N), Largest: c.Largest}
-	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit), cmp.Or(Line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
 	interval := "–"
 	if low.OK || high.OK {
 		interval = ends(low, t.Unit, false) + " to " + ends(high, t.Unit, true)
@@ -182,7 +182,7 @@ func searchPoint(r Run, c *report.Capacity, p *report.Probe, t report.Threshold,
 		load += " (ρ " + share + ")"
 	}
 	return chart.Point{X: at.Load(), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
-		[]Cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+		[]Cell{text(load), {Text: Line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
 // toSpare formats the margin of a threshold; "–" if the margin is unknown.
@@ -276,7 +276,7 @@ func probes(r Run, c *report.Capacity) *Table {
 		if p.Spent > 0 {
 			took = clean.Clock(p.Spent)
 		}
-		cells := row(c.Named(p.N), cmp.Or(p.Purpose, "–"), cmp.Or(p.Outcome, "–"), count(p.Requests), took,
+		cells := Row(c.Named(p.N), cmp.Or(p.Purpose, "–"), cmp.Or(p.Outcome, "–"), count(p.Requests), took,
 			cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–"), cmp.Or(p.Note, "–"))
 		cells[2].Class = outcomeClass(p.Outcome)
 		t.Rows = append(t.Rows, cells)
@@ -302,7 +302,7 @@ func margins(r Run, c *report.Capacity) []string {
 			}
 			def, _ := metric.Lookup(t.Metric)
 			value, limit := metric.FormatPair(metric.Unit(t.Unit), v.V, t.Limit.V)
-			out = append(out, line(fmt.Sprintf("at a load of %s, %s is %s: %s of %s %s, with %s to spare", c.Amount(c.Pass),
+			out = append(out, Line(fmt.Sprintf("at a load of %s, %s is %s: %s of %s %s, with %s to spare", c.Amount(c.Pass),
 				strings.TrimSpace(def.Title+" "+t.Stat), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
 			break
 		}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -76,4 +77,37 @@ func missed(r Run, workload, server string) bool {
 	return slices.ContainsFunc(r.Verdicts, func(v report.Verdict) bool {
 		return v.Workload == workload && v.Server == server && v.Status() <= report.StatusFail
 	})
+}
+
+// compared returns the answer of each comparison in a line.
+func compared(r Run) []string {
+	var out []string
+	if said := choice(r); len(r.Comparisons) > 1 && said != "" {
+		out = append(out, said)
+	}
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if said := cmp.Or(c.Skipped, c.Line); said != "" {
+			out = append(out, Line(said))
+		}
+	}
+	return out
+}
+
+// answers returns the results of comparisons and of capacity searches. If there are more searches
+// than most, it leaves them out: the overview has a column of them.
+func answers(r Run, most int) []string {
+	out := compared(r)
+	if len(r.Capacities) > most {
+		return out
+	}
+	for i := range r.Capacities {
+		c := &r.Capacities[i]
+		said := Line(c.Answer()) + disputed(r, c)
+		if len(r.Servers) > 1 {
+			said += " (" + r.title(c.Server) + ")"
+		}
+		out = append(out, said)
+	}
+	return out
 }

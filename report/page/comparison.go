@@ -46,14 +46,14 @@ const mostCompared = 4
 
 func comparison(r Run, c *report.Comparison) []Block {
 	out := []Block{
-		{Heading: line(fmt.Sprintf("compare %s: %s against %s · %s", c.Name, r.title(c.Candidate), r.title(c.Control), how(c)))},
-		{Text: line(cmp.Or(c.Skipped, c.Line)), Strong: true},
+		{Heading: Line(fmt.Sprintf("compare %s: %s against %s · %s", c.Name, r.title(c.Candidate), r.title(c.Control), how(c)))},
+		{Text: Line(cmp.Or(c.Skipped, c.Line)), Strong: true},
 		{List: append(lines(c.Notes), outliers(r, c)...)},
 	}
-	decisions := &Table{Words: true, Caption: "Decisions", Columns: heads("Workload", "Level", "Answer", "Why")}
+	decisions := &Table{Words: true, Caption: "Decisions", Columns: Heads("Workload", "Level", "Answer", "Why")}
 	for i := range c.Decisions {
 		d := &c.Decisions[i]
-		decisions.Rows = append(decisions.Rows, row(r.title(d.Workload), r.level(d.Workload, d.Level), answerWord(c, d), d.Why))
+		decisions.Rows = append(decisions.Rows, Row(r.title(d.Workload), r.level(d.Workload, d.Level), answerWord(c, d), d.Why))
 	}
 	out = append(out, Block{Table: decisions})
 	// Each workload and level has one chart.
@@ -87,13 +87,13 @@ func comparison(r Run, c *report.Comparison) []Block {
 		title := "The other " + plural(len(order)-mostCompared, "level")
 		out = append(out, Block{Fold: &Fold{Title: title, Open: true, Blocks: []Block{{Figures: more, Pairs: true}}}})
 	}
-	differ := &Table{Words: true, Caption: "What differs between the two servers", Columns: heads("Fact", "Control", "Candidate", "Declared as the change")}
+	differ := &Table{Words: true, Caption: "What differs between the two servers", Columns: Heads("Fact", "Control", "Candidate", "Declared as the change")}
 	for _, d := range c.Differences {
 		allowed := "no"
 		if d.Allowed {
 			allowed = "yes"
 		}
-		differ.Rows = append(differ.Rows, row(d.Key, cmp.Or(d.Control, "–"), cmp.Or(d.Candidate, "–"), allowed))
+		differ.Rows = append(differ.Rows, Row(d.Key, cmp.Or(d.Control, "–"), cmp.Or(d.Candidate, "–"), allowed))
 	}
 	if t := answersBeside(r, "The worst pairs of answers", c.Answers); t != nil {
 		out = append(out, fold(t.Caption, Block{Table: t}))
@@ -109,7 +109,7 @@ func outliers(r Run, c *report.Comparison) []string {
 		x := &c.Changes[i]
 		for _, p := range x.Pairs {
 			if p.Note != "" && len(out) < 20 {
-				out = append(out, line(fmt.Sprintf("round %d of %s at %s, %s: %s", p.Round+1, r.title(x.Workload), x.Level, changeName(x), p.Note)))
+				out = append(out, Line(fmt.Sprintf("round %d of %s at %s, %s: %s", p.Round+1, r.title(x.Workload), x.Level, changeName(x), p.Note)))
 			}
 		}
 	}
@@ -173,13 +173,13 @@ var changeColumns = []Column{{"Metric", 0}, {"Control", 0}, {"Candidate", 0}, {"
 
 // changeCells returns a change as cells below changeColumns.
 func changeCells(x *report.Change) []Cell {
-	return row(changeName(x), x.Control.Format(x.Unit), x.Candidate.Format(x.Unit), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Better)
+	return Row(changeName(x), x.Control.Format(x.Unit), x.Candidate.Format(x.Unit), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Better)
 }
 
 // changes returns the changes of all comparisons that matter: those that miss their limit, those of
 // the capacity, those that decide a workload, and those that are certain. The worst come first.
 func changes(r Run) *Table {
-	t := &Table{Columns: slices.Concat(heads("", "Where"), changeColumns[:6])}
+	t := &Table{Columns: slices.Concat(Heads("", "Where"), changeColumns[:6])}
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
 		binding := c.Binding()
@@ -196,7 +196,7 @@ func changes(r Run) *Table {
 		for _, x := range list {
 			where := r.title(x.Workload) + " at " + r.level(x.Workload, x.Level)
 			if len(r.Comparisons) > 1 {
-				where = line(c.Name) + ": " + where
+				where = Line(c.Name) + ": " + where
 			}
 			t.Rows = append(t.Rows, slices.Concat([]Cell{changeVerdict(x), text(where)}, changeCells(x)[:6]))
 		}
@@ -251,14 +251,14 @@ func changeRow(x *report.Change, name string) chart.Change {
 
 func changeName(x *report.Change) string {
 	def, _ := metric.Lookup(x.Metric)
-	return strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
+	return strings.TrimSpace(cmp.Or(def.Title, Line(x.Metric)) + " " + Line(x.Stat))
 }
 
 // changesAt draws the changes of a workload at a level.
 func changesAt(r Run, workload, level string, list []*report.Change) Figure {
 	title := r.title(workload) + " at " + r.level(workload, level)
 	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
-		Table: &Table{Caption: "Changes of " + title, Columns: append(slices.Clone(changeColumns), heads("Verdict")...)}}
+		Table: &Table{Caption: "Changes of " + title, Columns: append(slices.Clone(changeColumns), Heads("Verdict")...)}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
 		f.Table.Rows = append(f.Table.Rows, append(changeCells(x), changeVerdict(x)))
@@ -328,5 +328,5 @@ func answerWord(c *report.Comparison, d *report.Decision) string {
 	if d.Answer == "no" && !c.Loses(d) {
 		return "not better"
 	}
-	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
+	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], Line(d.Answer))
 }

@@ -78,7 +78,7 @@ func (r Run) findCase(workload, level, server string) *report.Case {
 // ranked returns a table with a row for each server at one level. The best value in each column is
 // marked.
 func ranked(r Run, w *report.Workload, level string) *Table {
-	t := &Table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Columns: heads("Server")}
+	t := &Table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Columns: Heads("Server")}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
 	for i := range r.Servers {
 		if r.findCase(w.Address, level, r.Servers[i].Address) != nil {
@@ -87,7 +87,7 @@ func ranked(r Run, w *report.Workload, level string) *Table {
 	}
 	for _, col := range columns {
 		def, _ := metric.Lookup(col.name)
-		t.Columns = append(t.Columns, heads(def.Title+map[bool]string{true: " " + col.stat}[col.stat == "mean" || col.stat == "p95"])...)
+		t.Columns = append(t.Columns, Heads(def.Title+map[bool]string{true: " " + col.stat}[col.stat == "mean" || col.stat == "p95"])...)
 		var values []float64
 		var servers []string
 		for i := range r.Servers {
@@ -183,7 +183,7 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
-	f.Table = &Table{Caption: f.Title, Columns: heads("Server", "Load", "Throughput", said)}
+	f.Table = &Table{Caption: f.Title, Columns: Heads("Server", "Load", "Throughput", said)}
 	for i := range r.Servers {
 		s := chart.Series{Index: len(ch.Series)}
 		name := r.title(r.Servers[i].Address)
@@ -214,7 +214,7 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 			allowed.From, allowed.To = t.Limit.V, math.Inf(1)
 		}
 		ch.Zones = []chart.Zone{allowed}
-		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: line(strings.TrimSpace(t.Metric + " " + t.Text))}}
+		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: Line(strings.TrimSpace(t.Metric + " " + t.Text))}}
 		ch.Y.Include = []float64{t.Limit.V}
 		f.Words += " The plan allows the values in the shaded area."
 	}

@@ -173,7 +173,7 @@ func parts(all []track) []part {
 	}
 	var out []part
 	for _, t := range all {
-		name := line(family(t.workload))
+		name := Line(family(t.workload))
 		i := slices.IndexFunc(out, func(p part) bool { return p.name == name })
 		if i < 0 {
 			out, i = append(out, part{name: name}), len(out)
@@ -443,7 +443,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 					continue
 				}
 				seen[word] = true
-				out = append(out, chart.Rule{At: th.Limit.V, Word: "limit: " + line(word)})
+				out = append(out, chart.Rule{At: th.Limit.V, Word: "limit: " + Line(word)})
 			}
 		}
 	}

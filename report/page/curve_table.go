@@ -25,12 +25,12 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	if len(lines) < 2 || len(loads) > mostLoads {
 		return nil
 	}
-	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Columns: heads("Line")}
+	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Columns: Heads("Line")}
 	if cv.band {
 		tab.Caption += ", with p5 and p95 in brackets"
 	}
 	for _, l := range loads {
-		tab.Columns = append(tab.Columns, heads("At "+strconv.FormatFloat(l, 'g', 4, 64))...)
+		tab.Columns = append(tab.Columns, Heads("At "+strconv.FormatFloat(l, 'g', 4, 64))...)
 	}
 	for _, t := range lines {
 		row := append([]Cell{text(t.name)}, slices.Repeat([]Cell{text("–")}, len(loads))...)
@@ -51,11 +51,11 @@ func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis s
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m
 	}
-	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Columns: heads("Line", Capital(kinds[cv.kind]), Capital(axis))}
+	tab := &Table{Caption: cv.title + " by " + kinds[cv.kind], Columns: Heads("Line", Capital(kinds[cv.kind]), Capital(axis))}
 	if cv.band {
-		tab.Columns = append(tab.Columns, heads("p5", "p95")...)
+		tab.Columns = append(tab.Columns, Heads("p5", "p95")...)
 	}
-	tab.Columns = append(tab.Columns, heads("Requests")...)
+	tab.Columns = append(tab.Columns, Heads("Requests")...)
 	for _, t := range lines {
 		for _, c := range t.cases {
 			v := of(c)

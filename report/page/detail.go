@@ -80,7 +80,7 @@ func spread(t track, name, kind string, names []string) (Figure, bool) {
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
-	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Columns: heads("Level", Capital(noun), "p5", "p50", "p95", "p99", "Max")}
+	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Columns: Heads("Level", Capital(noun), "p5", "p50", "p95", "p99", "Max")}
 	cases := t.cases
 	if names == nil {
 		cases = t.line()
@@ -113,7 +113,7 @@ func spread(t track, name, kind string, names []string) (Figure, bool) {
 	for _, w := range t.r.Workloads {
 		for _, b := range w.Bounds {
 			if th := b.Threshold; w.Address == t.workload && th.Metric == name && th.Limit.OK && th.Limit.V < 3*high && len(ch.Rules) == 0 {
-				ch.Rules = append(ch.Rules, chart.Rule{At: th.Limit.V, Vertical: true, Word: line(th.Text)})
+				ch.Rules = append(ch.Rules, chart.Rule{At: th.Limit.V, Vertical: true, Word: Line(th.Text)})
 				ch.X.Include = append(ch.X.Include, th.Limit.V)
 			}
 		}
@@ -175,15 +175,15 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 		title += " · " + r.Name
 	}
 	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
-	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", line(t.Why), t.Round+1),
-		Table: &Table{Caption: "Requests of " + title, Columns: heads("Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What")}}
+	f := Figure{Title: title, Wide: true, Words: fmt.Sprintf("This level is shown because it is %s. The chart shows round %d.", Line(t.Why), t.Round+1),
+		Table: &Table{Caption: "Requests of " + title, Columns: Heads("Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What")}}
 	if t.Left > 0 {
 		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
 	}
 	for _, b := range t.Requests {
 		x := chart.Request{Row: b.Slot, Start: b.Sent, First: math.NaN(), End: b.End}
 		g.Rows = max(g.Rows, b.Slot+1)
-		wait, Capacity, what := metric.Format(metric.Seconds, b.End-b.Sent), "–", cmp.Or(line(b.Phase), "measured")
+		wait, Capacity, what := metric.Format(metric.Seconds, b.End-b.Sent), "–", cmp.Or(Line(b.Phase), "measured")
 		if b.First.OK {
 			x.First = b.First.V
 			wait, Capacity = metric.Format(metric.Seconds, b.First.V-b.Sent), metric.Format(metric.Seconds, b.End-b.First.V)
@@ -196,7 +196,7 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 		case string(metric.FailCanceled):
 			x.Class, what = "faint", "not measured: cancelled at the end of the round"
 		default:
-			x.Class, what = "failed", "failed: "+line(b.Failure)
+			x.Class, what = "failed", "failed: "+Line(b.Failure)
 		}
 		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, Capacity, what)
 		g.Bars = append(g.Bars, x)
@@ -247,11 +247,11 @@ func levels(runs []Run) (Section, bool) {
 // failures lists the failed requests, with the server's own messages.
 func failures(runs []Run) (Section, bool) {
 	s := Section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words. The most frequent failure comes first. A failed request counts as slower than every other request."}
-	t := &Table{Words: true, Caption: "Failed requests", Columns: heads("Where", "Requests", "Kind", "What was said")}
+	t := &Table{Words: true, Caption: "Failed requests", Columns: Heads("Where", "Requests", "Kind", "What was said")}
 	measured(runs, func(r Run, c *report.Case) {
 		for _, f := range c.Failures {
 			for i, m := range f.Messages {
-				row := []Cell{text(caseName(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
+				row := []Cell{text(caseName(runs, r, c)), text(count(m.Count)), text(Line(f.Kind)), text(Line(m.Text))}
 				if i > 0 {
 					row[0], row[2] = text("〃"), text("〃")
 				}

@@ -19,7 +19,7 @@ func guidance(runs []Run) (Section, bool) {
 	if len(runs) == 1 {
 		return s, false // page one has them
 	}
-	tab := &Table{Words: true, Caption: "Use cases", Columns: heads("Use case", "Prompt and answer", "Must hold", "Answer")}
+	tab := &Table{Words: true, Caption: "Use cases", Columns: Heads("Use case", "Prompt and answer", "Must hold", "Answer")}
 	asked := false
 	for _, r := range runs {
 		for i := range r.Workloads {
@@ -33,7 +33,7 @@ func guidance(runs []Run) (Section, bool) {
 					name += " · " + r.Name
 				}
 				if w.Description != "" {
-					name += ": " + line(w.Description)
+					name += ": " + Line(w.Description)
 				}
 				class, answer := carries(r, w, server)
 				asked = asked || len(w.Bounds) > 0 || class != "none"
@@ -51,7 +51,7 @@ func guidance(runs []Run) (Section, bool) {
 // size describes the length of a workload's prompts and answers in words.
 func size(w *report.Workload) string {
 	if len(w.Mix) > 0 {
-		return "a mix of " + line(strings.Join(w.Mix, ", "))
+		return "a mix of " + Line(strings.Join(w.Mix, ", "))
 	}
 	out := plural(w.Input, "token") + " in, "
 	if w.Input == 0 {
@@ -79,7 +79,7 @@ func rules(w *report.Workload) string {
 		if rule == "" {
 			rule = b.Threshold.Metric
 		}
-		rule += " " + line(b.Threshold.Text)
+		rule += " " + Line(b.Threshold.Text)
 		if b.Severity == "warn" {
 			rule += warnsOnly
 		}
@@ -99,7 +99,7 @@ func rules(w *report.Workload) string {
 	if len(out) == 0 {
 		return "nothing: measured only"
 	}
-	return line(strings.Join(out, "; "))
+	return Line(strings.Join(out, "; "))
 }
 
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
@@ -192,7 +192,7 @@ func sentence(c *report.Capacity) string {
 	case metric.CapacityServerCap:
 		return fmt.Sprintf("The server admits %s and rejects further requests.", pass)
 	}
-	return "Not known: " + line(c.Reason)
+	return "Not known: " + Line(c.Reason)
 }
 
 // amountOf formats the number n of requests in flight, or of steps of the rate, in words.
@@ -211,7 +211,7 @@ func rateSentence(c *report.Capacity) string {
 	case c.Fail > 0:
 		s = fmt.Sprintf("The server does not carry %s requests a second, the lowest rate that was tried.", c.Amount(c.Fail))
 	default:
-		return "Not known: " + line(c.Reason)
+		return "Not known: " + Line(c.Reason)
 	}
 	if c.Fail > 0 && c.Pass > 0 {
 		s += fmt.Sprintf(" %s is too many.", c.Amount(c.Fail))
@@ -234,11 +234,11 @@ func binding(c *report.Capacity) string {
 	case c.OfRate() && c.AtFail == "":
 		return fmt.Sprintf(" %s limits the estimate.", name)
 	case c.AtPass != "" && c.AtFail != "":
-		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s, and %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s, and %s at a load of %s.", name, Line(c.AtPass), c.Amount(c.Pass), Line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s.", name, line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s limits the capacity: its value is %s at a load of %s.", name, Line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
-		return fmt.Sprintf(" %s comes nearest to its limit: its value is %s at a load of %s.", name, line(c.AtPass), c.Amount(c.Pass))
+		return fmt.Sprintf(" %s comes nearest to its limit: its value is %s at a load of %s.", name, Line(c.AtPass), c.Amount(c.Pass))
 	}
 	return " " + name + " limits the capacity."
 }
@@ -247,7 +247,7 @@ func binding(c *report.Capacity) string {
 func bindingName(c *report.Capacity) string {
 	name, stat, _ := strings.Cut(c.Binding, " ")
 	def, _ := metric.Lookup(name)
-	return strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
+	return strings.TrimSpace(cmp.Or(def.Title, Line(name)) + " " + Line(stat))
 }
 
 // margin returns how far a value is from a limit, as a share of the limit. It is positive if the

@@ -13,9 +13,9 @@ func hardware(runs []Run) (Section, bool) {
 		return s, false // a page with several runs has a table of differences, which includes the hardware
 	}
 	r := runs[0]
-	t := &Table{Words: true, Caption: "Hardware", Columns: heads("Fact")}
+	t := &Table{Words: true, Caption: "Hardware", Columns: Heads("Fact")}
 	for i := range r.Servers {
-		t.Columns = append(t.Columns, heads(r.title(r.Servers[i].Address))...)
+		t.Columns = append(t.Columns, Heads(r.title(r.Servers[i].Address))...)
 	}
 	for _, row := range [][2]string{
 		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
@@ -40,7 +40,7 @@ func factOf(s *report.Server, keys ...string) string {
 	for _, key := range keys {
 		for _, p := range s.Fingerprint {
 			if p.Key == key && p.Value != "" {
-				return line(p.Value)
+				return Line(p.Value)
 			}
 		}
 	}

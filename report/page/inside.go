@@ -69,7 +69,7 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the part that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
-		tab := &Table{Caption: def.Title + " during " + title, Columns: heads("Time", def.Title)}
+		tab := &Table{Caption: def.Title + " during " + title, Columns: Heads("Time", def.Title)}
 		const mostRows = 10
 		for _, j := range evenly(indexes(len(times)), mostRows) {
 			tab.Rows = append(tab.Rows, []Cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
@@ -77,7 +77,7 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 		if left := len(times) - len(tab.Rows); left > 0 {
 			tab.Left = plural(left, "more row")
 		}
-		out = append(out, Figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
+		out = append(out, Figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The bars above show the shaded part, request by request.", Line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}
 	return out
 }

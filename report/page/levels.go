@@ -142,7 +142,7 @@ func levelTables(cases []*report.Case) []Block {
 
 // turns returns a table with a row for each turn of the conversations at each level.
 func turns(cases []*report.Case) *Table {
-	t := &Table{Caption: "Turn by turn", Columns: heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached")}
+	t := &Table{Caption: "Turn by turn", Columns: Heads("Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached")}
 	for _, c := range cases {
 		for _, x := range c.Turns {
 			name := fmt.Sprint(x.From)
@@ -150,7 +150,7 @@ func turns(cases []*report.Case) *Table {
 				name += fmt.Sprintf(" to %d", x.To)
 			}
 			seconds := string(metric.Seconds)
-			t.Rows = append(t.Rows, row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(string(metric.Ratio))))
+			t.Rows = append(t.Rows, Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(string(metric.Ratio))))
 		}
 	}
 	return t
@@ -159,10 +159,10 @@ func turns(cases []*report.Case) *Table {
 // dataRows returns a table on the rows of a data set that each level sent.
 func dataRows(cases []*report.Case) *Table {
 	t := &Table{Caption: "Rows of the data set, and their lengths in tokens",
-		Columns: heads("Level", "Rows", "Again", "Prompt p5", "Prompt p50", "Prompt p95", "Answer p5", "Answer p50", "Answer p95")}
+		Columns: Heads("Level", "Rows", "Again", "Prompt p5", "Prompt p50", "Prompt p95", "Answer p5", "Answer p50", "Answer p95")}
 	for _, c := range cases {
 		if x := c.Rows; x != nil {
-			cells := row(levelOf(c))
+			cells := Row(levelOf(c))
 			for _, n := range []int{x.Sent, x.Again, x.Prompt.P5, x.Prompt.P50, x.Prompt.P95, x.Answer.P5, x.Answer.P50, x.Answer.P95} {
 				cells = append(cells, text(strconv.Itoa(n)))
 			}
@@ -208,17 +208,17 @@ func remarks(r Run, cases []*report.Case) []string {
 	for _, c := range cases {
 		at := "at " + levelOf(c)
 		if c.Skipped != "" {
-			out = append(out, at+", nothing was measured: "+line(c.Skipped))
+			out = append(out, at+", nothing was measured: "+Line(c.Skipped))
 		}
 		for _, f := range c.Failures {
-			said := at + ", " + plural(f.Count, "request") + " failed (" + line(f.Kind) + ")"
+			said := at + ", " + plural(f.Count, "request") + " failed (" + Line(f.Kind) + ")"
 			if len(f.Messages) > 0 {
-				said += ": " + count(f.Messages[0].Count) + " × " + line(f.Messages[0].Text)
+				said += ": " + count(f.Messages[0].Count) + " × " + Line(f.Messages[0].Text)
 			}
 			out = append(out, clean.Bytes(said, 400))
 		}
 		for _, n := range c.Notes {
-			out = append(out, clean.Bytes(at+": "+line(n), 400))
+			out = append(out, clean.Bytes(at+": "+Line(n), 400))
 		}
 	}
 	return out

@@ -103,7 +103,7 @@ func systemFigures(runs []Run) (Section, bool) {
 // peaks returns a table with the highest throughput of each line in the charts. Probes of capacity
 // searches count too.
 func peaks(runs []Run) *Table {
-	t := &Table{Caption: "Peak of each line", Columns: heads("Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile")}
+	t := &Table{Caption: "Peak of each line", Columns: Heads("Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile")}
 	for _, l := range tracks(runs, "closed", func(c *report.Case) bool { return mean(c, "throughput").OK }) {
 		var top, one *report.Case
 		for _, c := range l.line() {
@@ -129,7 +129,7 @@ func peaks(runs []Run) *Table {
 
 // averages compares two means of speed, by level.
 func averages(runs []Run) *Table {
-	t := &Table{Caption: "Two ways to average speed, and tokens in each piece", Columns: heads("Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece")}
+	t := &Table{Caption: "Two ways to average speed, and tokens in each piece", Columns: Heads("Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece")}
 	keep := common(runs)
 	measured(runs, func(r Run, c *report.Case) {
 		itl, pooled, each, per := mean(c, "itl"), mean(c, "speed"), mean(c, "request_speed"), mean(c, "tokens_per_chunk")
@@ -206,7 +206,7 @@ func speculative(runs []Run) (Section, bool) {
 // positions shows the share of drafts that was accepted at each position; nil if no
 // server reports it.
 func positions(runs []Run) *Table {
-	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Columns: heads("Load")}
+	t := &Table{Caption: "Share of drafts in which token 1, 2, … was accepted", Columns: Heads("Load")}
 	most := 0
 	keep := common(runs)
 	measured(runs, func(r Run, c *report.Case) {
@@ -230,7 +230,7 @@ func positions(runs []Run) *Table {
 		return nil
 	}
 	for i := range most {
-		t.Columns = append(t.Columns, heads(fmt.Sprintf("Token %d", i+1))...)
+		t.Columns = append(t.Columns, Heads(fmt.Sprintf("Token %d", i+1))...)
 	}
 	return t
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -70,7 +69,7 @@ func serversOf(r Run) []Section {
 		var facts []string
 		for _, p := range s.Fingerprint {
 			if fact, _ := metric.FactOf(p.Key); !fact.Detail || p.Value == metric.Unknown {
-				facts = append(facts, line(p.Key+" "+p.Value))
+				facts = append(facts, Line(p.Key+" "+p.Value))
 			}
 		}
 		blocks := []Block{{Text: strings.Join(append([]string{"server " + r.title(s.Address)}, facts...), " · ")}}
@@ -78,7 +77,7 @@ func serversOf(r Run) []Section {
 		blocks = append(blocks, Block{Checks: list})
 		failed := slices.ContainsFunc(list, func(c Check) bool { return c.Status == report.StatusError })
 		if s.Error != "" && !failed {
-			blocks = append(blocks, Block{Text: "error: " + line(s.Error)})
+			blocks = append(blocks, Block{Text: "error: " + Line(s.Error)})
 		}
 		if s.Log != "" {
 			blocks = append(blocks, Block{Log: &Log{"End of the log of " + r.title(s.Address), clean.Block(clean.Tail(s.Log, 8000))}})
@@ -133,7 +132,7 @@ func passedSection(runs []Run) (Section, bool) {
 // overview returns a table with a row for each workload on each server: its worst outcome, how many
 // requirements were met, and what it carries.
 func overview(r Run) Block {
-	t := &Table{Columns: heads("", "Workload", "Server", "Capacity", "Requirements"), Words: true}
+	t := &Table{Columns: Heads("", "Workload", "Server", "Capacity", "Requirements"), Words: true}
 	for _, g := range report.Groups(r.Document) {
 		worst, tally := g.Worst(r.Document)
 		said := tally.Line()
@@ -144,47 +143,14 @@ func overview(r Run) Block {
 		for _, c := range g.Capacities {
 			carried = append(carried, c.Holds()+disputed(r, c))
 		}
-		t.Rows = append(t.Rows, append([]Cell{sign(worst)}, row(r.title(g.Workload), r.title(g.Server), strings.Join(carried, ", "), said)...))
+		t.Rows = append(t.Rows, append([]Cell{sign(worst)}, Row(r.title(g.Workload), r.title(g.Server), strings.Join(carried, ", "), said)...))
 	}
 	return Block{Table: t}
 }
 
-// compared returns the answer of each comparison in a line.
-func compared(r Run) []string {
-	var out []string
-	if said := choice(r); len(r.Comparisons) > 1 && said != "" {
-		out = append(out, said)
-	}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
-		if said := cmp.Or(c.Skipped, c.Line); said != "" {
-			out = append(out, line(said))
-		}
-	}
-	return out
-}
-
-// answers returns the results of comparisons and of capacity searches. If there are more searches
-// than most, it leaves them out: the overview has a column of them.
-func answers(r Run, most int) []string {
-	out := compared(r)
-	if len(r.Capacities) > most {
-		return out
-	}
-	for i := range r.Capacities {
-		c := &r.Capacities[i]
-		said := line(c.Answer()) + disputed(r, c)
-		if len(r.Servers) > 1 {
-			said += " (" + r.title(c.Server) + ")"
-		}
-		out = append(out, said)
-	}
-	return out
-}
-
 // met returns a table of the thresholds that passed, with what they have to spare.
 func met(r Run) *Table {
-	t := &Table{Columns: heads("", "Where", "Met"), Words: true}
+	t := &Table{Columns: Heads("", "Where", "Met"), Words: true}
 	for i := range r.Verdicts {
 		if v := &r.Verdicts[i]; v.Headroom() != "" {
 			c := check(r, v)

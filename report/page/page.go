@@ -29,7 +29,7 @@ func Heading(d *report.Document) string {
 	if d.Partial {
 		parts = append(parts, "partial: some cases were left out")
 	}
-	return line(strings.Join(parts, " · "))
+	return Line(strings.Join(parts, " · "))
 }
 
 // Foot names a run in one line below its results.
@@ -40,7 +40,7 @@ func Foot(d *report.Document) string {
 			levels++
 		}
 	}
-	return line(strings.Join([]string{d.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Duration)}, " · "))
+	return Line(strings.Join([]string{d.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Duration)}, " · "))
 }
 
 // ClassOf returns the class of a run's outcome. A run that exits with an error is not green.
@@ -62,7 +62,7 @@ var (
 // Of makes the page of one run or of several runs. Several runs have their verdicts next to each
 // other and their curves in the same charts. It panics if there is no document.
 func Of(docs ...*report.Document) Page {
-	p := Page{Tool: line(docs[0].Tool)}
+	p := Page{Tool: Line(docs[0].Tool)}
 	for _, d := range docs {
 		p.Simulated = p.Simulated || d.Simulated
 	}

@@ -44,7 +44,7 @@ func pageTitle(runs []Run) string {
 		if c := r.Plan.Cover; c != nil {
 			name = cmp.Or(c.Title, name)
 		}
-		names = append(names, cmp.Or(r.Name, line(name)))
+		names = append(names, cmp.Or(r.Name, Line(name)))
 	}
 	t := strings.Join(names, ", ")
 	if len(runs) == 1 {
@@ -53,14 +53,14 @@ func pageTitle(runs []Run) string {
 	if runs[0].Simulated {
 		t = "SIMULATED · " + t
 	}
-	return line(t) + " · tokgate"
+	return Line(t) + " · tokgate"
 }
 
 // messageBytes is the largest length of one piece of foreign text on the page.
 const messageBytes = 2000
 
-// line returns foreign text as one line without invisible characters.
-func line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
+// Line returns foreign text as one line without invisible characters.
+func Line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
 
 func plural(n int, noun string) string {
 	if n == 1 {
@@ -117,7 +117,7 @@ func inFlight(c *report.Case) string {
 	case "speedup": // of a probe
 		said = times(c.Rate)
 	}
-	if title := line(c.Title); title != "" {
+	if title := Line(c.Title); title != "" {
 		said += " (" + title + ")"
 	}
 	return said
@@ -171,20 +171,20 @@ func measured(runs []Run, f func(Run, *report.Case)) {
 // title returns the title of a workload or a server.
 func (r Run) title(address string) string {
 	if r.Document == nil {
-		return line(address)
+		return Line(address)
 	}
-	return line(r.TitleOf(address))
+	return Line(r.TitleOf(address))
 }
 
 // level returns the title of a level of a workload.
-func (r Run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
+func (r Run) level(workload, level string) string { return Line(r.LevelTitle(workload, level)) }
 
 // levelOf returns the title of the level of a case.
 func levelOf(c *report.Case) string {
 	if c.Title == "" {
-		return line(c.Level)
+		return Line(c.Level)
 	}
-	return line(c.Title + " (" + c.Level + ")")
+	return Line(c.Title + " (" + c.Level + ")")
 }
 
 // serverSuffix returns " on " and the server's title; "" without a server, or if the run has only

@@ -28,7 +28,7 @@ func TestSelectKeepsFailures(t *testing.T) {
 	classes := []string{Missing, Failed, Unsure, Worse, Passed, ""}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		t1, t2 := &Table{Columns: heads("")}, &Table{Columns: heads("")}
+		t1, t2 := &Table{Columns: Heads("")}, &Table{Columns: Heads("")}
 		var checks []Check
 		total := 0
 		for i := range r.IntN(40) {

@@ -10,9 +10,9 @@ import (
 // metrics with a row for each load and a column for each run. It gives no verdict of its own.
 func Together(docs []*report.Document) []Section {
 	names := report.Names(docs)
-	ended := &Table{Words: true, Caption: "Outcomes", Columns: heads("Run", "Outcome", "Result")}
+	ended := &Table{Words: true, Caption: "Outcomes", Columns: Heads("Run", "Outcome", "Result")}
 	for i, d := range docs {
-		cells := row(names[i], d.Word(), d.Headline())
+		cells := Row(names[i], d.Word(), d.Headline())
 		cells[1].Class = ClassOf(d)
 		ended.Rows = append(ended.Rows, cells)
 	}
@@ -30,7 +30,7 @@ func Together(docs []*report.Document) []Section {
 // sideBySide compares the cases of several documents in one metric. Cases of the same workload and
 // level share a row. If a document has several servers, the server must be the same too.
 func sideBySide(docs []*report.Document, m measure, names []string) *Table {
-	t := &Table{Caption: m.Head, Columns: heads(append([]string{"Load"}, names...)...)}
+	t := &Table{Caption: m.Head, Columns: Heads(append([]string{"Load"}, names...)...)}
 	rows := map[string]int{}
 	for i, d := range docs {
 		for j := range d.Cases {
@@ -38,15 +38,15 @@ func sideBySide(docs []*report.Document, m measure, names []string) *Table {
 			if c.Skipped != "" {
 				continue
 			}
-			name := line(d.TitleOf(c.Workload) + " at " + c.Level)
+			name := Line(d.TitleOf(c.Workload) + " at " + c.Level)
 			if len(d.Servers) > 1 {
-				name += " on " + line(d.TitleOf(c.Server))
+				name += " on " + Line(d.TitleOf(c.Server))
 			}
 			at, ok := rows[name]
 			if !ok {
 				at = len(t.Rows)
 				rows[name] = at
-				t.Rows = append(t.Rows, append(row(name), slices.Repeat([]Cell{text("–")}, len(docs))...))
+				t.Rows = append(t.Rows, append(Row(name), slices.Repeat([]Cell{text("–")}, len(docs))...))
 			}
 			t.Rows[at][i+1] = text(m.of(c))
 		}

@@ -27,8 +27,8 @@ func useCases(runs []Run) []Section {
 }
 
 func useCase(r Run, w *report.Workload) Section {
-	s := Section{ID: caseID(w, r), Title: r.title(w.Address), Lead: Capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
-	if about := line(w.Description); about != "" {
+	s := Section{ID: caseID(w, r), Title: r.title(w.Address), Lead: Capital(Line(size(w))) + ". Must hold: " + rules(w) + "."}
+	if about := Line(w.Description); about != "" {
 		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
 	}
 	if words := levelWords(r, w); len(words) > 0 {
@@ -70,7 +70,7 @@ func levelWords(r Run, w *report.Workload) []string {
 		if c.Workload != w.Address || c.Description == "" {
 			continue
 		}
-		if words := levelOf(c) + ": " + line(c.Description); !slices.Contains(out, words) {
+		if words := levelOf(c) + ": " + Line(c.Description); !slices.Contains(out, words) {
 			out = append(out, words)
 		}
 	}
@@ -102,7 +102,7 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if above := r.Above(v); above == c {
-			l.Facts = append(l.Facts, failed(r, v)+" failed, but "+line(report.Joining(v, c)))
+			l.Facts = append(l.Facts, failed(r, v)+" failed, but "+Line(report.Joining(v, c)))
 		}
 	}
 	return l
@@ -169,7 +169,7 @@ func overLoad(r Run, w *report.Workload) []Figure {
 // curveOf describes the curve that shows how a statistic of a metric depends on the load.
 func curveOf(name, stat, kind string) curve {
 	def, _ := metric.Lookup(name)
-	cv := curve{kind: kind, name: name, title: line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
+	cv := curve{kind: kind, name: name, title: Line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
 	if stat == "" || stat == "mean" {
 		cv.stats, cv.band = []string{stat}, stat == "mean"
 	} else {
@@ -286,7 +286,7 @@ func columns(r Run, w *report.Workload, server string, shown []*report.Case, nam
 	if shown[0].Speedup > 0 {
 		unit = kinds["speedup"]
 	}
-	t := &Table{Caption: "What users see, by " + unit + r.serverSuffix(server), Columns: heads(append([]string{Capital(unit)}, names...)...)}
+	t := &Table{Caption: "What users see, by " + unit + r.serverSuffix(server), Columns: Heads(append([]string{Capital(unit)}, names...)...)}
 	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
 		def, _ := metric.Lookup(f.name)
 		row := []Cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}

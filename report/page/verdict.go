@@ -24,7 +24,7 @@ func ended(runs []Run) (Section, bool) {
 		_, sentence := meaning(r.Document)
 		first, more, warnings := attention(r)
 		s.Blocks = append(s.Blocks,
-			Block{Heading: r.Name + ": " + line(r.Word())}, Block{Text: line(r.Headline())}, Block{Text: sentence},
+			Block{Heading: r.Name + ": " + Line(r.Word())}, Block{Text: Line(r.Headline())}, Block{Text: sentence},
 			Block{List: answers(r, 12), Strong: true}, Block{Checks: first})
 		s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
 	}
@@ -63,7 +63,7 @@ func underResult(r Run, v *report.Verdict) Check {
 		c.Message = "the plan requires " + limit.Named(limit.Require)
 	}
 	if v.Outcome == report.Inconclusive {
-		c.Message = strings.TrimPrefix(c.Message+": "+line(v.Needs), ": ")
+		c.Message = strings.TrimPrefix(c.Message+": "+Line(v.Needs), ": ")
 	}
 	facts := lines(limit.Facts())
 	c.Notes, c.Cautions = slices.DeleteFunc(c.Notes, func(n string) bool { return slices.Contains(facts, n) }), nil
@@ -135,7 +135,7 @@ func problems(runs []Run) (Section, bool) {
 // passed returns a table of the checks that passed. A check that has the same result at several
 // levels gets one row.
 func passed(r Run) *Table {
-	t := &Table{Words: true, Caption: "What passed", Columns: heads("Check", "Where", "Value", "To spare")}
+	t := &Table{Words: true, Caption: "What passed", Columns: Heads("Check", "Where", "Value", "To spare")}
 	rows := map[[4]string]int{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
@@ -144,7 +144,7 @@ func passed(r Run) *Table {
 		}
 		value := "–"
 		if v.Threshold != nil && v.Value.OK {
-			value = v.Value.Format(v.Threshold.Unit) + ", must be " + line(v.Threshold.Text)
+			value = v.Value.Format(v.Threshold.Unit) + ", must be " + Line(v.Threshold.Text)
 		}
 		name, level := v.Name, r.level(v.Workload, v.Level)
 		if v.Level != "" {
@@ -159,7 +159,7 @@ func passed(r Run) *Table {
 		if level != "" {
 			name += " at " + level
 		}
-		t.Rows = append(t.Rows, row(name, key[1], value, key[3]))
+		t.Rows = append(t.Rows, Row(name, key[1], value, key[3]))
 	}
 	t.cut(200)
 	return t
@@ -208,7 +208,7 @@ func unmetWords(r Run) string {
 
 // failed describes in a few words which check failed.
 func failed(r Run, v *report.Verdict) string {
-	name := line(v.Name)
+	name := Line(v.Name)
 	if th := v.Threshold; th != nil {
 		def, _ := metric.Lookup(th.Metric)
 		name = strings.TrimSpace(cmp.Or(def.Title, th.Metric) + " " + th.Stat)
@@ -241,7 +241,7 @@ func check(r Run, v *report.Verdict) Check {
 	s := statuses[v.Status()]
 	c := Check{
 		Status: v.Status(), Kind: v.Kind, Class: s[0], Sign: s[1], Word: s[2],
-		Name: line(v.Name), Title: checkName(r, v), Message: line(v.Explain()), Short: inShort(v),
+		Name: Line(v.Name), Title: checkName(r, v), Message: Line(v.Explain()), Short: inShort(v),
 		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == report.Skipped, Quoted: v.Quoted,
 	}
 	if v.Workload != "" {
@@ -250,21 +250,21 @@ func check(r Run, v *report.Verdict) Check {
 		c.Where = r.title(v.Server)
 	}
 	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
-		c.Notes = append(c.Notes, line(n))
+		c.Notes = append(c.Notes, Line(n))
 	}
 	c.Cautions = c.Notes
 	if v.Kind == "sla" {
 		c.Cautions = lines(v.Cautions)
 	}
 	if v.File != "" {
-		c.Place = line(v.File)
+		c.Place = Line(v.File)
 		if v.Line > 0 {
 			c.Place = fmt.Sprintf("%s:%d", c.Place, v.Line)
 		}
 		c.Link = anchor(r, v.File, v.Line)
 	}
 	if t := v.Threshold; t != nil {
-		c.Source = line(fmt.Sprintf("%s = %q", t.Metric, t.Text))
+		c.Source = Line(fmt.Sprintf("%s = %q", t.Metric, t.Text))
 	}
 	return c
 }
@@ -277,7 +277,7 @@ func inShort(v *report.Verdict) []string {
 	if th == nil {
 		return nil
 	}
-	out := []string{line(strings.TrimPrefix(v.Explain(), strings.TrimSpace(th.Metric+" "+th.Stat)+" "))}
+	out := []string{Line(strings.TrimPrefix(v.Explain(), strings.TrimSpace(th.Metric+" "+th.Stat)+" "))}
 	if !v.Value.OK || !th.Limit.OK || th.Op == "" {
 		return out
 	}
@@ -296,14 +296,14 @@ func inShort(v *report.Verdict) []string {
 // statistic and the level.
 func checkName(r Run, v *report.Verdict) string {
 	if v.Threshold == nil {
-		return line(v.Name)
+		return Line(v.Name)
 	}
 	def, _ := metric.Lookup(v.Threshold.Metric)
 	name := strings.TrimSpace(cmp.Or(def.Title, v.Threshold.Metric) + " " + v.Threshold.Stat)
 	if _, level, ok := strings.Cut(v.Name, " at "); ok {
 		name += " at " + r.level(v.Workload, level)
 	}
-	return line(name)
+	return Line(name)
 }
 
 // mostColumns is the largest number of levels in a table. Nobody reads a wider table, and the
@@ -337,13 +337,13 @@ type grid struct {
 type requirement struct{ name, text, severity string }
 
 func (g *grid) table() *Table {
-	t := &Table{Columns: heads("Must hold")}
+	t := &Table{Columns: Heads("Must hold")}
 	for _, l := range g.levels {
-		t.Columns = append(t.Columns, heads("At "+g.heads[l])...)
+		t.Columns = append(t.Columns, Heads("At "+g.heads[l])...)
 	}
 	for _, row := range g.rows {
 		def, _ := metric.Lookup(row.name)
-		name := cmp.Or(def.Title, row.name) + " " + line(row.text)
+		name := cmp.Or(def.Title, row.name) + " " + Line(row.text)
 		if row.severity == "warn" {
 			name += " (warns)"
 		}
@@ -386,7 +386,7 @@ func matrices(r Run, workload string) []*Table {
 		if !v.Value.OK {
 			shown = st[2]
 		}
-		g.cells[row][v.Level] = Cell{Text: line(shown), Class: st[0], Sign: st[1]}
+		g.cells[row][v.Level] = Cell{Text: Line(shown), Class: st[0], Sign: st[1]}
 	}
 	var out []*Table
 	for _, k := range order {

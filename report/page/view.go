@@ -105,8 +105,8 @@ type Column struct {
 	Rank int
 }
 
-// heads returns columns that always stay.
-func heads(names ...string) []Column {
+// Heads returns columns that always stay.
+func Heads(names ...string) []Column {
 	out := make([]Column, len(names))
 	for i, name := range names {
 		out[i].Head = name
@@ -137,11 +137,11 @@ func Capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
-// text returns a table cell with any text. The function line makes the text safe.
-func text(s string) Cell { return Cell{Text: line(s)} }
+// text returns a table cell with any text. The function Line makes the text safe.
+func text(s string) Cell { return Cell{Text: Line(s)} }
 
-// row returns a row of cells with any texts.
-func row(texts ...string) []Cell {
+// Row returns a row of cells with any texts.
+func Row(texts ...string) []Cell {
 	out := make([]Cell, len(texts))
 	for i, s := range texts {
 		out[i] = text(s)

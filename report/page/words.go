@@ -2,8 +2,10 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -19,13 +21,13 @@ func disputed(r Run, c *report.Capacity) string {
 	if len(failed) == 0 {
 		return ""
 	}
-	return line(", disputed: failed at " + strings.Join(failed, ", "))
+	return Line(", disputed: failed at " + strings.Join(failed, ", "))
 }
 
 func lines(list []string) []string {
 	var out []string
 	for _, l := range list {
-		out = append(out, line(l))
+		out = append(out, Line(l))
 	}
 	return out
 }
@@ -83,4 +85,54 @@ func levelStatus(r Run, c *report.Case) (worst report.Status, judged bool) {
 		worst = min(worst, v.Status())
 	}
 	return worst, judged
+}
+
+// extreme is the best or the worst value of a metric. It also tells the run and the case that the
+// value is from.
+type extreme struct {
+	v  float64
+	r  Run
+	c  *report.Case
+	ok bool
+}
+
+// extremes returns the lowest and the highest value of all levels, with their runs. It includes the
+// probes of capacity searches, because the page shows them too.
+func extremes(runs []Run, of func(*report.Case) report.Number) (low, high extreme) {
+	measured(runs, func(r Run, c *report.Case) {
+		n := of(c)
+		if !n.OK || math.IsInf(n.V, 0) {
+			return
+		}
+		if !low.ok || n.V < low.v {
+			low = extreme{n.V, r, c, true}
+		}
+		if !high.ok || n.V > high.v {
+			high = extreme{n.V, r, c, true}
+		}
+	})
+	return low, high
+}
+
+// addPlace adds the workload, server and run of a case to a text that already has the load of the
+// case.
+func addPlace(runs []Run, e extreme) string {
+	w := strings.TrimPrefix(caseName(runs, e.r, e.c), inFlight(e.c))
+	if w == "" {
+		return ""
+	}
+	return ", " + strings.TrimPrefix(w, " · ")
+}
+
+// big formats a large number with a prefix and three significant digits.
+func big(v float64) string {
+	switch {
+	case v >= 0.9995e9:
+		return metric.Format(metric.Count, v/1e9) + " billion"
+	case v >= 0.9995e6:
+		return metric.Format(metric.Count, v/1e6) + " million"
+	case v >= 0.9995e4:
+		return metric.Format(metric.Count, v/1e3) + " thousand"
+	}
+	return metric.Format(metric.Count, math.Round(v))
 }

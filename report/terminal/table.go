@@ -62,12 +62,14 @@ func (t *terminal) table(table *page.Table) {
 	t.narrow(widths, keep)
 	right := make([]bool, len(head))
 	for j := range right {
-		right[j] = !slices.ContainsFunc(rows[1:], func(r []string) bool { return !figure.MatchString(r[j]) })
+		right[j] = !table.Words && !slices.ContainsFunc(rows[1:], func(r []string) bool { return !figure.MatchString(r[j]) })
 	}
 	for i, r := range rows {
 		var classes []page.Cell
 		if i > 0 {
 			classes = table.Rows[i-1]
+		} else if strings.Join(r, "") == "" {
+			continue
 		}
 		t.row(r, classes, keep, widths, right)
 	}

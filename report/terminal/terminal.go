@@ -173,9 +173,9 @@ func (t *terminal) block(b page.Block, titled bool) {
 	if b.Left != "" {
 		t.line("  … " + b.Left + " in the reports")
 	}
-	for _, f := range b.Figures {
+	for i, f := range b.Figures {
 		if f.Table != nil && !f.Aside {
-			t.captioned(f.Table, f.Title, false)
+			t.captioned(f.Table, f.Title, titled && i == 0)
 		}
 	}
 	if b.Fold != nil && b.Fold.Open {
