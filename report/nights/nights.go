@@ -1,14 +1,13 @@
-// Package nights shows the result of a history: as a table for a terminal, as
-// Markdown for a job's summary, as a document for JUnit, and as a page with every
-// series over the nights. It makes no judgement of its own.
+// Package nights shows the result of a history: as sections of package page for a terminal
+// and a job's summary, as a document for JUnit, and as a page with every series over the nights. It makes no judgement of its own.
 package nights
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert"
@@ -16,6 +15,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
+	"github.com/tokgate/tokgate/report/page"
+	"github.com/tokgate/tokgate/report/terminal"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -31,59 +32,68 @@ type Options struct {
 // sparkNights is the largest number of nights in a line of small bars.
 const sparkNights = 30
 
-// Terminal writes a table with one line for each series. A series that changed gets more lines: the
-// evidence, and whatever else changed that night. Control characters in recorded text are replaced.
+// Terminal writes the series that changed with the evidence and whatever else changed that night,
+// then the others, and last the outcome. Control characters in recorded text are replaced.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
-	out := bufio.NewWriter(w)
-	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
-	width := cmp.Or(o.Width, 100)
-	para := func(lead, s string) {
-		for i, l := range text.Wrap(text.Line(s), max(width-text.Width(lead), 20)) {
-			if i > 0 {
-				lead = strings.Repeat(" ", text.Width(lead))
-			}
-			fmt.Fprintln(out, text.Inert(lead+l))
-		}
+	if err := terminal.Sections(w, sections(n, o), cmp.Or(o.Width, 100), o.Color); err != nil {
+		return err
 	}
-	para("", heading(n, o))
-	if d := differs(n); d != "" {
-		para("", d)
-	}
-	for _, p := range o.Problems {
-		para("  ", p)
-	}
-	group, widths := "", columns(n)
-	for _, t := range n.Trends {
-		if g := t.Workload + " on " + t.Server; g != group {
-			group = g
-			line("")
-			line(g)
-		}
-		row := cells(t)
-		var b strings.Builder
-		b.WriteString("  " + o.paint(t.Outcome, text.Pad(word(t.Outcome), 9, false)))
-		for i, c := range row {
-			b.WriteString("  " + text.Pad(c, widths[i], false))
-		}
-		// The line has no escape sequences but tokgate's own colours, because text.Line cleaned all
-		// other text.
-		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
-		if hasDetail(t) {
-			para("             ", t.Message)
-			for _, c := range t.Changes {
-				para("             ", change(t, c))
-			}
-		}
-	}
-	line("")
-	for _, s := range []string{chance(n), accept(n, o)} {
-		if s != "" {
-			para("", s)
-		}
-	}
-	fmt.Fprintln(out, o.paint(n.Outcome, verdict(n))+" "+text.Inert(text.Line(summary(n))))
-	return out.Flush()
+	_, err := fmt.Fprintln(w, "\n"+o.paint(n.Outcome, verdict(n))+" "+text.Inert(text.Line(summary(n))))
+	return err
 }
+
+// Markdown writes the same for a job's summary, with the outcome first.
+func Markdown(w io.Writer, n judged.Result, o Options) error {
+	_, err := fmt.Fprintf(w, "## %s · history\n\n%s\n%s", verdict(n), markdown.Text(summary(n)), markdown.Sections(sections(n, o)))
+	return err
+}
+
+// sections returns what a history shows: which nights it has, the series that changed, the others,
+// and how to accept a change.
+func sections(n judged.Result, o Options) []page.Section {
+	var remarks []string
+	for _, p := range append([]string{differs(n)}, o.Problems...) {
+		if p != "" {
+			remarks = append(remarks, page.Line(p))
+		}
+	}
+	out := []page.Section{{Blocks: []page.Block{{Text: heading(n, o)}, {List: remarks}}}}
+	for _, part := range []struct {
+		title   string
+		changed bool
+	}{{"What changed", true}, {"The rest", false}} {
+		if s := series(n, part.changed); len(s) > 0 {
+			out = append(out, page.Section{Title: part.title, Blocks: s})
+		}
+	}
+	end := []page.Block{{Text: chance(n)}, {Text: accept(n, o)}}
+	return append(out, page.Section{Blocks: slices.DeleteFunc(end, page.Block.Empty)})
+}
+
+// series returns a table of the series that changed, or of all others, and the evidence for each
+// change.
+func series(n judged.Result, changed bool) []page.Block {
+	t := &page.Table{Words: true, Columns: []page.Column{{}, {Head: "Workload"}, {Head: "Level"}, {Head: "Metric"}, {Head: "Tonight"}, {Head: "Expected"}, {Head: "Noise", Rank: 2}, {Head: "Nights", Rank: 1}}}
+	var evidence []string
+	for _, x := range n.Trends {
+		if hasDetail(x) != changed {
+			continue
+		}
+		t.Rows = append(t.Rows, append([]page.Cell{{Text: word(x.Outcome), Class: classes[x.Outcome]}}, page.Row(append([]string{x.Workload + " on " + x.Server}, cells(x)...)...)...))
+		if changed {
+			evidence = append(evidence, page.Line(fmt.Sprintf("%s %s %s: %s", x.Workload, x.Level, strings.TrimSpace(x.Metric+" "+x.Stat), x.Message)))
+		}
+		for _, c := range x.Changes {
+			evidence = append(evidence, change(x, c))
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []page.Block{{Table: t}, {List: evidence}}
+}
+
+var classes = map[assert.Outcome]string{assert.Pass: page.Passed, assert.Fail: page.Failed, assert.Error: page.Missing}
 
 // hasDetail reports whether the output says more about a series than its line in the table.
 func hasDetail(t judged.Trend) bool {
@@ -105,16 +115,6 @@ func cells(t judged.Trend) []string {
 		row[i] = text.Line(c)
 	}
 	return row
-}
-
-func columns(n judged.Result) []int {
-	widths := make([]int, 6)
-	for _, t := range n.Trends {
-		for i, c := range cells(t) {
-			widths[i] = max(widths[i], text.Width(c))
-		}
-	}
-	return widths
 }
 
 func tonight(t judged.Trend) string {
@@ -293,54 +293,6 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 		return s
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
-}
-
-// Markdown writes the result for a job's summary, beginning with what changed.
-func Markdown(w io.Writer, n judged.Result, o Options) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), markdown.Text(summary(n)), markdown.Text(heading(n, o)))
-	for _, d := range n.Differs {
-		fmt.Fprintf(out, "\n- **Different from the night before**: %s\n", markdown.Text(d))
-	}
-	for _, p := range o.Problems {
-		fmt.Fprintf(out, "\n- %s\n", markdown.Text(p))
-	}
-	table := func(title string, of func(judged.Trend) bool) {
-		first := true
-		for _, t := range n.Trends {
-			if !of(t) {
-				continue
-			}
-			if first {
-				fmt.Fprintf(out, "\n### %s\n\n| | Workload | Level | Metric | Tonight | Expected | Noise | Nights |\n|---|---|---|---|---:|---|---:|---|\n", title)
-				first = false
-			}
-			fmt.Fprintf(out, "| %s | %s", word(t.Outcome), markdown.Text(t.Workload+" on "+t.Server))
-			for _, c := range cells(t) {
-				fmt.Fprintf(out, " | %s", markdown.Text(c))
-			}
-			fmt.Fprint(out, " |\n")
-		}
-		fmt.Fprintln(out)
-		for _, t := range n.Trends {
-			if !of(t) || !hasDetail(t) {
-				continue
-			}
-			fmt.Fprintf(out, "- **%s %s %s**: %s\n", markdown.Text(t.Workload), markdown.Text(t.Level), markdown.Text(strings.TrimSpace(t.Metric+" "+t.Stat)), markdown.Text(t.Message))
-			for _, c := range t.Changes {
-				fmt.Fprintf(out, "  - %s\n", markdown.Text(change(t, c)))
-			}
-		}
-	}
-	table("What changed", hasDetail)
-	table("The rest", func(t judged.Trend) bool { return !hasDetail(t) })
-	if c := chance(n); c != "" {
-		fmt.Fprintf(out, "%s\n", c)
-	}
-	if a := accept(n, o); a != "" {
-		fmt.Fprintf(out, "\n%s\n", markdown.Text(a))
-	}
-	return out.Flush()
 }
 
 // Document returns the verdicts on a history as a report.Document, for the writer of JUnit XML.

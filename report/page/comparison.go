@@ -99,7 +99,7 @@ func comparison(r Run, c *report.Comparison) []Block {
 		out = append(out, fold(t.Caption, Block{Table: t}))
 	}
 	out = append(out, Block{Table: differ})
-	return slices.DeleteFunc(out, Block.empty)
+	return slices.DeleteFunc(out, Block.Empty)
 }
 
 // outliers returns a line for each round that is far from all other rounds.

@@ -104,7 +104,7 @@ func workloads(r Run, checked bool) []Section {
 			}
 		}
 		s.Blocks = append(s.Blocks, Block{Checks: list})
-		if s.Blocks = slices.DeleteFunc(s.Blocks, Block.empty); len(s.Blocks) > 0 {
+		if s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty); len(s.Blocks) > 0 {
 			out = append(out, s)
 		}
 	}

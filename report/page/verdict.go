@@ -28,7 +28,7 @@ func ended(runs []Run) (Section, bool) {
 			Block{List: answers(r, 12), Strong: true}, Block{Checks: first})
 		s.Blocks = append(s.Blocks, folded(more, "more check", " that did not pass"), folded(warnings, "warning", ""))
 	}
-	s.Blocks = slices.DeleteFunc(s.Blocks, Block.empty)
+	s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty)
 	return s, true
 }
 
@@ -128,7 +128,7 @@ func problems(runs []Run) (Section, bool) {
 	if t := passed(r); len(t.Rows) > 0 {
 		s.Blocks = append(s.Blocks, fold(plural(len(t.Rows), "check")+" passed", Block{Table: t}))
 	}
-	s.Blocks = slices.DeleteFunc(s.Blocks, Block.empty)
+	s.Blocks = slices.DeleteFunc(s.Blocks, Block.Empty)
 	return s, len(s.Blocks) > 0
 }
 

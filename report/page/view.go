@@ -55,8 +55,8 @@ func fold(title string, blocks ...Block) Block {
 	return Block{Fold: &Fold{Title: title, Blocks: blocks}}
 }
 
-// empty reports whether a block shows nothing.
-func (b Block) empty() bool {
+// Empty reports whether a block shows nothing.
+func (b Block) Empty() bool {
 	return b.Heading+b.Text == "" && len(b.List)+len(b.Checks)+len(b.Figures)+len(b.Beside)+len(b.Definitions) == 0 &&
 		(b.Table == nil || len(b.Table.Rows) == 0) && b.Fold == nil && b.Result == nil && b.Log == nil && b.Source == nil
 }
