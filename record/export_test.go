@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"io"
 	"strings"
 
@@ -13,9 +14,11 @@ var (
 	ReadAnswers = readAnswers
 )
 
-// ReadStored does the same as ReadFrom, but keeps the requests in a temporary file, as for a long
-// recording.
-func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
+// ReadStored does the same as ReadFrom, but reads the requests again when they are needed, as those
+// of a long recording.
+func ReadStored(raw []byte, again io.ReaderAt) (*metric.Run, Problems, error) {
+	return readAll(bytes.NewReader(raw), &store{file: again})
+}
 
 // DecodeFast reads the line of a request with the fast decoder. It returns false if only
 // encoding/json can read the line.
@@ -29,18 +32,6 @@ func DecodeFast(line []byte) (*metric.Sample, bool) {
 func Encoder() func(*metric.Sample) ([]byte, error) {
 	l := requestLine{words: map[string]string{}}
 	return l.encode
-}
-
-// Packed packs requests, and returns them unpacked.
-func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
-	p := packed{store: newStore()}
-	for _, s := range samples {
-		if err := p.add(s); err != nil {
-			return nil, err
-		}
-	}
-	p.flush()
-	return p.all(), nil
 }
 
 // Reseal does what Seal does, for lines that already have checks. It replaces the checks.

@@ -38,12 +38,14 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("could not read the recording: %w", err)
 	}
-	defer f.Close()
 	var kept *store
 	if tooLong(f) {
-		kept = newStore()
+		kept = &store{file: f}
 	}
 	run, problems, err := readAll(f, kept)
+	if kept == nil || err != nil {
+		f.Close()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("could not read %s: %w", path, err)
 	}
@@ -58,7 +60,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 type reader struct {
 	run      *metric.Run
 	minor    int    // minor version of the recording's schema
-	kept     *store // store of the requests, if the recording is long; nil if they stay in memory
+	kept     *store // reads the requests again, if the recording is long; nil if they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -73,7 +75,7 @@ type openRound struct {
 	seen     map[place]bool
 	measured tally
 	last     time.Duration // end of the round's last request so far
-	packed   *packed       // packed requests of the round; nil if the round itself has the requests
+	stored   *stored       // where its requests lie; nil if the round itself has them
 }
 
 // tally counts the measured requests of a round. It keeps their first due time and their last end
@@ -104,7 +106,7 @@ type place struct {
 const maxLine = 64 << 20
 
 // longFile is the size of a recording, in bytes, from which the reader does not keep the requests
-// in memory. A recording of that size has 16,000 requests of 250 tokens.
+// in memory, but reads them again when they are needed. A recording of that size has 16,000 requests of 250 tokens.
 const longFile = 32 << 20
 
 // tooLong reports whether a recording is too long to keep its requests in memory. It returns false
@@ -128,7 +130,7 @@ func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
 		levels:  map[levelKey]*metric.Level{},
 		rounds:  map[*metric.Level]map[int]*openRound{},
 	}
-	ls := lines{reused: kept != nil}
+	var ls lines
 	if err := ls.read(r, func(n int, d *decoded) error {
 		rd.minor = ls.minor
 		return rd.take(n, d)
@@ -251,8 +253,8 @@ func (rd *reader) sample(d *decoded) error {
 	} else {
 		open.seen[at] = true
 	}
-	if d.impossible != nil {
-		return fmt.Errorf("%v is inconsistent: %w", s, d.impossible)
+	if err := possible(s); err != nil {
+		return fmt.Errorf("%v is inconsistent: %w", s, err)
 	}
 	open.measured.add(s)
 	open.last = max(open.last, s.End)
@@ -260,10 +262,11 @@ func (rd *reader) sample(d *decoded) error {
 		open.round.Samples = append(open.round.Samples, s)
 		return nil
 	}
-	if open.packed == nil {
-		open.packed = &packed{store: rd.kept}
+	if open.stored == nil {
+		open.stored = &stored{store: rd.kept}
 	}
-	return open.packed.add(s)
+	open.stored.add(d)
+	return nil
 }
 
 func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
@@ -292,9 +295,8 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 // end releases the data that only the reading of a round needs.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
-	if o.packed != nil {
-		o.packed.flush()
-		o.round.Stored = o.packed.all
+	if o.stored != nil {
+		o.round.Stored = o.stored.all
 	}
 }
 

@@ -271,13 +271,12 @@ func (l *requestLine) remember(word, form string) {
 	}
 }
 
-// optionalGaps writes or reads a list of microseconds. An empty list is left out. When reading, it
-// reuses the memory of the slice at to.
+// optionalGaps writes or reads a list of microseconds. An empty list is left out.
 func (l *requestLine) optionalGaps(key string, to *metric.Gaps) {
 	switch {
 	case !l.optional(key, len(*to) > 0):
 	case l.reading:
-		*to = l.gaps(*to)
+		*to = l.gaps()
 	default:
 		raw := append(l.raw, '[')
 		for _, us := range *to {
@@ -300,8 +299,8 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a list of microseconds that is not empty. It reuses the memory of the slice room.
-func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
+// gaps reads a list of microseconds that is not empty.
+func (l *requestLine) gaps() metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {
 		l.other = true
@@ -309,11 +308,7 @@ func (l *requestLine) gaps(room metric.Gaps) metric.Gaps {
 	}
 	list := l.raw[1:end]
 	l.raw = l.raw[end+1:]
-	n := bytes.Count(list, []byte{','}) + 1
-	if n > cap(room) {
-		room = make(metric.Gaps, n)
-	}
-	out, at, most := room[:n], 0, byte(0)
+	out, at, most := make(metric.Gaps, bytes.Count(list, []byte{','})+1), 0, byte(0)
 	for i := range out {
 		begin, v := at, uint64(0)
 		for ; at < len(list) && list[at] != ','; at++ {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,26 +17,10 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
-	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Packing and unpacking a request keeps every field.
-func TestPackedRequest(t *testing.T) {
-	whole := filled()
-	bare := &metric.Sample{Server: "s", Phase: metric.Measured, End: 1}
-	for name, s := range map[string]*metric.Sample{"whole": whole, "bare": bare, "cached unknown": {Usage: &metric.Usage{Cached: -1}}} {
-		got, err := record.Packed([]*metric.Sample{bare, s, s})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]*metric.Sample{bare, s, s}, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// A recording gives the same run whether the reader keeps its requests in memory or in a temporary
-// file.
+// A recording gives the same run whether the reader keeps its requests in memory or reads them
+// again.
 func TestStoredAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run := random(seed)
@@ -49,7 +33,7 @@ func TestStoredAlike(t *testing.T) {
 			raw = raw[:len(raw)-len(raw)/4]
 		}
 		want, wantProblems, err1 := record.ReadFrom(bytes.NewReader(raw))
-		got, problems, err2 := record.ReadStored(bytes.NewReader(raw))
+		got, problems, err2 := record.ReadStored(raw, bytes.NewReader(raw))
 		if fmt.Sprint(err1) != fmt.Sprint(err2) {
 			t.Fatalf("in memory: %v; stored: %v", err1, err2)
 		}
@@ -76,7 +60,7 @@ func TestStoredAlike(t *testing.T) {
 func TestStoredAtOnce(t *testing.T) {
 	raw := someRecording(t)
 	want, _, err1 := record.ReadFrom(bytes.NewReader(raw))
-	got, _, err2 := record.ReadStored(bytes.NewReader(raw))
+	got, _, err2 := record.ReadStored(raw, bytes.NewReader(raw))
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -112,60 +96,45 @@ func mixed(run *metric.Run) []*metric.Level {
 	return []*metric.Level{l, part}
 }
 
-// An unreadable line gives the same error, whichever of the batches of lines it is in.
-func TestDamageBehindBatches(t *testing.T) {
-	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
-		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)
-	var lines strings.Builder
-	fmt.Fprintf(&lines, "{\"type\":\"header\",\"schema\":%q}\n{\"type\":\"run\",\"run\":{}}\n{\"type\":\"level\",\"level\":{\"server\":\"s\",\"workload\":\"w\",\"name\":\"1\"}}\n", record.Schema)
-	const n = 1000 // a megabyte
-	for i := range n {
-		fmt.Fprintf(&lines, line+"\n", i)
-	}
-	whole := record.Seal(lines.String())
-	run, _, err := record.ReadFrom(strings.NewReader(whole))
-	if err != nil || len(run.Levels[0].Rounds[0].Samples) != n {
-		t.Fatalf("whole: %v", err)
-	}
-	for _, c := range []struct{ was, is, want string }{
-		{`"order":700,`, `"order":701,`, "line 704: it was changed after it was written"},
-		{`"order":999,`, `"order":998,`, "line 1003: it was changed after it was written"},
-	} {
-		if _, _, err := record.ReadFrom(strings.NewReader(strings.Replace(whole, c.was, c.is, 1))); err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.is, err, c.want)
+// Reading a request again panics if the file can no longer be read, is shorter, or was changed. So
+// nothing is judged without this request, or with another one.
+func TestLostRequests(t *testing.T) {
+	raw := someRecording(t)
+	changed := bytes.Clone(raw)
+	for at := 0; at < len(changed); at++ { // a digit of every request
+		if i := bytes.Index(changed[at:], []byte(`"end_ns":`)); i >= 0 {
+			at += i + len(`"end_ns":`)
+			changed[at] ^= 1
 		}
 	}
-	twice := record.Seal(strings.Replace(lines.String(), `"order":700,`, `"order":699,`, 1))
-	if _, _, err := record.ReadFrom(strings.NewReader(twice)); err == nil || !strings.HasPrefix(err.Error(), "line 704: s/w at 1, round 1, request 700 is there twice") {
-		t.Errorf("twice: %v", err)
-	}
-	noJSON := record.Seal(strings.Replace(lines.String(), `"order":700,`, `"order":,`, 1))
-	if _, _, err := record.ReadFrom(strings.NewReader(noJSON)); err == nil || !strings.HasPrefix(err.Error(), "line 704: invalid character") {
-		t.Errorf("no JSON: %v", err)
+	for name, again := range map[string]io.ReaderAt{
+		"unreadable": unreadable{},
+		"shorter":    bytes.NewReader(raw[:1]),
+		"changed":    bytes.NewReader(changed),
+	} {
+		run, _, err := record.ReadStored(raw, again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				got := recover()
+				if lost, ok := got.(record.Lost); !ok || name == "unreadable" && !errors.Is(lost, syscall.EIO) {
+					t.Errorf("%s: %v", name, got)
+				}
+			}()
+			for _, l := range run.Levels {
+				for _, r := range rounds(l) {
+					r.All()
+				}
+			}
+		}()
 	}
 }
 
-// Reading a stored request panics if the file has lost it. So nothing is judged without this
-// request.
-func TestLostRequests(t *testing.T) {
-	raw := someRecording(t)
-	run, _, err := record.ReadStored(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer disk.Inject(func(c disk.Call) (int, error) { return 0, syscall.EIO })()
-	defer func() {
-		got := recover()
-		if lost, ok := got.(record.Lost); !ok || !errors.Is(lost, syscall.EIO) {
-			t.Errorf("requests that cannot be read: %v", got)
-		}
-	}()
-	for _, l := range run.Levels {
-		for _, r := range rounds(l) {
-			r.All()
-		}
-	}
-}
+type unreadable struct{}
+
+func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, syscall.EIO }
 
 // someRecording returns a recording that has requests.
 func someRecording(t *testing.T) []byte {

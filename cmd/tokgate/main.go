@@ -76,14 +76,14 @@ func (a *app) main(ctx context.Context, args []string) int {
 	return a.endStep(cmd, exit)
 }
 
-// execute runs a command. If a recording in a temporary file can no longer be read, it returns an
+// execute runs a command. If the requests of a long recording cannot be read again, it returns an
 // error instead of the panic record.Lost.
 func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		switch lost := recover().(type) {
 		case nil:
 		case record.Lost:
-			cmd, err = root, measureError(lost, "nothing was judged; is the folder for temporary files full?")
+			cmd, err = root, measureError(lost, "nothing was judged; did another process change the recording?")
 		default:
 			panic(lost)
 		}
