@@ -340,6 +340,7 @@ func requestOf(t *Target, c Case) (client.Request, error) {
 		Input:       w.Input,
 		Natural:     w.Output.Natural,
 		Context:     t.Context,
+		Headers:     w.Request.Headers,
 		Temperature: w.Request.Temperature,
 		Stop:        w.Request.Stop,
 		Timeout:     c.Load.Timeout,

@@ -46,9 +46,9 @@ func (w *Workload) Seed() int64 {
 	return 1
 }
 
-// hash returns a digest of the settings in the request block; "" if the plan sets none.
+// hash returns a digest of the settings in the request block and of the headers; "" if the plan sets none.
 func (r Request) hash() string {
-	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 {
+	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 && len(r.Headers) == 0 {
 		return ""
 	}
 	extra := map[string]json.RawMessage{}
@@ -61,7 +61,11 @@ func (r Request) hash() string {
 		extra[name] = raw
 	}
 	// Marshal cannot fail: strings and numbers always have a JSON form. It sorts the keys of maps.
-	raw, _ := json.Marshal([]any{r.Model, r.Temperature, r.Stop, extra})
+	all := []any{r.Model, r.Temperature, r.Stop, extra}
+	if len(r.Headers) > 0 {
+		all = append(all, r.Headers)
+	}
+	raw, _ := json.Marshal(all)
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
 }

@@ -77,7 +77,7 @@ func newDirect(h *HTTP) (d *direct, why string) {
 	}
 	for _, path := range []string{"/completions", "/chat/completions"} {
 		for _, fresh := range []bool{false, true} {
-			head, err := d.head(path, fresh)
+			head, err := d.head(path, fresh, nil)
 			if err != nil {
 				return nil, err.Error()
 			}
@@ -107,15 +107,25 @@ func ordinary(name, value string) bool {
 	return name != ""
 }
 
+// allOrdinary reports whether all headers are ordinary.
+func allOrdinary(headers map[string]string) bool {
+	for name, value := range headers {
+		if !ordinary(name, value) {
+			return false
+		}
+	}
+	return true
+}
+
 // head returns a request's head as net/http writes it, before and after the value of
-// its Content-Length.
-func (d *direct) head(path string, fresh bool) (around [2]string, err error) {
+// its Content-Length. The parameter own holds headers of this request alone.
+func (d *direct) head(path string, fresh bool, own map[string]string) (around [2]string, err error) {
 	r, err := http.NewRequest(http.MethodPost, d.h.base+path, strings.NewReader("x"))
 	if err != nil {
 		return around, err
 	}
 	streaming(r)
-	d.h.dress(r)
+	d.h.dress(r, own)
 	r.Close = fresh
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
@@ -126,9 +136,13 @@ func (d *direct) head(path string, fresh bool) (around [2]string, err error) {
 	return around, nil
 }
 
-// wire returns the bytes of a whole request: the head and the body.
-func (d *direct) wire(path string, fresh bool, body []byte) []byte {
+// wire returns the bytes of a whole request: the head and the body. The parameter own holds headers of
+// this request alone.
+func (d *direct) wire(path string, fresh bool, own map[string]string, body []byte) []byte {
 	head := d.heads[headOf{path, fresh}]
+	if len(own) > 0 {
+		head, _ = d.head(path, fresh, own) // it cannot fail: without own it did not
+	}
 	b := make([]byte, 0, len(head[0])+len(head[1])+len(body)+40)
 	b = append(append(b, head[0]...), "Content-Length: "...)
 	b = append(strconv.AppendInt(b, int64(len(body)), 10), "\r\n"...)
@@ -167,15 +181,15 @@ func (d *direct) send(c *call, r *Request) {
 func (h *HTTP) Prepare(r *Request) Prompt {
 	p := r.Prompt
 	p.Ready = nil
-	if h.direct == nil || h.freshOnly.Load() {
+	if h.direct == nil || h.freshOnly.Load() || !allOrdinary(r.Headers) {
 		return p
 	}
 	body, err := r.Body(h.config.Engine.Dialect)
 	if err != nil {
 		return p // sending the request will report this error
 	}
-	wire := h.direct.wire(r.path(), false, body)
-	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural}
+	wire := h.direct.wire(r.path(), false, r.Headers, body)
+	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural, r.Headers}
 	return p
 }
 
@@ -221,7 +235,7 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 // carry sends a call whose body is known. If fresh is set, it opens a connection for this call
 // alone.
 func (d *direct) carry(c *call, fresh bool) {
-	wire := d.wire(c.path, fresh, c.body)
+	wire := d.wire(c.path, fresh, c.headers, c.body)
 	c.body = wire[len(wire)-len(c.body):] // once only
 	for !fresh {
 		l := d.take()

@@ -384,7 +384,9 @@ func TestPathsSendTheSame(t *testing.T) {
 			h.freshOnly.Store(fresh)
 			for _, api := range []string{"chat", "completions"} {
 				r := chatRequest()
-				r.API = api
+				if r.API = api; api == "completions" {
+					r.Headers = map[string]string{"x-team": "mine", "authorization": "other", "HOST": "own.test", "X-New": "n"}
+				}
 				for range 2 {
 					if s := send(t, h, r); s.Failure != nil {
 						t.Fatal(s.Failure)
@@ -396,6 +398,35 @@ func TestPathsSendTheSame(t *testing.T) {
 	}
 	if d := cmp.Diff(got[0], got[1]); d != "" {
 		t.Errorf("(-net/http +direct):\n%s", d)
+	}
+	for _, sent := range got[1] {
+		wanted := []string{"other.test", "Authorization:[Bearer k]", "X-Team:[a b]"}
+		if strings.Contains(sent, "/v1/completions") { // the request's own headers win
+			wanted = []string{"own.test", "Authorization:[other]", "X-Team:[mine]", "X-New:[n]"}
+		}
+		for _, want := range wanted {
+			if !strings.Contains(sent, want) {
+				t.Errorf("no %q in %s", want, sent)
+			}
+		}
+	}
+}
+
+// A request whose own headers concern the connection takes the standard path.
+func TestOwnHeadersDetour(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Te") != "trailers" {
+			t.Errorf("headers %v", r.Header)
+		}
+		good(w, 8)
+	})
+	r := chatRequest()
+	r.Headers = map[string]string{"TE": "trailers"}
+	if r.Prompt = h.Prepare(r); r.Prompt.Ready != nil {
+		t.Error("the request was built for the direct path")
+	}
+	if s := send(t, h, r); s.Failure != nil || len(h.direct.idle) != 0 {
+		t.Errorf("%+v, %d idle connections of the direct path", s.Failure, len(h.direct.idle))
 	}
 }
 

@@ -199,6 +199,11 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 		for name := range h.config.Headers {
 			r.Header.Del(name)
 		}
+		if c := callOf(r.Context()); c != nil {
+			for name := range c.headers {
+				r.Header.Del(name)
+			}
+		}
 	}
 	return nil
 }
@@ -245,9 +250,9 @@ const (
 type doer struct{ h *HTTP }
 
 func (d doer) Do(r *http.Request) (*http.Response, error) {
-	d.h.dress(r)
 	call := callOf(r.Context())
 	if call == nil {
+		d.h.dress(r, nil)
 		resp, err := d.h.pick().Do(r)
 		if err == nil {
 			d.h.noteGateway(resp.Header)
@@ -255,6 +260,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		}
 		return resp, err
 	}
+	d.h.dress(r, call.headers)
 	call.give(r)
 	resp, err := call.do(d.h, r)
 	if err != nil {
@@ -272,17 +278,19 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dress sets the header fields that every request needs.
-func (h *HTTP) dress(r *http.Request) {
+// dress sets the header fields that every request needs, and those of this request alone.
+func (h *HTTP) dress(r *http.Request, own map[string]string) {
 	if key := h.config.APIKey; key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	for name, value := range h.config.Headers {
-		if http.CanonicalHeaderKey(name) == "Host" {
-			r.Host = value
-			continue
+	for _, headers := range []map[string]string{h.config.Headers, own} {
+		for name, value := range headers {
+			if http.CanonicalHeaderKey(name) == "Host" {
+				r.Host = value
+				continue
+			}
+			r.Header.Set(name, value)
 		}
-		r.Header.Set(name, value)
 	}
 	r.Header.Set("User-Agent", "tokgate")
 }

@@ -378,7 +378,9 @@ func TestKeyAndRedirects(t *testing.T) {
 			http.Redirect(w, r, other.URL+"/away", http.StatusPermanentRedirect)
 		}
 	}
-	s := send(t, serve(t, config, redirects), chatRequest())
+	own := chatRequest()
+	own.Headers = map[string]string{"X-Own": "secret4"}
+	s := send(t, serve(t, config, redirects), own)
 	if s.Failure == nil || s.Failure.Kind != metric.FailStatus || s.Failure.Message != "the server redirects to "+other.URL+
 		`, which is another server; write that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
 		t.Errorf("another host: %+v, asked %d times", s.Failure, seen.get("other"))
@@ -388,7 +390,7 @@ func TestKeyAndRedirects(t *testing.T) {
 	}
 	config.AnyRedirect = true
 	h := serve(t, config, redirects)
-	if s = send(t, h, chatRequest()); h.Redirected() != other.URL {
+	if s = send(t, h, own); h.Redirected() != other.URL {
 		t.Errorf("it was redirected to %q, not %q", h.Redirected(), other.URL)
 	}
 	if s.Failure != nil || s.Chunks != 8 || seen.get("other") != 1 || s.Reconnects != 0 {

@@ -184,7 +184,7 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	rest := c.head[len(known.wire):]
 	c.head, c.resp, c.frame = nil, known.resp, known.frame
 	c.began()
-	if err := c.headers(); err != nil {
+	if err := c.answers(); err != nil {
 		l.finish(c, false)
 		c.end(at, err)
 		return

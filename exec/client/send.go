@@ -23,7 +23,7 @@ import (
 // the new connection.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
-	if h.direct != nil && !h.direct.off.Load() {
+	if h.direct != nil && !h.direct.off.Load() && allOrdinary(r.Headers) {
 		h.direct.send(c, r)
 		return
 	}
@@ -54,7 +54,7 @@ const linger = 100 * time.Millisecond
 
 // newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
-	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), most: r.mostTexts(), stop: func() bool { return true }}
+	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), headers: r.Headers, most: r.mostTexts(), stop: func() bool { return true }}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
 		c.ctx, c.untimed = context.WithTimeoutCause(c.ctx, r.Timeout, errTimeout)
@@ -102,7 +102,7 @@ func (c *call) answered(err error) (time.Duration, error) {
 		return at, err
 	}
 	defer c.resp.Body.Close()
-	if err := c.headers(); err != nil {
+	if err := c.answers(); err != nil {
 		return c.stamp(), err
 	}
 	return c.read()
@@ -133,7 +133,8 @@ func streaming(r *http.Request) {
 type call struct {
 	h       *HTTP
 	s       Stream
-	path    string // below the base URL
+	path    string            // below the base URL
+	headers map[string]string // of this request alone
 	timeout time.Duration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -262,9 +263,9 @@ func (c *call) began() {
 	}
 }
 
-// headers passes on the status of an answer that succeeded. It returns an error if the answer began
+// answers passes on the status of an answer that succeeded. It returns an error if the answer began
 // before the last piece of its request was written: then it cannot be the answer to this request.
-func (c *call) headers() error {
+func (c *call) answers() error {
 	first, asked := c.firstByte.Load(), c.asked.Load()
 	early := false
 	if l := c.line.Load(); l != nil {

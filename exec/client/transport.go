@@ -31,8 +31,9 @@ type Request struct {
 	Context     int // limit of the server on prompt and answer together, in tokens; 0 if unknown
 	Temperature *float64
 	Stop        []string
-	Extra       map[string]any // further body fields
-	Timeout     time.Duration  // 0: none
+	Extra       map[string]any    // further body fields
+	Headers     map[string]string // of this request; they replace the server's of the same name
+	Timeout     time.Duration     // 0: none
 }
 
 // mostUnlimited stands in for the tokens that a request asks for, if neither the request nor the
@@ -73,11 +74,12 @@ type Ready struct {
 	api, model string
 	output     int
 	natural    bool
+	headers    map[string]string
 }
 
 // builtFor reports whether p was built for a request with the fields of r.
 func (p *Ready) builtFor(r *Request) bool {
-	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
+	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural && maps.Equal(p.headers, r.Headers)
 }
 
 // Bytes returns roughly how many bytes of memory the prompt takes.

@@ -13,10 +13,11 @@ import (
 
 // Target is the server that gets the prompts, and how a workload sends requests to it.
 type Target struct {
-	HTTP  *client.HTTP
-	API   string // "chat" or "completions"
-	Model string
-	Extra map[string]any // more fields of every request body; some change the chat template
+	HTTP    *client.HTTP
+	API     string // "chat" or "completions"
+	Model   string
+	Headers map[string]string // more headers of every request
+	Extra   map[string]any    // more fields of every request body; some change the chat template
 	// Timeout is the time limit of one request that counts tokens; 0 for none.
 	Timeout time.Duration
 }
@@ -78,7 +79,7 @@ func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 // usage returns the prompt tokens in the server's usage of a request for one token.
 func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
 	s, err := t.HTTP.Complete(ctx, &client.Request{
-		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Timeout: t.Timeout,
+		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Headers: t.Headers, Timeout: t.Timeout,
 	})
 	// The only token of an answer may be half a character, so the answer may have no text. Its
 	// usage is still valid.

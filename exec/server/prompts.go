@@ -42,12 +42,12 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err != nil {
 		return nil, err
 	}
-	t.Extra = extra
+	t.Extra, t.Headers = extra, w.Request.Headers
 	filled := w.Prompt.Task != "" && w.Input > 0
 	if w.Prompt.Dataset != nil && !filled {
 		return r.fitting(ctx, w, t.Options(salt), model.Context)
 	}
-	key, err := json.Marshal([]any{t.API, t.Model, extra, salt})
+	key, err := json.Marshal([]any{t.API, t.Model, extra, t.Headers, salt})
 	if err != nil {
 		return nil, err
 	}

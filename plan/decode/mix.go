@@ -16,7 +16,7 @@ import (
 )
 
 // notOfMixes lists the attributes and blocks that only the workloads in a mix may have.
-var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
+var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "headers", "request", "prompt", "score", "answers"}
 
 // readMix reads the workloads of a mix. The plan gives each a share, as in { chat = "70%", long =
 // "30%" }. Over a trace, it gives each the type of its rows, as in { chat = "/v1/chat" }.

@@ -174,15 +174,21 @@ func readEndpoint(b *body) *plan.Endpoint {
 		}
 	}
 	checkCA(e, out.CAFile)
-	for name, value := range out.Headers {
+	checkHeaders(e, out.Headers)
+	return out
+}
+
+// checkHeaders checks the names and values of the attribute headers. The values of headers that
+// authenticate are secrets.
+func checkHeaders(b *body, headers map[string]string) {
+	for name, value := range headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			b.d.errorf(e.rangeOf("headers"), sumOutOfRange, "%q is not a valid HTTP header.", name)
+			b.d.errorf(b.rangeOf("headers"), sumOutOfRange, "%q is not a valid HTTP header.", name)
 		}
 		if secretHeader.MatchString(name) {
 			b.d.addSecret(value)
 		}
 	}
-	return out
 }
 
 var (

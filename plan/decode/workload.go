@@ -58,14 +58,22 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 }
 
 func readRequest(b *body) plan.Request {
+	var out plan.Request
+	if b.given("headers") {
+		out.Headers = b.textMap("headers")
+		checkHeaders(b, out.Headers)
+	}
 	r := b.child("request")
 	if r == nil {
-		return plan.Request{}
+		return out
 	}
-	var out plan.Request
 	r.bind(&out)
 	for _, attr := range sortedAttributes(r.attrs) {
 		if r.spec.attr(attr.Name) != nil {
+			continue
+		}
+		if attr.Name == "headers" {
+			b.d.errorf(attr.NameRange, sumConflict, "The request block holds fields of the body, so headers would not be sent as headers. Write headers = { … } in the workload itself, beside the request block.")
 			continue
 		}
 		if owner := reservedFields[attr.Name]; owner != "" {

@@ -6,6 +6,17 @@ workload "bare" { # ERROR: Missing setting # ERROR: Missing setting # ERROR: Wor
   sla { success = "every" }
 }
 
+workload "headers-in-request" {
+  input_tokens  = 1024
+  output_tokens = 128
+  headers       = { "X Team" = "a" } # ERROR: Value out of range
+  request {
+    headers = { X-Team = "a" } # ERROR: Conflicting settings
+    timeout = 3
+  }
+  load { concurrency = [1] }
+}
+
 workload "numbers" {
   input_tokens  = 0    # ERROR: Value out of range
   output_tokens = "1K" # ERROR: Wrong type
