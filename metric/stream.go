@@ -30,21 +30,24 @@ const FewPerChunk = 1.05
 // do. It does not matter to metrics that depend only on the start or end of an answer (ttft, e2e),
 // or only on its number of tokens (throughput).
 func (l *Level) Unstreamed() string {
-	samples := l.MeasuredSamples()
-	token := l.tokenTime(samples)
+	token := l.tokenTime(l.MeasuredSamples())
 	pieces, short, completed, tokens, chunks := 0, 0, 0, 0, 0
-	for _, s := range samples {
-		if !s.Completed() || s.Usage == nil {
-			continue
-		}
-		completed++
-		tokens, chunks = tokens+s.Usage.Output-s.Usage.Hidden, chunks+s.Chunks
-		rest, took := s.Streamed()
-		switch {
-		case s.Usage.Output < 2:
-			short++
-		case s.OneChunk(), rest >= leastStreamed && (took < token || took < time.Duration(rest)*leastPerToken):
-			pieces++
+	for _, r := range l.Rounds {
+		for _, s := range r.MeasuredSamples() {
+			// An answer that the generator read at once after a standstill of its own is left out of
+			// every metric of streaming, and says nothing of the server.
+			if !s.Completed() || s.Usage == nil || s.OneChunk() && s.Chunks > 1 && r.Health.StoodStill(s.First, s.Last) {
+				continue
+			}
+			completed++
+			tokens, chunks = tokens+s.Usage.Output-s.Usage.Hidden, chunks+s.Chunks
+			rest, took := s.Streamed()
+			switch {
+			case s.Usage.Output < 2:
+				short++
+			case s.OneChunk(), rest >= leastStreamed && (took < token || took < time.Duration(rest)*leastPerToken):
+				pieces++
+			}
 		}
 	}
 	most := mostUnstreamed * float64(completed)
@@ -56,7 +59,7 @@ func (l *Level) Unstreamed() string {
 	case chunks > 0 && per >= mostPerChunk && l.steps() <= onePerStep:
 		return fmt.Sprintf("a chunk holds %s on average, but the engine makes one token a step, so something on the way buffered the streams", Format(Tokens, per))
 	}
-	return ""
+	return l.heldBack()
 }
 
 // tokenTime returns the mean time of one token over all streams. If the server's own time is

@@ -77,3 +77,79 @@ func TestPooledSpeed(t *testing.T) {
 		}
 	}
 }
+
+// A client cannot read an answer in less time than the server takes to make it. Every answer has 101
+// tokens, and the client reads them within 0.5 s, if the row does not say otherwise.
+func TestHeldBack(t *testing.T) {
+	const ms = time.Millisecond
+	took := func(sum float64, n float64) Histogram { return Histogram{Counts: []float64{n}, Sum: sum} }
+	of := func(name string, h Histogram) map[string]Histogram { return map[string]Histogram{name: h} }
+	answer := func(out, first int, span time.Duration, chunks int) *Sample {
+		at := []time.Duration{2 * s}
+		for i := range chunks - 1 {
+			at = append(at, 2*s+span*time.Duration(i+1)/time.Duration(chunks-1))
+		}
+		x := stream(0, Measured, s, out, at...)
+		x.FirstTokens = first
+		return x
+	}
+	plain := func() *Sample { return answer(101, 1, 500*ms, 101) }
+	stood := []Standstill{{2*s + 100*ms, 2*s + 300*ms}}
+	for _, tt := range []struct {
+		name   string
+		of     func() *Sample
+		server map[string]Histogram
+		stood  []Standstill
+		held   bool
+	}{
+		{"nothing known", plain, nil, nil, false},
+		{"as the server", plain, of("decode", took(20*0.5, 20)), nil, false},
+		// 0.6 s is 20 % longer than 0.5 s, and 0.61 s is longer than that.
+		{"at the limit", plain, of("decode", took(20*0.6, 20)), nil, false},
+		{"beyond it", plain, of("decode", took(20*0.61, 20)), nil, true},
+		{"four times as fast", plain, of("decode", took(20*2, 20)), nil, true},
+		// E2E 3 s - TTFT 1 s = 2 s
+		{"by E2E and TTFT", plain, map[string]Histogram{"server_e2e": took(20*3, 20), "server_ttft": took(20, 20)}, nil, true},
+		{"by E2E and TTFT of other requests", plain, map[string]Histogram{"server_e2e": took(20*3, 20), "server_ttft": took(30, 30)}, nil, false},
+		{"another client's answers too", plain, of("decode", took(40*2, 40)), nil, false},
+		// The first piece has 51 of 101 tokens: (101 - 51) / (101 - 1) of 1 s are 0.5 s.
+		{"a first piece of half the tokens", func() *Sample { return answer(101, 51, 500*ms, 11) }, of("decode", took(20*1, 20)), nil, false},
+		// Unknown, but 10 pieces of 10.1 tokens: 0.909 of 0.65 s are 0.591 s, and of 0.7 s 0.636 s.
+		{"pieces of ten", func() *Sample { return answer(101, 0, 500*ms, 10) }, of("decode", took(20*0.65, 20)), nil, false},
+		{"pieces of ten, held back", func() *Sample { return answer(101, 0, 500*ms, 10) }, of("decode", took(20*0.7, 20)), nil, true},
+		{"short answers", func() *Sample { return answer(15, 1, 50*ms, 15) }, of("decode", took(20*2, 20)), nil, false},
+		// 12 ms against 8 ms: the clocks may differ by 5 ms.
+		{"by 4 ms", func() *Sample { return answer(16, 1, 8*ms, 16) }, of("decode", took(20*0.012, 20)), nil, false},
+		{"in a standstill of the generator", plain, of("decode", took(20*2, 20)), stood, false},
+	} {
+		r := &Round{Due: 20, Complete: true, Telemetry: &Telemetry{From: s, To: 10 * s, Histograms: tt.server}, Health: Health{Standstills: tt.stood}}
+		for range 20 {
+			r.Samples = append(r.Samples, tt.of())
+		}
+		l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{r}}
+		if got := l.Unstreamed(); strings.HasPrefix(got, "the streams were held back before they arrived") != tt.held || !tt.held && got != "" {
+			t.Errorf("%s: %q", tt.name, got)
+		}
+	}
+}
+
+// Answers that the generator read at once after its own standstill do not count against the server.
+func TestInOnePieceByStandstill(t *testing.T) {
+	const ms = time.Millisecond
+	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 20, Complete: true}}}
+	r := l.Rounds[0]
+	for i := range 20 {
+		x := stream(0, Measured, s, 21, 2*s, 2*s+100*ms, 2*s+200*ms)
+		if x.FirstTokens = 1; i < 4 {
+			x = stream(0, Measured, s, 21, 5*s, 5*s, 5*s)
+		}
+		r.Samples = append(r.Samples, x)
+	}
+	if got := l.Unstreamed(); !strings.HasPrefix(got, "4 of 20 answers came in one piece") {
+		t.Errorf("without a standstill: %q", got)
+	}
+	r.Health.Standstills = []Standstill{{4 * s, 5*s - ms}}
+	if got := l.Unstreamed(); got != "" {
+		t.Errorf("with a standstill: %q", got)
+	}
+}
