@@ -329,11 +329,10 @@ type Output struct {
 
 // Request holds the settings of a request that do not concern its lengths.
 type Request struct {
-	Model       string   `plan:"model"` // model id in requests; "" means the server's own
-	Temperature *float64 `plan:"temperature"`
-	Stop        []string `plan:"stop"`
-	// Headers are HTTP headers of the request. They replace the server's own of the same name.
-	Headers map[string]string
+	Model       string            `plan:"model"` // model id in requests; "" means the server's own
+	Temperature *float64          `plan:"temperature"`
+	Stop        []string          `plan:"stop"`
+	Headers     map[string]string // of HTTP; they replace the server's of the same name
 	// Extra holds further fields of the request body, as the plan declares them. Examples are
 	// arguments of the chat template and options of the engine.
 	Extra map[string]cty.Value
