@@ -33,6 +33,7 @@ type Plan struct {
 	History   *History  // nil if the plan has no history block
 	Defaults  []Default // every default that the plan uses, in order of the source
 	Reads     []Read    // environment variables that the plan reads, in the order of its text
+	Opened    []Read    // secrets that the plan opens with nonsensitive: NAME, or var.NAME
 	// Secrets lists the values that must never be printed, in ascending order:
 	//
 	//  - sensitive variables, api_key, and headers that authenticate;

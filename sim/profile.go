@@ -279,7 +279,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 	if head.Base != "" {
 		b, err := shipped.ReadFile("profiles/" + head.Base + ".json")
 		if err != nil {
-			return nil, fmt.Errorf("unknown base %q%s", head.Base, didYouMean(head.Base, Profiles()))
+			return nil, fmt.Errorf("unknown base%s", nearly(head.Base, Profiles()))
 		}
 		if p, err = ParseProfile(b); err != nil {
 			return nil, err
@@ -301,20 +301,36 @@ func decodeStrict(src []byte, p *Profile) error {
 	d := json.NewDecoder(bytes.NewReader(src))
 	d.DisallowUnknownFields()
 	if err := d.Decode(p); err != nil {
+		// The message quotes nothing: the file may not be a profile at all.
 		if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-			return fmt.Errorf("unknown field %q%s", m[1], didYouMean(m[1], fieldNames(reflect.TypeFor[Profile]())))
+			return fmt.Errorf("line %d: unknown field%s", lineAt(src, d.InputOffset()), nearly(m[1], fieldNames(reflect.TypeFor[Profile]())))
 		}
-		var bad *json.SyntaxError
-		if errors.As(err, &bad) {
-			line := 1 + bytes.Count(src[:min(int(bad.Offset), len(src))], []byte("\n"))
-			return fmt.Errorf("line %d: %w", line, err)
+		if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return fmt.Errorf("line %d: it is not valid JSON", lineAt(src, bad.Offset))
 		}
-		return err
+		if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			kind, _, _ := strings.Cut(bad.Value, " ")
+			return fmt.Errorf("line %d: %s cannot be a %s", lineAt(src, bad.Offset), bad.Field, kind)
+		}
+		return errors.New("it is not valid JSON")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more after the profile's closing brace")
 	}
 	return nil
+}
+
+// nearly quotes a name of the file if a known name is similar. It returns "" for any other name.
+func nearly(name string, known []string) string {
+	if hint := didYouMean(name, known); hint != "" {
+		return fmt.Sprintf(" %q%s", name, hint)
+	}
+	return ""
+}
+
+// lineAt returns the number of the line at the given offset.
+func lineAt(src []byte, offset int64) int {
+	return 1 + bytes.Count(src[:min(int(offset), len(src))], []byte("\n"))
 }
 
 // fieldNames returns the JSON names of a struct type and of its nested structs.

@@ -85,7 +85,7 @@ func TestProfileFiles(t *testing.T) {
 		{`{"base": "default", "decode": {"per_sec_ms": 1}}`, `unknown field "per_sec_ms", did you mean "per_seq_ms"?`},
 		{`{"base": "default"} {}`, "there is more after"},
 		{"{\n\"base\": \"default\",\n,}", "line 3: "},
-		{`{"base": "default", "model": 3}`, "cannot unmarshal number"},
+		{`{"base": "default", "model": 3}`, "line 1: model cannot be a number"},
 		{`{}`, "model must not be empty"},
 		{`{"base": "default", "policy": "fifo"}`, `policy must be "mixed" or "prefill_first", not "fifo"`},
 		{`{"base": "default", "decode": {"base_ms": 0}}`, "decode.base_ms must be above 0"},
@@ -182,4 +182,17 @@ func FuzzParseRule(f *testing.F) {
 			d.next(pathChat)
 		}
 	})
+}
+
+// No error quotes a file: it may not be a profile at all.
+func TestProfilesAreNotQuoted(t *testing.T) {
+	const secret = "AKIAQ7XSECRET"
+	for _, src := range []string{
+		secret, `"` + secret + `"`, `{"` + secret + `": 1}`, `{"base": "` + secret + `"}`, `{"model": ["` + secret + `"]}`, `{"overhead_ms": "` + secret + `"}`,
+		"TOKEN=" + secret, `{"base": "default"} ` + secret,
+	} {
+		if _, err := ParseProfile([]byte(src)); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
 }

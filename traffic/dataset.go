@@ -59,23 +59,38 @@ func Read(path string, o Options) (*Dataset, error) {
 	return read(path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
 }
 
+// ReadFile reads a data set from an open file, as Read does; path is its name.
+func ReadFile(f *os.File, path string, o Options) (*Dataset, error) {
+	return readOpen(f, path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
+}
+
 // read opens a regular file and parses it.
 func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	// Call Stat first, because opening a pipe would wait for a writer.
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, &Error{Path: path, Err: reason(err)}
-	case !info.Mode().IsRegular():
+	}
+	if !info.Mode().IsRegular() {
 		return nil, &Error{Path: path, Err: errors.New("it is no regular file")}
-	case info.Size() > MaxFile:
-		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), MaxFile)}
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, &Error{Path: path, Err: reason(err)}
 	}
 	defer f.Close()
+	return readOpen(f, path, parse)
+}
+
+// readOpen parses an open file of at most MaxFile bytes.
+func readOpen[T any](f *os.File, path string, parse func(io.Reader) (*T, error)) (*T, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, &Error{Path: path, Err: reason(err)}
+	}
+	if info.Size() > MaxFile {
+		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), MaxFile)}
+	}
 	return parse(io.LimitReader(f, MaxFile))
 }
 

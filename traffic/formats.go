@@ -170,10 +170,22 @@ func found(table bool, has func(string) bool) *Format {
 // ErrFormat means that tokgate does not know the format of a trace.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown returns the error for a file whose format is not known. The error quotes the names in the
-// file, and suggests what the plan can set.
+// unknown returns the error for a file whose format is not known. The error suggests what the plan
+// can set. Of the names in the file, it quotes only those that a format has.
 func unknown(names []string) error {
-	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, firstBytes([]byte(strings.Join(names, ", "))))
+	var known []string
+	for _, f := range Formats {
+		for _, name := range slices.Concat(f.marks, ofAIPerf) {
+			if slices.Contains(names, name) && !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+	}
+	which := "none of which a format has"
+	if len(known) > 0 {
+		which = "of which formats have " + strings.Join(known, ", ")
+	}
+	return fmt.Errorf("%w by its %d names, %s: name it by format, or say by columns where times and lengths are", ErrFormat, len(names), which)
 }
 
 // parse reads the rows of a trace. If it returns an error, line is the line of the error.
@@ -202,7 +214,7 @@ func (p *traceParser) object(raw []byte, line int) error {
 		return badJSON(raw)
 	}
 	if raw[0] != '{' {
-		return fmt.Errorf("it is no object: %s", firstBytes(raw))
+		return fmt.Errorf("it is %s, not an object", kindOf(raw))
 	}
 	if p.format == nil {
 		var names []string
@@ -240,7 +252,7 @@ func (p *traceParser) header(header []string) error {
 	}
 	for _, i := range []int{slotTime, slotInput, slotOutput, slotPrefix, slotAppend} {
 		if name := p.format.names()[i]; name != "" && p.at[i] < 0 {
-			return fmt.Errorf("it has no column %q; it has %s", name, firstBytes([]byte(strings.Join(names, ", "))))
+			return fmt.Errorf("none of its %d columns is %q", len(names), name)
 		}
 	}
 	return nil

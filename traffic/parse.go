@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,10 @@ func arrayError(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the array has no end")
 	}
-	return fmt.Errorf("it is not valid JSON: %w", reason(err))
+	if bad, ok := errors.AsType[*os.PathError](err); ok {
+		return bad.Err
+	}
+	return notJSON(err)
 }
 
 // parseCSV reads a table with a header. The column with the given name has the prompts. The columns
@@ -127,7 +131,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	line, err = eachRecord(b, in, func(header []string) error {
 		at, length, answer = slices.Index(header, column), slices.Index(header, "max_tokens"), slices.Index(header, "answer")
 		if at < 0 {
-			return fmt.Errorf("it has no column %q; it has %s", column, firstBytes([]byte(strings.Join(header, ", "))))
+			return fmt.Errorf("none of its %d columns is %q", len(header), column)
 		}
 		return nil
 	}, func(fields []string, line int) (err error) {
@@ -137,7 +141,7 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 		}
 		if length >= 0 && fields[length] != "" {
 			if row.MaxTokens, err = strconv.Atoi(fields[length]); err != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
-				return fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", firstBytes([]byte(fields[length])), maxTokens)
+				return fmt.Errorf("its max_tokens is %s, but not a whole number from 1 to %d", kindOf([]byte(fields[length])), maxTokens)
 			}
 		}
 		if answer >= 0 && fields[answer] != "" {

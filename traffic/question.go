@@ -81,7 +81,7 @@ func contentOf(content json.RawMessage) (text string, parts []map[string]json.Ra
 	for _, p := range parts {
 		var kind string
 		if _ = json.Unmarshal(p["type"], &kind); kind != "text" || json.Unmarshal(p["text"], &text) != nil {
-			return "", nil, fmt.Errorf("holds %s, whose tokens cannot be counted", firstBytes([]byte(kind)))
+			return "", nil, errors.New("holds a part that is not text, whose tokens cannot be counted")
 		}
 	}
 	return text, parts, nil

@@ -18,7 +18,7 @@ func TestQuestion(t *testing.T) {
 		{row: `{"messages":[{"role":"system","content":"a"}]}`, bad: "it has no message of a user"},
 		{
 			row: `{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":{}}]}]}`,
-			bad: "message 2 holds image_url, whose tokens cannot be counted",
+			bad: "message 2 holds a part that is not text, whose tokens cannot be counted",
 		},
 		{row: `{"messages":[{"role":"user","content":[7]}]}`, bad: "message 1 holds parts that are no objects"},
 	} {

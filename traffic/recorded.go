@@ -132,7 +132,7 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 		}
 		n, err := instant(v[x.slot], unit)
 		if err == nil && n < 0 {
-			err = fmt.Errorf("%s, and below 0", firstBytes(v[x.slot]))
+			err = fmt.Errorf("%s below 0", kindOf(v[x.slot]))
 		}
 		if err != nil {
 			return fmt.Errorf("its %s is %w", x.name, err)
@@ -155,26 +155,26 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		if !(math.Abs(n)*unit.Seconds() <= mostSeconds) {
-			return 0, fmt.Errorf("%s, which is no time", firstBytes(v))
+			return 0, fmt.Errorf("%s, but no time", kindOf(v))
 		}
 		return int64(math.Round(n * float64(unit))), nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			if s := at.Unix(); s < -mostSeconds || s > mostSeconds {
-				return 0, fmt.Errorf("%s, which is no time", firstBytes(v))
+				return 0, fmt.Errorf("%s, but no time", kindOf(v))
 			}
 			return at.UnixNano(), nil
 		}
 	}
-	return 0, fmt.Errorf("%s, neither a number nor a date and time", firstBytes(v))
+	return 0, fmt.Errorf("%s, neither a number nor a date and time", kindOf(v))
 }
 
 // tokens reads a number of tokens. Its error completes a sentence such as "its input_length is …".
 func tokens(v []byte) (int, error) {
 	n, err := strconv.ParseFloat(name(v), 64)
 	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
-		return 0, fmt.Errorf("%s, not a whole number from 0 to %d", firstBytes(v), maxTokens)
+		return 0, fmt.Errorf("%s, but not a whole number from 0 to %d", kindOf(v), maxTokens)
 	}
 	return int(n), nil
 }
@@ -197,7 +197,7 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 		return nil, nil
 	}
 	if v[0] != '[' || !validJSON(v) {
-		return nil, fmt.Errorf("its %s are no list: %s", c.Hashes, firstBytes(v))
+		return nil, fmt.Errorf("its %s are %s, not a list", c.Hashes, kindOf(v))
 	}
 	out := make([]uint64, 0, min(tokens/max(c.Block, 1)+1, len(v)/2))
 	err := elements(v, func(e []byte) error {
@@ -208,7 +208,7 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 			id = uint64(signed)
 		}
 		if err != nil {
-			return fmt.Errorf("of its %s number %d is %s, not a whole number of 64 bits", c.Hashes, len(out)+1, firstBytes(e))
+			return fmt.Errorf("of its %s number %d is %s, but not a whole number of 64 bits", c.Hashes, len(out)+1, kindOf(e))
 		}
 		out = append(out, id)
 		return nil
@@ -247,7 +247,7 @@ type round struct {
 func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("it is no round: %w", err)
+		return nil, fmt.Errorf("it is no round: %w", notJSON(err))
 	}
 	e := &entry{session: r.Session, prefixed: true, timed: true, Recorded: Recorded{Type: r.Model}}
 	var err error
@@ -324,7 +324,7 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 		} `json:"sample"`
 	}
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return nil, fmt.Errorf("it is not a line of samples.jsonl: %w", err)
+		return nil, fmt.Errorf("it is not a line of samples.jsonl: %w", notJSON(err))
 	}
 	s := l.Sample
 	if l.Type != "sample" || s == nil || s.Phase != "measured" {

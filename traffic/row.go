@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Row is one request of a data set.
@@ -72,7 +72,7 @@ func readRow(raw []byte, line int) (Row, error) {
 		return Row{}, badJSON(raw)
 	}
 	if raw[0] != '{' {
-		return Row{}, fmt.Errorf("it is no object: %s", firstBytes(raw))
+		return Row{}, fmt.Errorf("it is %s, not an object", kindOf(raw))
 	}
 	found := map[string][]byte{}
 	members(raw, func(name string, v []byte) {
@@ -107,7 +107,7 @@ func readRow(raw []byte, line int) (Row, error) {
 	}
 	if n := found["max_tokens"]; n != nil {
 		if json.Unmarshal(n, &row.MaxTokens) != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
-			return Row{}, fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", firstBytes(n), maxTokens)
+			return Row{}, fmt.Errorf("its max_tokens is %s, but not a whole number from 1 to %d", kindOf(n), maxTokens)
 		}
 	}
 	row.Messages, row.Tools = bytes.Clone(messages), bytes.Clone(found["tools"])
@@ -121,18 +121,42 @@ func badJSON(raw []byte) error {
 		return errors.New("it holds a NUL byte")
 	}
 	var all json.RawMessage
-	return fmt.Errorf("it is not valid JSON: %w", json.Unmarshal(raw, &all))
+	err := json.Unmarshal(raw, &all)
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok && bad.Offset >= int64(len(raw)) {
+		return errors.New("it is not valid JSON: it ends too early")
+	}
+	return notJSON(err)
 }
 
-// firstBytes returns the first bytes of text from a file, for an error message.
-func firstBytes(raw []byte) string {
-	const most = 40
-	if len(raw) <= most {
-		return string(raw)
+// notJSON describes an error of encoding/json. It names the place and never quotes the file, which
+// may hold private data or not be meant for tokgate at all.
+func notJSON(err error) error {
+	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("it is not valid JSON: unexpected character at byte %d", bad.Offset)
 	}
-	n := most
-	for n > 0 && !utf8.RuneStart(raw[n]) {
-		n--
+	if bad, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(bad.Value, " ")
+		return fmt.Errorf("its %s is of the JSON type %s, which is not expected", bad.Field, kind)
 	}
-	return string(raw[:n]) + "…"
+	return errors.New("it is not valid JSON")
+}
+
+// kindOf describes a value of a file, for an error message that must not quote it.
+func kindOf(raw []byte) string {
+	text := bytes.TrimSpace(raw)
+	if len(text) == 0 {
+		return "empty"
+	}
+	if _, err := strconv.ParseFloat(string(text), 64); err == nil {
+		return "a number"
+	}
+	switch text[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		text = bytes.Trim(text, `"`)
+	}
+	return fmt.Sprintf("a text of %d bytes", len(text))
 }

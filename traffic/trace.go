@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 )
@@ -56,6 +57,11 @@ type Recorded struct {
 // Otherwise format names the format, and "" means to detect it. Errors are *Error.
 func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
 	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
+}
+
+// ReadTraceFile reads a trace from an open file, as ReadTrace does; path is its name.
+func ReadTraceFile(f *os.File, path, format string, columns *Columns) (*Trace, error) {
+	return readOpen(f, path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
 }
 
 // ParseTrace reads a trace from r; path is its name. Errors are *Error.

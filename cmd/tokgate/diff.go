@@ -36,7 +36,7 @@ plan, or the second does not keep to the policy.`,
 		},
 		ValidArgsFunction: completePlans,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !weakened && in.policy == "" {
+			if !weakened && in.rulesFile == "" {
 				return usageError("tokgate diff --weakened BASE HEAD; `git diff` shows the rest", "diff needs --weakened or --policy")
 			}
 			return a.diff(args[0], args[1], in, weakened)
@@ -49,21 +49,29 @@ plan, or the second does not keep to the policy.`,
 }
 
 func (a *app) diff(base, head string, in inputs, weakened bool) error {
-	rules := in.policy
-	in.policy = "" // the policy judges only head, so the file of base is read without it
+	rules, diags := in.rules()
+	if diags.HasErrors() {
+		if err := a.showDiagnostics(&plan.Plan{Files: rules.Files}, diags); err != nil {
+			return err
+		}
+		return notValid(head)
+	}
+	file := in.rulesFile
+	in.rulesFile = "" // the policy judges only head, so base is read without it
+	in.files = append(in.files, rules.Folders()...)
 	plans, err := a.loadAll([]string{base, head}, in, false)
 	if err != nil {
 		return err
 	}
-	if rules != "" {
-		p, diags := hold(rules, plans[1], func() (*plan.Plan, hcl.Diagnostics) { return plans[0], nil })
-		if err := a.showDiagnostics(p, diags); err != nil {
+	if rules != nil {
+		diags := hold(rules, plans[1], func() (*plan.Plan, hcl.Diagnostics) { return plans[0], nil })
+		if err := a.showDiagnostics(plans[1], diags); err != nil {
 			return err
 		}
 		if diags.HasErrors() {
 			return notValid(head)
 		}
-		fmt.Fprintf(a.Out, "%s keeps to %s\n", head, rules)
+		fmt.Fprintf(a.Out, "%s keeps to %s\n", head, file)
 	}
 	if !weakened {
 		return nil

@@ -304,8 +304,8 @@ func TestLongDocumentedCommands(t *testing.T) {
 				return
 			}
 			t.Chdir(t.TempDir())
-			if err := os.Symlink(filepath.Join(repository, "plans"), "plans"); err != nil {
-				t.Skip(err)
+			if err := os.CopyFS("plans", os.DirFS(filepath.Join(repository, "plans"))); err != nil {
+				t.Fatal(err)
 			}
 			for name, src := range plans {
 				if err := os.WriteFile(name, []byte(src), 0o644); err != nil {

@@ -28,7 +28,7 @@ locals {
 server "s" {
   engine = "vllm"
   model  = local.whole
-  flags = merge(zipmap([local.made], [true]), {
+  flags = merge(zipmap([local.made], ["x"]), {
     served-model-name = local.part
     hf-overrides      = { a = local.whole, b = [local.made] }
     chat-template     = local.listed
@@ -63,7 +63,6 @@ server "e" {
   }
 }
 workload "w" {
-  description   = "of ${local.whole} and ${local.made}"
   input_tokens  = 64
   output_tokens = 8
   request {
@@ -85,11 +84,11 @@ assert "made" {
   error_message = "after ${result.s.w.level[1].failed} of ${upper(env.PLACE)}, ${substr(strrev(local.whole), 0, 9)}"
 }
 assert "quoted" {
-  condition     = seconds("${upper(env.PLACE)}${result.s.w.level[1].failed}") > 1
+  condition     = seconds("${result.s.w.level[1].failed}") > 1
   error_message = "no duration"
 }
 assert "said" {
-  condition     = result.s.w.level[1].failed > 0 && local.whole != ""
+  condition     = result.s.w.level[1].failed > 0
   error_message = "because of ${local.whole}, ${local.made} and ${local.json}"
 }
 `
@@ -127,8 +126,8 @@ func TestLongEnvironmentStays(t *testing.T) {
 		{[]string{"validate", file}, 0},
 		{[]string{"validate", "--json", file}, 0},
 		{[]string{"plan", file}, 0},
-		{append([]string{"run", "--simulate", "--out", out, file}, more("run")...), 4},
-		{append([]string{"judge", out, file}, more("judge")...), 4},
+		{append([]string{"run", "--simulate", "--out", out, file}, more("run")...), 1},
+		{append([]string{"judge", out, file}, more("judge")...), 1},
 		{append([]string{"report", out}, more("report")...), 0},
 		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // no such host
 	} {

@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/policy"
 	"github.com/tokgate/tokgate/plan/suggest"
 	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/strength"
@@ -85,7 +86,8 @@ type inputs struct {
 	base string // checkout of the base branch; "" if there is none
 	self bool   // if base is "", compare the plan with itself; nothing is run
 
-	policy string // policy file for plans; "" if there is none
+	files     []string // folders outside the repository whose files the plan may read
+	rulesFile string   // policy file for plans; "" if there is none
 }
 
 // flags adds the flags --var and --var-file. If both set the same variable, the last flag on the
@@ -95,12 +97,21 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 		"set a variable, `name=value`; may be repeated, the last one wins")
 	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{File: s} }}, "var-file",
 		"read variables from a `file` (HCL or JSON); may be repeated")
+	f.StringArrayVar(&in.files, "files", nil, "`folder` outside the repository whose files the plan may read, such as /data; may be repeated")
 	f.StringVar(&in.base, "base", "", "`folder` with a checkout of the base branch; base.server.NAME is the server of the same plan there")
 }
 
 // policyFlag adds --policy.
 func (in *inputs) policyFlag(f *pflag.FlagSet) {
-	f.StringVar(&in.policy, "policy", "", "policy `file`: what plans may use and must require")
+	f.StringVar(&in.rulesFile, "policy", "", "policy `file`: what plans may use and must require")
+}
+
+// rules reads the policy; nil without --policy.
+func (in *inputs) rules() (*policy.Policy, hcl.Diagnostics) {
+	if in.rulesFile == "" {
+		return nil, nil
+	}
+	return decode.Policy(in.rulesFile, nil)
 }
 
 type inputFlag struct {
@@ -116,6 +127,10 @@ func (v *inputFlag) String() string     { return "" }
 // not nil even after errors, because its field Files has the source lines for diagnostics.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
 	l := a.bounds.within(path, func(reading func(read func())) loaded {
+		rules, diags := in.rules()
+		if diags.HasErrors() {
+			return loaded{&plan.Plan{Path: path, Files: rules.Files}, decode.Gather(diags)}
+		}
 		opts := decode.Options{
 			Path:       path,
 			Inputs:     in.list,
@@ -123,23 +138,24 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			RequireEnv: requireEnv,
 			Base:       in.base,
 			Self:       in.self,
+			Files:      slices.Concat(in.files, rules.Folders()),
 			Reading:    reading,
 			Drafts: func(profile string) bool {
 				read, err := sim.LoadProfile(profile, filepath.Dir(path))
 				return err == nil && read.Speculation != nil
 			},
 		}
-		p, diags := decode.File(opts)
+		var p *plan.Plan
+		p, diags = decode.File(opts)
 		if !diags.HasErrors() {
 			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), unsimulated(p), strength.Diagnose(p))
 		}
-		if !diags.HasErrors() && in.policy != "" {
+		if !diags.HasErrors() && rules != nil {
 			var base func() (*plan.Plan, hcl.Diagnostics)
 			if in.base != "" {
 				base = func() (*plan.Plan, hcl.Diagnostics) { return decode.Base(opts) }
 			}
-			held, more := hold(in.policy, p, base)
-			p, diags = held, append(diags, more...)
+			diags = append(diags, hold(rules, p, base)...)
 		}
 		return loaded{p, decode.Gather(diags)}
 	})

@@ -4,24 +4,19 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/policy"
 )
 
-// hold reports where the plan p breaks the policy in a file. A policy has rules for plans. The
-// function base loads the plan of the base branch, whose requirements p must keep; nil if there is
+// hold reports where the plan p breaks the policy. The function base loads the plan of the base branch, whose requirements p must keep; nil if there is
 // no base branch.
-func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) (*plan.Plan, hcl.Diagnostics) {
-	rules, diags := decode.Policy(file, nil)
-	if diags.HasErrors() {
-		return &plan.Plan{Path: p.Path, Files: rules.Files}, diags
-	}
-	diags = rules.Check(p)
+func hold(rules *policy.Policy, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) hcl.Diagnostics {
+	diags := rules.Check(p)
 	if len(rules.Keep.Patterns) == 0 {
-		return p, diags
+		return diags
 	}
 	whole := &hcl.Range{Filename: p.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	if base == nil {
-		return p, append(diags, &hcl.Diagnostic{
+		return append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagError, Summary: "No plan on the base branch", Subject: whole,
 			Detail: rules.KeepAt() + " protects demands of the plan on the base branch. Add a checkout of that branch: --base DIR.",
 		})
@@ -38,5 +33,5 @@ func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) 
 	default:
 		diags = append(diags, rules.Weakened(old, p)...)
 	}
-	return p, diags
+	return diags
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,9 @@ func TestPolicies(t *testing.T) {
 	fresh := file("head/new.hcl", plan)
 	process := file("head/process.hcl", strings.Replace(plan, "simulator {}", "process {\n    command = [\"touch\", \"started\", \"{port}\"]\n  }", 1))
 	lenient, keep, wrong := file("base/policy.hcl", rules), file("base/keep.hcl", strings.Replace(rules, "decide = [\"certified\"]", "keep = [\"* ttft *\"]", 1)), file("base/wrong.hcl", "alow {}\n")
+	rows := file("data/rows.jsonl", `{"prompt":"a"}`)
+	reads := file("head/reads.hcl", strings.Replace(plan, "input_tokens  = 128\n", fmt.Sprintf("prompt { dataset = %q }\n", rows), 1))
+	opens := file("base/opens.hcl", fmt.Sprintf("allow {\n  servers = [\"simulator\"]\n  files = [%q]\n}\n", filepath.Dir(rows)))
 	out := filepath.Join(dir, "out")
 	for _, tt := range []struct {
 		args []string
@@ -52,6 +56,11 @@ func TestPolicies(t *testing.T) {
 		{[]string{"diff", "--policy", keep, base, head}, 2, "keep.hcl:5 does not let"},
 		{[]string{"diff", "--policy", keep, head, base}, 0, "keeps to"},
 		{[]string{"diff", "--policy", lenient, "--weakened", base, head}, 1, "p95 < 4s"},
+		{[]string{"validate", reads}, 2, "--files " + filepath.Dir(rows)},
+		{[]string{"validate", "--policy", lenient, reads}, 2, "--files " + filepath.Dir(rows)},
+		{[]string{"validate", "--files", filepath.Dir(rows), reads}, 0, ""},
+		{[]string{"validate", "--policy", opens, reads}, 0, ""},
+		{[]string{"diff", "--weakened", "--policy", opens, reads, reads}, 0, "demands as much"},
 	} {
 		var out, errors bytes.Buffer
 		code := Main(context.Background(), tt.args, []string{"COLUMNS=1000"}, Streams{Out: &out, Err: &errors})

@@ -63,7 +63,9 @@ func missing(rng hcl.Range) hcl.Expression { return hcl.StaticExpr(cty.DynamicVa
 
 func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 	if v, ok := d.eval(a.Condition, sc); ok && v != cty.DynamicVal {
-		switch v = d.unmark(v); {
+		switch {
+		case hasMark(v, sensitive):
+			d.refuseSecret(a.Condition, "condition")
 		case v.IsNull() || v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType:
 			d.errorf(a.Condition.Range(), sumAssertType, "The condition must be true or false, such as result.… < 2, but it is %s.", v.Type().FriendlyNameForConstraint())
 		case !refersTo(a.Condition, "result"):

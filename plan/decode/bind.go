@@ -54,7 +54,7 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 		case a.OneOf != nil:
 			field.SetString(b.oneOf(a.Name, a.OneOf...))
 		case a.Type == "path":
-			field.SetString(b.file(a.Name))
+			field.SetString(b.pathOf(a.Name))
 		default:
 			field.SetString(b.text(a.Name))
 		}

@@ -1,6 +1,10 @@
 package decode
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+)
 
 // Block describes one type of block of the language. The decoder, the
 // suggestions, the reference documentation and the completion all read it.
@@ -13,6 +17,9 @@ type Block struct {
 	Repeat bool   // whether the block may occur more than once
 	Free   string // meaning of attributes that Attrs does not list; "": there are none
 	Later  bool   // the language reserves this block; it is not supported yet
+	// ToServer says that the texts of the block go to a server, or describe it. Only they may be
+	// made of secrets.
+	ToServer bool
 }
 
 // Attr describes one attribute.
@@ -31,6 +38,16 @@ type Attr struct {
 	// them.
 	Min, Max int64
 	OneOf    []string
+}
+
+// texts lists the types of attributes that hold text.
+var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object"}
+
+// takesSecrets reports whether an attribute of the block may be made of a secret. Fields that the
+// schema does not list are text too.
+func (b *Block) takesSecrets(name string) bool {
+	a := b.attr(name)
+	return b.ToServer && (a == nil || slices.Contains(texts, a.Type))
 }
 
 func (b *Block) attr(name string) *Attr {

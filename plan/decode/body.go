@@ -124,7 +124,9 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 		if !ok {
 			return v, false
 		}
-		v = b.d.unmark(v)
+		if v, ok = b.plain(attr.Expr, name, v); !ok {
+			return v, false
+		}
 		if !v.IsNull() {
 			return v, true
 		}
@@ -139,6 +141,17 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 	}
 	b.note(name, spec.Default, "")
 	return b.d.constant(spec.Default), true
+}
+
+// plain returns the value of an attribute without marks, and records its secrets. It refuses a
+// value that is made of a secret, except for text that goes to a server: it is masked wherever it
+// appears, but a mask finds no secret in a number, a name or a condition.
+func (b *body) plain(expr hcl.Expression, name string, v cty.Value) (cty.Value, bool) {
+	if hasMark(v, sensitive) && !(b.spec.takesSecrets(name) && secretsAreText(v)) {
+		b.d.refuseSecret(expr, name)
+		return cty.DynamicVal, false
+	}
+	return b.d.unmark(v), true
 }
 
 // constant returns the value of a default, which is an expression in the schema. It evaluates each
@@ -183,7 +196,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if b.d.diags.HasErrors() && hasUntyped(v) {
 		return true // the error was already reported; an expression with an error has no type
 	}
-	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Use such a variable only in text of a server or a request, such as a name, a URL or a key.", name)
+	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Set it, or write the value itself.", name)
 	return true
 }
 
@@ -217,6 +230,9 @@ func (b *body) unset(name string) bool {
 		return false
 	}
 	v, diags := attr.Expr.Value(ctx)
+	if hasMark(v, sensitive) && !b.spec.takesSecrets(name) {
+		return false // even whether it is null would tell something of the secret
+	}
 	return !diags.HasErrors() && v.IsNull()
 }
 

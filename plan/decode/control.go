@@ -31,7 +31,10 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 			if !ok {
 				return out
 			}
-			text, ok := b.asText(arg.Range(), "baseline", b.d.unmark(v))
+			if v, ok = b.plain(arg, "control", v); !ok {
+				return out
+			}
+			text, ok := b.asText(arg.Range(), "baseline", v)
 			if !ok {
 				return out
 			}
@@ -127,7 +130,7 @@ func (d *decoder) baseInputs() []Input {
 			}
 			if err == nil && filepath.IsLocal(file) {
 				in.File = filepath.Join(d.opts.Base, file)
-				if _, err := d.opts.ReadFile(in.File); errors.Is(err, fs.ErrNotExist) {
+				if _, err := d.readGiven(in.File); errors.Is(err, fs.ErrNotExist) {
 					continue
 				}
 			}
@@ -162,9 +165,6 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 // drop. The plan includes comparisons, and its secrets are not set. If the base branch has no such
 // plan, Base returns nil without an error.
 func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
-	if opts.ReadFile == nil {
-		opts.ReadFile = ReadFile
-	}
 	d := newDecoder(opts)
 	start := hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	base, ok := d.baseOptions(start)
@@ -189,9 +189,9 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	}
 	opts = Options{
 		Path: filepath.Join(d.opts.Base, path), Inputs: d.baseInputs(), Environ: d.opts.Environ,
-		ReadFile: d.opts.ReadFile, Root: d.opts.Base, lenient: true, place: path,
+		ReadFile: d.opts.ReadFile, Root: d.opts.Base, Files: d.opts.Files, lenient: true, place: path,
 	}
-	switch _, err := d.opts.ReadFile(opts.Path); {
+	switch _, err := d.readGiven(opts.Path); {
 	case errors.Is(err, fs.ErrNotExist):
 		d.baseWhy = fmt.Sprintf("the base branch has no plan %s", filepath.ToSlash(path))
 		return opts, false

@@ -28,13 +28,15 @@ type Options struct {
 	// RequireEnv is set if the plan will be run. Then env.NAME and sensitive variables must be set.
 	// Otherwise a missing value is unknown, and a string that contains it is "(unknown)".
 	RequireEnv bool
-	// ReadFile reads included files, variable files and the files that file() reads. If it is nil,
-	// the package's function ReadFile is used.
+	// ReadFile reads small files in place of the disk: plans, variable files, and those that
+	// file() reads. If it is nil, they are read from the disk.
 	ReadFile func(path string) ([]byte, error)
-	// Root is the folder that contains all files which the plan may read. If Root is "", this is
+	// Root is the folder that contains the files which the plan may read. If Root is "", this is
 	// the repository of the plan: the nearest folder above with a .git. Without a repository, it is
 	// the plan's own folder.
 	Root string
+	// Files lists more folders whose files the plan may read, given by whoever runs the plan.
+	Files []string
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
@@ -71,7 +73,7 @@ type decoder struct {
 	diags hcl.Diagnostics
 	seen  map[diagnosticKey]bool
 
-	root string // folder that contains all files which the plan may read
+	root string // folder of the repository: see Options.Root
 	dir  string // folder of the plan
 	hash *hasher
 
@@ -93,6 +95,7 @@ type decoder struct {
 	instances  int                           // number of instances that for_each made in the plan
 	levels     int
 	secrets    map[string]bool
+	revealed   map[string]bool                // texts that nonsensitive opened
 	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
 	traces     map[traceKey]*traffic.Trace    // traces by key; nil if a trace could not be read
 	constants  map[string]cty.Value           // the schema's defaults

@@ -59,6 +59,8 @@ const (
 	sumNoServer          = "Plan has no server"
 	sumURL               = "Invalid URL"
 	sumAuthority         = "Invalid certificate authority"
+	sumProfile           = "Invalid profile"
+	sumSecret            = "Secret not allowed here"
 	sumPort              = "Port unknown to the command"
 	sumImage             = "Invalid image"
 	sumVolume            = "Invalid volume"

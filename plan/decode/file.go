@@ -20,9 +20,6 @@ import (
 // File reads and checks a plan, and reports all problems at once. If the plan has errors, p is
 // incomplete but not nil. p.Files then has the sources that the diagnostics quote.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
-	if opts.ReadFile == nil {
-		opts.ReadFile = ReadFile
-	}
 	if opts.Reading == nil {
 		opts.Reading = func(read func()) { read() }
 	}
@@ -58,6 +55,7 @@ func newDecoder(opts Options) *decoder {
 		at:         map[*plan.SLA][]levelNamed{},
 		unasked:    map[*plan.Load]map[string]int{},
 		secrets:    map[string]bool{},
+		revealed:   map[string]bool{},
 		datasets:   map[[2]string]*traffic.Dataset{},
 		traces:     map[traceKey]*traffic.Trace{},
 		constants:  map[string]cty.Value{},
@@ -104,6 +102,9 @@ func (d *decoder) load() {
 // finish completes the plan and its diagnostics, even if there are errors.
 func (d *decoder) finish() hcl.Diagnostics {
 	d.out.Hash = d.hash.sum()
+	for s := range d.revealed {
+		delete(d.secrets, s)
+	}
 	for s := range d.secrets {
 		d.out.Secrets = append(d.out.Secrets, s)
 	}

@@ -23,7 +23,7 @@ func readFlags(b *body) []plan.Flag {
 			b.d.errorf(rng, sumDuplicateName, "The flag %s is set twice.", name)
 			return
 		}
-		out = append(out, plan.Flag{Name: name, Value: b.d.unmark(v), Range: rng})
+		out = append(out, plan.Flag{Name: name, Value: v, Range: rng})
 	}
 	if pairs, diags := hcl.ExprMap(attr.Expr); !diags.HasErrors() {
 		for _, p := range pairs {
@@ -39,9 +39,12 @@ func readFlags(b *body) []plan.Flag {
 			if !ok {
 				continue
 			}
-			key, err := convert.Convert(b.d.unmark(key), cty.String)
-			if err != nil || key.IsNull() || !key.IsKnown() {
+			key, err := convert.Convert(key, cty.String)
+			if err != nil || key.IsMarked() || key.IsNull() || !key.IsKnown() {
 				b.d.errorf(p.Key.Range(), sumFlagName, "The name of a flag must not depend on a secret or on a variable that is not set.")
+				continue
+			}
+			if v, ok = b.plain(p.Value, "flags", v); !ok {
 				continue
 			}
 			add(key.AsString(), v, hcl.RangeBetween(p.Key.Range(), p.Value.Range()))
@@ -51,8 +54,7 @@ func readFlags(b *body) []plan.Flag {
 		if !ok {
 			return nil
 		}
-		v = b.d.unmark(v)
-		if v.IsNull() {
+		if v, ok = b.plain(attr.Expr, "flags", v); !ok || v.IsNull() {
 			return nil
 		}
 		if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {

@@ -103,10 +103,11 @@ var lightFunctions = func() map[string]function.Function {
 }()
 
 // functions returns the functions of the language. All are pure, except file(), which depends on
-// the plan's folder.
+// the plan's folder, and nonsensitive(), which records what it opens.
 func (d *decoder) functions() map[string]function.Function {
 	all := maps.Clone(lightFunctions)
 	all["file"] = d.fileFunc()
+	all["nonsensitive"] = d.nonsensitiveFunc()
 	return all
 }
 
@@ -270,25 +271,25 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc returns the function that plans call as file. It reads a text file of the repository.
-// The path of the file is relative to the plan.
+// fileFunc returns the function that plans call as file. It reads a text file, whose path is
+// relative to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{
-		Description: "The content of a text file. The path is relative to the plan, and must be inside the repository.",
+		Description: "The content of a text file. The path is relative to the plan. The file is in the repository, or in a folder that --files allows.",
 		Params:      []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:        function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			fail := func(format string, a ...any) (cty.Value, error) {
 				return cty.UnknownVal(cty.String), function.NewArgErrorf(0, format, a...)
 			}
-			path, err := d.within(d.dir, args[0].AsString())
+			file, err := d.within(d.dir, args[0].AsString())
 			if err != nil {
 				return fail("%v", err)
 			}
-			text, ok := cache[path]
+			text, ok := cache[file.path]
 			if !ok {
-				data, err := d.opts.ReadFile(path)
+				data, err := d.read(file)
 				switch {
 				case err != nil:
 					return fail("%s", readError(args[0].AsString(), err))
@@ -298,7 +299,7 @@ func (d *decoder) fileFunc() function.Function {
 					return fail("%q is not UTF-8 text", args[0].AsString())
 				}
 				text = string(data)
-				cache[path] = text
+				cache[file.path] = text
 				d.hash.add("file", args[0].AsString(), data)
 			}
 			return cty.StringVal(text), nil

@@ -32,8 +32,12 @@ func (b *body) list(name string) []element {
 	if exprs, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() {
 		var out []element
 		for _, e := range exprs {
-			if v, ok := b.d.eval(e, b.scope); ok {
-				out = b.noNull(out, element{b.d.unmark(v), e.Range()}, name)
+			v, ok := b.d.eval(e, b.scope)
+			if !ok {
+				continue
+			}
+			if v, ok = b.plain(e, name, v); ok {
+				out = b.noNull(out, element{v, e.Range()}, name)
 			}
 		}
 		return out
@@ -89,12 +93,11 @@ func (b *body) textMap(name string) map[string]string {
 	if attr == nil {
 		return nil
 	}
-	raw, ok := b.d.eval(attr.Expr, b.scope)
+	v, ok := b.d.eval(attr.Expr, b.scope)
 	if !ok {
 		return nil
 	}
-	v := b.d.unmark(raw)
-	if v.IsNull() {
+	if v, ok = b.plain(attr.Expr, name, v); !ok || v.IsNull() {
 		return nil
 	}
 	if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -25,7 +26,9 @@ var PolicySchema = &Block{
 				{Name: "commands", Type: "list of strings", Doc: "Command lines of processes and containers. A command line is its words joined by spaces; a container's `entrypoint` comes first."},
 				{Name: "flags", Type: "list of strings", Doc: "Names of engine flags, without leading dashes. They apply to `flags`, `args` and `command`."},
 				{Name: "urls", Type: "list of strings", Doc: "URLs of endpoints and of metrics pages. Write a slash or a port after the host, such as \"https://gpu-*.example.org/*\", so that the pattern matches no other host."},
+				{Name: "files", Type: "list of strings", Doc: "Folders outside the repository whose files plans may read, such as \"/data\": data sets, traces, profiles, and what file() reads. Write absolute paths, without patterns. A plan may read any file of its repository."},
 				{Name: "env", Type: "list of strings", Doc: "Names of environment variables that plans may read with env.NAME, or set for a server."},
+				{Name: "nonsensitive", Type: "list of strings", Doc: "Secrets that plans may open with nonsensitive(): names of environment variables, or var.NAME for a sensitive variable. What is opened may be shown."},
 			},
 		},
 		{
@@ -91,6 +94,10 @@ func readPatterns(b *body, into map[string]policy.List) {
 		for _, e := range b.list(a.Name) {
 			text, ok := b.asText(e.rng, a.Name, e.value)
 			if known := oneOfThese[a.Name]; !ok || known != nil && !b.isOneOf(e.rng, a.Name, text, known) {
+				continue
+			}
+			if a.Name == "files" && (!filepath.IsAbs(text) || strings.Contains(text, "*")) {
+				b.d.errorf(e.rng, sumOutOfRange, `files takes folders by their absolute paths, such as "/data", and no patterns.`)
 				continue
 			}
 			list.Patterns = append(list.Patterns, text)

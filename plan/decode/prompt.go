@@ -35,9 +35,8 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if out.Name = p.text("dataset"); readTask(p, out.Name, &out) {
 		return out
 	}
-	file := p.file("dataset")
 	b.d.opts.Reading(func() {
-		if out.Dataset = b.d.dataset(p, file); out.Dataset != nil {
+		if out.Dataset = b.d.dataset(p); out.Dataset != nil {
 			checkRows(p, w, out.Dataset)
 		}
 	})
@@ -45,13 +44,18 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 }
 
 // dataset reads a data set, once: later calls return the same data set.
-func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
-	column := b.text("column")
+func (d *decoder) dataset(b *body) *traffic.Dataset {
+	path, column := b.pathOf("dataset"), b.text("column")
 	key := [2]string{path, column}
 	if set, ok := d.datasets[key]; ok {
 		return set
 	}
-	set, err := traffic.Read(path, traffic.Options{Column: column})
+	var set *traffic.Dataset
+	f, err := b.file("dataset")
+	if err == nil {
+		set, err = traffic.ReadFile(f, path, traffic.Options{Column: column})
+		f.Close()
+	}
 	if err != nil {
 		d.errorf(b.rangeOf("dataset"), sumDataset, "The data set cannot be used: %v.", err)
 	} else {

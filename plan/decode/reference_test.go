@@ -280,5 +280,5 @@ func writeFunctions(b *strings.Builder) {
 		}
 		b.WriteString("`" + n + "`")
 	}
-	b.WriteString(". `seconds(\"8s\")` is the number 8, for conditions, and `alltrue` or `anytrue` of nothing is an error in one. `file` reads text inside the repository, relative to the plan.\n\n")
+	b.WriteString(". `seconds(\"8s\")` is the number 8, for conditions, and `alltrue` or `anytrue` of nothing is an error in one. `file` reads text, relative to the plan; a file outside the repository needs `--files`. `nonsensitive(env.NAME)` opens a value that is no secret: without it, only text of a server, of a request or of an `error_message` may be made of `env.NAME` or a sensitive variable.\n\n")
 }

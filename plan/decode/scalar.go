@@ -1,8 +1,10 @@
 package decode
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -189,14 +191,27 @@ func parseDecimal(s string, power int) (float64, error) {
 	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
 }
 
-// file returns a path that the plan gives relative to its folder. It returns "" if the plan does
-// not set the attribute.
-func (b *body) file(name string) string {
+// pathOf returns a path that the plan gives relative to its folder. It returns "" if the plan does
+// not set the attribute. The method file opens such a file.
+func (b *body) pathOf(name string) string {
 	p := b.text(name)
 	if p == "" || p == unknownText || filepath.IsAbs(p) {
 		return p
 	}
 	return filepath.Join(b.d.dir, filepath.FromSlash(p))
+}
+
+// file opens a file that the plan names. The error does not quote the file.
+func (b *body) file(name string) (*os.File, error) {
+	p, err := b.d.within(b.d.dir, b.text(name))
+	if err != nil {
+		return nil, err
+	}
+	f, err := p.open()
+	if err != nil {
+		return nil, errors.New(readError(p.path, err))
+	}
+	return f, nil
 }
 
 // shareBelowOne returns a share in [0, 1). It returns 0 if the attribute is wrong or not set.

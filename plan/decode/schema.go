@@ -72,7 +72,7 @@ var localsBlock = &Block{
 }
 
 var serverBlock = &Block{
-	Name: "server", Labels: []string{"name"}, Repeat: true,
+	Name: "server", Labels: []string{"name"}, Repeat: true, ToServer: true,
 	Doc: "One server under test: an endpoint, a process, a container or a simulator.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one server for each element, named server.name[\"key\"]. In the block, each.key and each.value are the key and the value of the element."},
@@ -85,12 +85,12 @@ var serverBlock = &Block{
 	},
 	Blocks: []*Block{
 		{
-			Name: "endpoint", Doc: "A server that runs already.",
+			Name: "endpoint", ToServer: true, Doc: "A server that runs already.",
 			Attrs: []*Attr{
 				{Name: "url", Type: "string", Required: true, Doc: "Base URL of the server, with or without /v1."},
 				{Name: "api_key", Type: "string", Computed: "no key is sent", Doc: "The key that tokgate sends as a bearer token. tokgate never prints or stores it."},
 				{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every request."},
-				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "A PEM file with the certificate authority that tokgate trusts. The path is relative to the plan."},
+				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "A PEM file with the certificate authority that tokgate trusts. The path is relative to the plan. A file outside the repository may contain only certificates."},
 				{Name: "h2c", Type: "bool", Default: `false`, Doc: "Whether requests to an http:// URL use HTTP/2 from the start, without TLS. Requests to an https:// URL use HTTP/2 anyway if the server offers it."},
 				{Name: "redirects", Type: "string", Default: `"same"`, Doc: "Which redirects tokgate follows. `same`: redirects to the same host, also from http to https. `any`: redirects to other hosts too; the fingerprint then records the last host.", OneOf: []string{"same", "any"}},
 				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
@@ -98,7 +98,7 @@ var serverBlock = &Block{
 			},
 		},
 		{
-			Name: "process", Doc: "A server that tokgate starts as a child process. At the end, tokgate stops it and every process that it started.",
+			Name: "process", ToServer: true, Doc: "A server that tokgate starts as a child process. At the end, tokgate stops it and every process that it started.",
 			Attrs: []*Attr{
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The program and its arguments. tokgate appends `flags` and `args`, and replaces {port} by the port."},
 				{Name: "env", Type: "map of strings", Doc: "Environment variables of the process, in addition to tokgate's own. tokgate never prints their values."},
@@ -109,7 +109,7 @@ var serverBlock = &Block{
 			},
 		},
 		{
-			Name: "container", Doc: "A server that tokgate starts in a container. tokgate removes the container afterwards.",
+			Name: "container", ToServer: true, Doc: "A server that tokgate starts in a container. tokgate removes the container afterwards.",
 			Attrs: []*Attr{
 				{Name: "image", Type: "string", Required: true, Doc: "The image, by tag or digest. The report shows the digest of the image that ran."},
 				{Name: "runtime", Type: "string", Computed: "docker, or podman if docker is not on the PATH", Doc: "The container runtime: `docker` or `podman`.", OneOf: []string{"docker", "podman"}},
@@ -131,7 +131,7 @@ var serverBlock = &Block{
 		{
 			Name: "simulator", Doc: "The built-in simulator. If the server has no other target, the simulator is the server under test. If it has one, `run --simulate` uses the simulator in its place, in virtual time.",
 			Attrs: []*Attr{
-				{Name: "profile", Type: "string", Default: `"default"`, Doc: "The name of a built-in profile, or the path of a profile file relative to the plan."},
+				{Name: "profile", Type: "string", Default: `"default"`, Doc: "The name of a built-in profile, or the path of a profile file relative to the plan. A file outside the repository needs `--files`."},
 				{Name: "seed", Type: "number", Default: `1`, Doc: "The seed of the simulator's random noise.", Min: -maxInteger, Max: maxInteger},
 			},
 		},
@@ -142,18 +142,18 @@ var serverBlock = &Block{
 			},
 		},
 		{
-			Name: "telemetry", Doc: "What tokgate reads while the load runs: the server's metrics page and the state of its GPUs.",
+			Name: "telemetry", ToServer: true, Doc: "What tokgate reads while the load runs: the server's metrics page and the state of its GPUs.",
 			Attrs: []*Attr{
 				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether tokgate reads telemetry."},
 				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "The time between two readings, at least 100ms.", Min: minInterval, Max: hour},
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "The URL of the server's metrics page. It must be in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "readings come from nvidia-smi or amd-smi on this machine", Doc: "The URL of a DCGM exporter's page. Set it if the GPUs are in another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
-				{Name: "require", Type: "map of strings", Computed: `{ throttled = "< 1%" }, if the GPUs report it`, Doc: "Upper limits on the state of the GPUs while a round is measured. A round that breaks a limit is not valid. `throttled`: the share of readings with thermal or hardware slowdown. `clock_spread`: in a comparison, how much the mean GPU clocks of control and candidate differ in a round. `foreign_processes`: the number of processes on the GPUs that this run did not start. \"any\" removes a limit."},
+				{Name: "require", Type: "map of limits", Computed: `{ throttled = "< 1%" }, if the GPUs report it`, Doc: "Upper limits on the state of the GPUs while a round is measured. A round that breaks a limit is not valid. `throttled`: the share of readings with thermal or hardware slowdown. `clock_spread`: in a comparison, how much the mean GPU clocks of control and candidate differ in a round. `foreign_processes`: the number of processes on the GPUs that this run did not start. \"any\" removes a limit."},
 			},
 		},
 		{
-			Name: "expect", Free: "a key of the fingerprint, with the value that tokgate must find",
+			Name: "expect", ToServer: true, Free: "a key of the fingerprint, with the value that tokgate must find",
 			Doc: "What tokgate must find at the server before it sends load. If it finds another value, the run ends. The keys are those of the [fingerprint](servers.md#what-it-is), such as version, gpu or model.",
 		},
 	},
@@ -183,7 +183,7 @@ var workloadBlock = &Block{
 	},
 	Blocks: []*Block{
 		{
-			Name: "request", Free: "another field of the request body",
+			Name: "request", ToServer: true, Free: "another field of the request body",
 			Doc: "More fields for the body of each request.",
 			Attrs: []*Attr{
 				{Name: "model", Type: "string", Computed: "the server's", Doc: "The model id that tokgate sends in each request."},
@@ -201,7 +201,7 @@ var workloadBlock = &Block{
 var promptBlock = &Block{
 	Name: "prompt", Doc: "Where prompts come from. Without this block tokgate generates the prompts, and they have nothing in common.",
 	Attrs: []*Attr{
-		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A file of real prompts, or a built-in task with exact answers. The file has JSON lines, one JSON array, or CSV. Its path is relative to the plan. A JSON row is {\"messages\": […]} or {\"prompt\": \"…\"}. It may also have max_tokens, tools, response_format and answer. The built-in tasks are `builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table` and `builtin:json`. Every row is sent once before a row is sent again. Without input_tokens each row keeps its length. With input_tokens every prompt has exactly that many tokens. tokgate then cuts a long row at the end of the user's last message. It joins a short row with the next rows, and lengthens the items of a built-in task."},
+		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A file of real prompts, or a built-in task with exact answers. The file has JSON lines, one JSON array, or CSV. Its path is relative to the plan. A file outside the repository needs `--files`. A JSON row is {\"messages\": […]} or {\"prompt\": \"…\"}. It may also have max_tokens, tools, response_format and answer. The built-in tasks are `builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table` and `builtin:json`. Every row is sent once before a row is sent again. Without input_tokens each row keeps its length. With input_tokens every prompt has exactly that many tokens. tokgate then cuts a long row at the end of the user's last message. It joins a short row with the next rows, and lengthens the items of a built-in task."},
 		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which tokgate sends the rows of the data set. `shuffled`: a random order, drawn with the first seed. `file`: the order of the file.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
 		{Name: "column", Type: "string", Computed: "only for a CSV file", Doc: "The column of a CSV data set that contains the prompts. Columns named max_tokens and answer have the same meaning as in JSON."},
 		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "Tokens that prompts have in common at the beginning: { tokens = 2048, groups = 20 }. Each prompt belongs to a random group, and all prompts of a group begin with the same tokens. The default is 1 group. The shared tokens count as part of input_tokens."},
@@ -231,7 +231,7 @@ var loadBlock = &Block{
 		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the arrivals of a rate are spaced in time. `constant`: evenly. `poisson`: at random and independently. `gamma`: at random, in bursts or more evenly; `burstiness` sets which.", OneOf: arrivals},
 		{Name: "burstiness", Type: "number", Computed: "only for `gamma`", Doc: "How evenly requests arrive with arrivals = \"gamma\". It is the shape of the gamma distribution of the time between two requests. 1 is the same as `poisson`. Below 1, requests come in bursts. Above 1, they come more evenly.", Max: 1000},
 		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "The most requests in flight at a level of a rate or a trace. At this number tokgate ends the level early, and the level fails or is invalid.", Min: 1, Max: maxLevel},
-		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed."},
+		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. A file outside the repository needs `--files`. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed."},
 		{Name: "format", Type: "string", Computed: "recognised by the names in the file", Doc: "The format of the trace: " + formatList() + ". Set `format` or `columns`, not both.", OneOf: formatNames()},
 		{Name: "columns", Type: "object", Computed: "the columns of the format", Doc: "The names of the columns in a trace whose format tokgate does not know (CSV or JSON lines): { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }. These three are required. Optional keys are session, delay, prefix, type, hash_ids, block and unit. hash_ids needs block, the number of tokens in a block. unit is the unit of the numbers in the time column, \"1s\" by default."},
 		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where in the trace the replay begins: the time since its first request.", Max: maxTrace},

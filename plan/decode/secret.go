@@ -210,6 +210,24 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 	return out
 }
 
+// secretsAreText reports whether every secret part of v is text. A part of another type was
+// computed from a secret.
+func secretsAreText(v cty.Value) bool {
+	out, paths := v.UnmarkDeepWithPaths()
+	text := true
+	for _, p := range paths {
+		part, err := p.Path.Apply(out)
+		if err != nil {
+			return false
+		}
+		_ = cty.Walk(part, func(_ cty.Path, e cty.Value) (bool, error) {
+			text = text && (e.IsNull() || e.Type() != cty.Number && e.Type() != cty.Bool)
+			return text, nil
+		})
+	}
+	return text
+}
+
 // addKeys records the keys of a value that as a whole comes from a secret, such as
 // zipmap([env.TOKEN], [1]).
 func (d *decoder) addKeys(v cty.Value) {
@@ -277,12 +295,15 @@ func unknown(v cty.Value) cty.Value {
 }
 
 // addSecrets records every text in the value v as a secret.
-func (d *decoder) addSecrets(v cty.Value) {
+func (d *decoder) addSecrets(v cty.Value) { eachText(v, d.addSecret) }
+
+// eachText calls the function use with each text and number in the value v.
+func eachText(v cty.Value, use func(string)) {
 	v, _ = v.UnmarkDeep()
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
 		if e.IsKnown() && !e.IsNull() && (e.Type() == cty.String || e.Type() == cty.Number) {
 			if s, err := convert.Convert(e, cty.String); err == nil {
-				d.addSecret(s.AsString())
+				use(s.AsString())
 			}
 		}
 		return true, nil
@@ -294,4 +315,10 @@ func (d *decoder) addSecret(s string) {
 		return
 	}
 	d.secrets[s] = true
+}
+
+// plainText writes a value with its types and structure, for the hash of the plan.
+func plainText(v cty.Value) string {
+	v, _ = v.UnmarkDeep()
+	return v.GoString()
 }

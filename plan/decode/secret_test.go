@@ -148,7 +148,7 @@ variable "login" {
 server "s" {
   engine = "vllm"
   model  = "m"
-  flags  = zipmap([upper(env.SECRET)], [true])
+  flags  = zipmap([upper(env.SECRET)], ["x"])
   process {
     env = merge({ LOGIN = var.login.password }, jsondecode(env.JSON))
   }

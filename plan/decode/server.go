@@ -1,7 +1,10 @@
 package decode
 
 import (
+	"bytes"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -47,6 +50,7 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	if sim := b.child("simulator"); sim != nil {
 		s.Simulator = &plan.Simulator{Range: sim.rng}
 		sim.bind(s.Simulator)
+		checkProfile(sim, s.Simulator)
 	}
 	d.checkTarget(s, blk.DefRange, b.stray)
 	s.Ready = readReady(b, s)
@@ -137,22 +141,78 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
+// checkProfile lets a profile file through the door, or refuses it. The shipped profiles have names
+// without a slash and without .json.
+func checkProfile(b *body, s *plan.Simulator) {
+	if !strings.HasSuffix(s.Profile, ".json") && !strings.ContainsAny(s.Profile, `/\`) {
+		return
+	}
+	if _, err := b.d.within(b.d.dir, s.Profile); err != nil {
+		b.d.errorf(b.rangeOf("profile"), sumProfile, "The profile cannot be used: %s.", err)
+		s.Profile = ""
+	}
+}
+
 // checkCA checks the file of the certificate authority while the plan is loaded, so that a mistake
 // is found before the first request. If the plan is only checked, a missing file gives just a
-// warning if its path is absolute, because another machine may have it.
+// warning if its path is absolute, because another machine may have it. The file may lie anywhere
+// if it holds nothing but certificates.
 func checkCA(b *body, path string) {
 	if path == "" || path == unknownText {
 		return
 	}
-	pem, err := b.d.opts.ReadFile(path)
-	switch written := b.text("ca_file"); {
+	written := b.text("ca_file")
+	inside, outside := b.d.within(b.d.dir, written)
+	var src []byte
+	var err error
+	if outside == nil {
+		src, err = b.d.read(inside)
+	} else if _, elsewhere := errors.AsType[*outsideError](outside); elsewhere {
+		src, err = b.d.readGiven(path)
+	} else {
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "%s.", outside)
+		return
+	}
+	switch {
 	case err != nil && filepath.IsAbs(written) && !b.d.opts.RequireEnv:
 		b.d.warnf(b.rangeOf("ca_file"), sumAuthority, "%s; a run needs it.", readError(path, err))
 	case err != nil:
 		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "%s.", readError(path, err))
-	case !x509.NewCertPool().AppendCertsFromPEM(pem):
+	case outside != nil && !onlyCertificates(src):
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "The file %q lies outside the repository (%s). There, a ca_file may contain only certificates in PEM format, and comments that begin with #.", written, b.d.root)
+	case !x509.NewCertPool().AppendCertsFromPEM(src):
 		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `The file %q contains no certificate. Name a PEM file that contains "-----BEGIN CERTIFICATE-----".`, path)
 	}
+}
+
+// onlyCertificates reports whether a file holds certificates in PEM format, and besides them only
+// empty lines and comments.
+func onlyCertificates(src []byte) bool {
+	found := false
+	for len(src) > 0 {
+		begin := bytes.Index(src, []byte("-----BEGIN "))
+		if begin < 0 {
+			begin = len(src)
+		}
+		for line := range bytes.Lines(src[:begin]) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+				return false
+			}
+		}
+		if src = src[begin:]; len(src) == 0 {
+			break
+		}
+		// Decode skips what it cannot read, so the block must be the one that begins here.
+		block, rest := pem.Decode(src)
+		if block == nil || block.Type != "CERTIFICATE" || len(block.Headers) > 0 || bytes.Count(src[:len(src)-len(rest)], []byte("-----BEGIN ")) != 1 {
+			return false
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+		found, src = true, rest
+	}
+	return found
 }
 
 func readEndpoint(b *body) *plan.Endpoint {

@@ -3,9 +3,6 @@ package decode
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -55,19 +52,18 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 // readSources reads the plan and the files that it includes. It sorts the blocks by type, with
 // blocks of included files first. It returns false if it cannot decode anything.
 func (d *decoder) readSources() bool {
-	return d.readSource(d.opts.Path, d.opts.Source, nil, hcl.Range{
-		Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos,
-	})
-}
-
-func (d *decoder) readSource(path string, src []byte, including []string, from hcl.Range) bool {
+	src := d.opts.Source
 	if src == nil {
 		var err error
-		if src, err = d.opts.ReadFile(path); err != nil {
-			d.errorf(from, sumUnreadable, "%s.", readError(path, err))
+		if src, err = d.readGiven(d.opts.Path); err != nil {
+			d.errorf(hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumUnreadable, "%s.", readError(d.opts.Path, err))
 			return false
 		}
 	}
+	return d.readSource(d.opts.Path, src, nil)
+}
+
+func (d *decoder) readSource(path string, src []byte, including []string) bool {
 	file, diags := parse(src, path)
 	d.out.Files[path] = file
 	name := path
@@ -108,12 +104,17 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			ok = false
 			continue
 		}
-		target, err := d.within(filepath.Dir(path), v.AsString())
+		// Only the repository: messages quote the lines of a plan, also of one that is not valid.
+		file, err := d.door(filepath.Dir(path), v.AsString(), []string{d.root})
+		if out, outside := errors.AsType[*outsideError](err); outside {
+			err = fmt.Errorf("%q lies outside the repository (%s), where all files of a plan must lie", out.name, out.root)
+		}
 		if err != nil {
 			d.errorf(expr.Range(), sumInclude, "%s.", err)
 			ok = false
 			continue
 		}
+		target := file.path
 		if i := indexOf(including, target); i >= 0 {
 			d.errorf(expr.Range(), sumIncludeCycle, "%s.", strings.Join(append(including[i:], target), " includes "))
 			ok = false
@@ -126,7 +127,13 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)
 			return false
 		}
-		ok = d.readSource(target, nil, including, expr.Range()) && ok
+		src, err := d.read(file)
+		if err != nil {
+			d.errorf(expr.Range(), sumUnreadable, "%s.", readError(target, err))
+			ok = false
+			continue
+		}
+		ok = d.readSource(target, src, including) && ok
 	}
 	return ok
 }
@@ -138,98 +145,6 @@ func indexOf(list []string, s string) int {
 		}
 	}
 	return -1
-}
-
-// within returns the path of a file that the plan names relative to the folder dir. It returns an
-// error if the path leads outside the root or into .git, even through a link.
-func (d *decoder) within(dir, name string) (string, error) {
-	if name == "" {
-		return "", errors.New("the path is empty")
-	}
-	if strings.ContainsRune(name, 0) {
-		return "", errors.New("the path contains a NUL byte")
-	}
-	path := filepath.FromSlash(name)
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	inside, err := filepath.Rel(realPath(d.root), realPath(path))
-	if err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
-		return "", fmt.Errorf("%q lies outside the repository (%s)", name, d.root)
-	}
-	for part := range strings.SplitSeq(inside, string(filepath.Separator)) {
-		if strings.EqualFold(part, ".git") {
-			return "", fmt.Errorf("%q is in %s, where git may store tokens, so a plan must not read it", name, part)
-		}
-	}
-	return filepath.Clean(path), nil
-}
-
-// realPath returns the absolute path without symbolic links. If the path does not exist, the part
-// that exists is resolved.
-func realPath(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	rest := ""
-	for at := abs; ; at = filepath.Dir(at) {
-		if real, err := filepath.EvalSymlinks(at); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if at == filepath.Dir(at) {
-			return abs
-		}
-		rest = filepath.Join(filepath.Base(at), rest)
-	}
-}
-
-// repositoryRoot returns the nearest folder with a .git: dir itself or a folder above it. It
-// returns dir if there is none.
-func repositoryRoot(dir string) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	for at := abs; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		if at == filepath.Dir(at) {
-			return abs
-		}
-	}
-}
-
-// ReadFile reads a regular file of at most 4 MiB. Any other file is an error: a device or a pipe
-// may never end.
-func ReadFile(path string) ([]byte, error) {
-	// Check before opening, because opening a pipe waits for its writer.
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	src, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(src) > maxFileBytes {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it is larger than %d bytes, the limit for a file", maxFileBytes)}
-	}
-	return src, err
-}
-
-func readError(path string, err error) string {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
-		err = pathErr.Err
-	}
-	return fmt.Sprintf("could not read %q: %v", path, err)
 }
 
 func cutEnv(kv string) (name, value string, ok bool) {

@@ -65,9 +65,8 @@ func readTrace(b *body, l *plan.Load) {
 	stretch.To = to
 	speedups := readSpeedups(b)
 	var r *traffic.Replay
-	file := b.file("trace")
 	b.d.opts.Reading(func() {
-		t := b.d.trace(b, file)
+		t := b.d.trace(b)
 		if t == nil {
 			return
 		}
@@ -137,7 +136,8 @@ func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool
 }
 
 // trace reads a trace, or returns it from the cache.
-func (d *decoder) trace(b *body, path string) *traffic.Trace {
+func (d *decoder) trace(b *body) *traffic.Trace {
+	path := b.pathOf("trace")
 	if path == "" || path == unknownText {
 		return nil
 	}
@@ -159,7 +159,12 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	if t, ok := d.traces[key]; ok {
 		return t
 	}
-	t, err := traffic.ReadTrace(path, format, columns)
+	var t *traffic.Trace
+	f, err := b.file("trace")
+	if err == nil {
+		t, err = traffic.ReadTraceFile(f, path, format, columns)
+		f.Close()
+	}
 	if err != nil {
 		d.errorf(b.rangeOf("trace"), sumTrace, "The trace cannot be replayed: %v.", err)
 	} else {

@@ -153,18 +153,17 @@ server "s" {
   simulator {}
 }
 workload "w" {
-  description   = upper(env.GITHUB_TOKEN)
   input_tokens  = 1
   output_tokens = 1
   load { concurrency = 1 }
-}
-assert "a" {
-  condition     = result.s.w.level[1].failed == 0
-  error_message = "for ${env.OTHER}"
+  request {
+    user  = upper(env.GITHUB_TOKEN)
+    extra = { name = "for ${env.OTHER}" }
+  }
 }
 `
 	p, _ := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"GITHUB_TOKEN=ghs_0123456789abcdef", "OTHER=another-secret"}})
-	for _, want := range []string{"ghs_0123456789abcdef", "ghs_01234567", "GHS_0123456789ABCDEF", "another-secret"} {
+	for _, want := range []string{"ghs_0123456789abcdef", "ghs_01234567", "GHS_0123456789ABCDEF", "another-secret", "for another-secret"} {
 		if !slices.Contains(p.Secrets, want) {
 			t.Errorf("%s is not among the secrets %q", want, p.Secrets)
 		}

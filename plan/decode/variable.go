@@ -152,7 +152,7 @@ func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
 }
 
 func (d *decoder) readVarFile(path string, given map[string]*assigned) {
-	src, err := d.opts.ReadFile(path)
+	src, err := d.readGiven(path)
 	if err != nil {
 		d.errorf(commandLine, sumVariableFile, "%s.", readError(path, err))
 		return
@@ -283,10 +283,4 @@ func (d *decoder) validateVariable(v *variable) {
 			d.errorf(v.rng, sumVariableValue, "var.%s: %s", v.name, why)
 		}
 	}
-}
-
-// plainText writes a value with its types and structure, for the hash of the plan.
-func plainText(v cty.Value) string {
-	v, _ = v.UnmarkDeep()
-	return v.GoString()
 }

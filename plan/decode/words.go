@@ -59,11 +59,11 @@ func (d *decoder) decodeReport() {
 }
 
 func (d *decoder) readLogo(name string) ([]byte, error) {
-	path, err := d.within(d.dir, name)
+	file, err := d.within(d.dir, name)
 	if err != nil {
 		return nil, err
 	}
-	src, err := d.opts.ReadFile(path)
+	src, err := d.read(file)
 	if err != nil {
 		return nil, errors.New(readError(name, err))
 	}

@@ -80,11 +80,15 @@ func readRequest(b *body) plan.Request {
 			b.d.errorf(attr.NameRange, sumConflict, "tokgate sets the request field %s itself: %s.", attr.Name, owner)
 			continue
 		}
-		if v, ok := b.d.eval(attr.Expr, r.scope); ok {
+		v, ok := b.d.eval(attr.Expr, r.scope)
+		if !ok {
+			continue
+		}
+		if v, ok = r.plain(attr.Expr, attr.Name, v); ok {
 			if out.Extra == nil {
 				out.Extra = map[string]cty.Value{}
 			}
-			out.Extra[attr.Name] = b.d.unmark(v)
+			out.Extra[attr.Name] = v
 		}
 	}
 	return out

@@ -36,6 +36,14 @@ type List struct {
 	Range    hcl.Range
 }
 
+// Folders lists folders outside the repository whose files plans may read.
+func (p *Policy) Folders() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Allow["files"].Patterns
+}
+
 // The summaries of the diagnostics about plans that break the policy.
 const (
 	SumNotAllowed = "Not allowed by the policy"
@@ -73,6 +81,7 @@ var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
 	"urls": {"URL", "URLs"}, "env": {"environment variable", "environment variables"},
+	"nonsensitive": {"opened secret", "secrets to be opened"},
 }
 
 func (p *Policy) refuse(u use, list List, named, required bool) string {

@@ -32,6 +32,9 @@ func uses(p *plan.Plan) []use {
 	for _, r := range p.Reads {
 		l.add("env", r.Name, r.Range)
 	}
+	for _, r := range p.Opened {
+		l.add("nonsensitive", r.Name, r.Range)
+	}
 	l.gate(p.Gate.Policy, p.Gate.Range)
 	for _, s := range p.Servers {
 		if !s.Base {

@@ -5,7 +5,9 @@ gate { # ERROR: Weaker than the policy allows # ERROR: Weaker than the policy al
 }
 
 locals {
-  home = env.HOME # ERROR: Not allowed by the policy
+  home = env.HOME                   # ERROR: Not allowed by the policy
+  open = nonsensitive(env.HF_TOKEN) # ERROR: Not allowed by the policy
+  nccl = nonsensitive(env.NCCL_DEBUG)
 }
 
 server "v" {

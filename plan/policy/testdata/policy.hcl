@@ -6,7 +6,9 @@ allow {
   options = ["*", "--ipc=host"]
   volumes = ["/data/hf/*:/root/.cache/huggingface:ro"]
   env     = ["HF_TOKEN", "NCCL_*"]
-  urls    = ["http://127.0.0.1:*"]
+
+  nonsensitive = ["NCCL_*"]
+  urls         = ["http://127.0.0.1:*"]
 }
 
 require {

@@ -51,8 +51,8 @@ server "vllm" {
 }
 
 workload "w" {
-  server        = server.vllm["onn"] # ERROR: Undeclared reference
-  input_tokens  = tonumber(env.TOKENS) # ERROR: Value not known
+  server        = server.vllm["onn"]                 # ERROR: Undeclared reference
+  input_tokens  = tonumber(nonsensitive(env.TOKENS)) # ERROR: Value not known
   output_tokens = 128
   load { concurrency = [1, 8] }
   sla { success = "every" }
