@@ -81,7 +81,12 @@ func (p Prompt) hash() string {
 	}
 	text := fmt.Sprintf("%+v %v %+v", p.Shared, p.Warm, p.Turns)
 	if p.Dataset != nil {
-		text = fmt.Sprintf("%s %s", p.Dataset.Hash, p.Order)
+		rows := fmt.Sprintf("%s %s", p.Dataset.Hash, p.Order)
+		if p.Shared.Groups == 0 && !p.Warm && !p.Turns.Several() {
+			text = rows // as it always was, so that older recordings can be judged
+		} else {
+			text = rows + " " + text
+		}
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

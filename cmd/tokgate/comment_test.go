@@ -107,7 +107,7 @@ func (p *pulls) comments(t *testing.T) (list []prComment) {
 func runEnded(event, sha string) map[string]any {
 	return map[string]any{"workflow_run": map[string]any{
 		"event": event, "conclusion": "failure", "id": 9.0, "head_sha": sha, "head_branch": "feature", "html_url": "https://github.com/team/serving/actions/runs/9",
-		"head_repository": map[string]any{"full_name": "someone/serving", "owner": map[string]any{"login": "someone"}},
+		"head_repository": map[string]any{"full_name": "team/serving", "owner": map[string]any{"login": "someone"}},
 	}}
 }
 

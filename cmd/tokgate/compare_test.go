@@ -163,14 +163,15 @@ workload "chat" {
   tolerate { ttft = "p95 +10%" }
 }
 `
-	slower, err := filepath.Abs(filepath.Join(plansDir, "profiles", "slower.json"))
-	if err != nil {
+	slower := filepath.Join(dir, "slower.json")
+	if err := os.WriteFile(slower, []byte(read(t, filepath.Join(plansDir, "profiles", "slower.json"))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "b")
 	path := at(dir, slower, sla, branch)
 	tokgate(t, "validate", path).check(t, assert.ExitPass)
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "add a checkout of that branch with --base")
+	tokgate(t, "run", "--simulate", "--out", out, "--base", filepath.Join(base, "absent"), path).check(t, assert.ExitPlan, "absent", "is not a folder")
 	// The base branch does not have the plan. The comparison is skipped, and the thresholds of the
 	// sla block still decide.
 	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")

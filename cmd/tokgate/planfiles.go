@@ -131,6 +131,12 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		if diags.HasErrors() {
 			return loaded{&plan.Plan{Path: path, Files: rules.Files}, decode.Gather(diags)}
 		}
+		if info, err := os.Stat(in.base); in.base != "" && (err != nil || !info.IsDir()) {
+			return loaded{&plan.Plan{Path: path}, hcl.Diagnostics{{
+				Severity: hcl.DiagError, Summary: "No checkout of the base branch",
+				Detail: fmt.Sprintf("--base %s is not a folder, so nothing could be compared. Check out the base branch there.", in.base),
+			}}}
+		}
 		opts := decode.Options{
 			Path:       path,
 			Inputs:     in.list,

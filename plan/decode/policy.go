@@ -20,10 +20,11 @@ var PolicySchema = &Block{
 			Attrs: []*Attr{
 				{Name: "servers", Type: "list of strings", Doc: "Kinds of servers: `container`, `endpoint`, `process`, `simulator`. Write each kind in full; patterns do not apply here, because a process can run any program, and a simulator does not measure your server."},
 				{Name: "images", Type: "list of strings", Doc: "Images of containers, such as \"vllm/vllm-openai:*\"."},
-				{Name: "options", Type: "list of strings", Doc: "Options of containers, written as NAME=VALUE, such as \"--ipc=host\". Some options give the container access to the host (--privileged, --network, --pid, --ipc, -v, --device, --cap-add, …). Only a pattern that begins with the name of such an option allows it."},
-				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"*\" does not allow the network \"host\". Only a pattern that begins with host allows it."},
+				{Name: "options", Type: "list of strings", Doc: "Options of containers, written as NAME=VALUE, such as \"--ipc=host\". \"*\" alone allows only options that give nothing of the host, such as --init, --label, --memory, --cpus, --ulimit and --shm-size. Any other option needs a pattern that begins with its name."},
+				{Name: "networks", Type: "list of strings", Doc: "Networks of containers. \"*\" allows only plain names. Other networks, such as \"host\" and \"container:other\", must be written out."},
 				{Name: "volumes", Type: "list of strings", Doc: "Volumes of containers, \"host:container\" or \"host:container:ro\"."},
 				{Name: "commands", Type: "list of strings", Doc: "Command lines of processes and containers. A command line is its words joined by spaces; a container's `entrypoint` comes first."},
+				{Name: "dirs", Type: "list of strings", Doc: "Working folders of processes (`dir`), relative to the plan. The plan's own folder is always allowed."},
 				{Name: "flags", Type: "list of strings", Doc: "Names of engine flags, without leading dashes. They apply to `flags`, `args` and `command`."},
 				{Name: "urls", Type: "list of strings", Doc: "URLs of endpoints and of metrics pages. Write a slash or a port after the host, such as \"https://gpu-*.example.org/*\", so that the pattern matches no other host."},
 				{Name: "files", Type: "list of strings", Doc: "Folders outside the repository whose files plans may read, such as \"/data\": data sets, traces, profiles, and what file() reads. Write absolute paths, without patterns. A plan may read any file of its repository."},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -22,6 +23,7 @@ type demand struct {
 	warns    bool     // whether a failure of this demand only warns
 	strength float64  // larger is stricter
 	exact    string   // text that must not change
+	measured bool     // it is about what is measured, not about a limit
 	allows   []string // differences that the demand allows
 	text     string   // the demand as the author wrote it
 	rng      hcl.Range
@@ -58,6 +60,9 @@ func Weakened(base, head *plan.Plan) []Weakening {
 		if len(there) > 0 {
 			is := there[0]
 			w = Weakening{was.key, fmt.Sprintf("%s: %s is now %s", was.key, was.text, is.text), is.rng}
+			if is.measured {
+				w.What = fmt.Sprintf("%s: measured on something else: %s is now %s", was.key, was.text, is.text)
+			}
 			if is.warns && !was.warns {
 				w.What += ", which only warns"
 			}
@@ -77,7 +82,9 @@ func demandsOf(p *plan.Plan) []demand {
 	for _, m := range p.Gate.MustDetect { // a smaller factor is a stricter demand
 		add(demand{key: "gate: must_detect " + m.Kind, strength: -m.Factor, text: number(m.Factor), rng: m.Range})
 	}
+	budget("gate", p.Gate.Budget, p.Gate.Range, add)
 	for _, s := range p.Servers {
+		watched(s, add)
 		for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
 			add(demand{key: s.Address() + ": expect " + key, exact: s.Expect[key], text: s.Expect[key], rng: s.Range})
 		}
@@ -125,9 +132,16 @@ func workload(w *plan.Workload, add func(demand)) {
 	add(demand{key: name + ": input_tokens", exact: strconv.Itoa(w.Input), text: strconv.Itoa(w.Input), rng: w.Range})
 	add(demand{key: name + ": prompts", exact: w.Prompt.String(), text: w.Prompt.String(), rng: w.Range})
 	add(demand{key: name + ": output_tokens", exact: strconv.Itoa(w.Output.Mean), text: strconv.Itoa(w.Output.Mean), rng: w.Range})
+	measuredOn(w, add)
 	for _, s := range w.Servers {
 		on := name + " on " + s.Address()
+		kinds := map[metric.LoadKind]int{}
 		for _, l := range w.Loads {
+			if kinds[l.Kind]++; kinds[l.Kind] > 1 {
+				sent(fmt.Sprintf("%s: load %s %d", on, overs[l.Kind], kinds[l.Kind]), l, add)
+			} else {
+				sent(on+": load "+overs[l.Kind], l, add)
+			}
 			for _, level := range l.Levels {
 				at := on + " at " + level.Name
 				add(demand{key: at + ": requests", strength: float64(level.Requests), text: strconv.Itoa(level.Requests), rng: level.Range})
@@ -153,6 +167,7 @@ func workload(w *plan.Workload, add func(demand)) {
 		}
 		if c := w.Capacity; c != nil {
 			add(demand{key: on + ": capacity", strength: float64(c.Require), text: "require " + c.Amount(c.Require), rng: c.Range})
+			searched(on, c, add)
 			add(demand{key: on + ": capacity up_to", strength: float64(c.UpTo), text: c.Amount(c.UpTo), rng: c.Range})
 		}
 	}

@@ -80,7 +80,7 @@ var Required = []string{"decide", "on_inconclusive"}
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
-	"urls": {"URL", "URLs"}, "env": {"environment variable", "environment variables"},
+	"urls": {"URL", "URLs"}, "dirs": {"working folder", "working folders"}, "env": {"environment variable", "environment variables"},
 	"nonsensitive": {"opened secret", "secrets to be opened"},
 }
 
@@ -95,7 +95,7 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	case !named || len(list.Patterns) == 0:
 		return fmt.Sprintf("%s%s:%d allows no %s. Remove it, %s", is, p.Path, line, nouns[u.kind][1], ask)
 	case u.sharesHost():
-		return fmt.Sprintf("%sit gives the container access to the host, so * alone does not allow it, and %s:%d does not name it. Remove it, %s", is, p.Path, line, ask)
+		return fmt.Sprintf("%sit may give the container access to the host, so * alone does not allow it, and %s:%d does not name it. Remove it, %s", is, p.Path, line, ask)
 	}
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
@@ -148,17 +148,40 @@ func match(pattern, text string) bool {
 	return re.MatchString(text)
 }
 
-// exposing matches container options that give access to the host. The pattern "*" of a policy does
-// not allow such an option: the pattern must contain the option's name.
-var exposing = regexp.MustCompile(`^(-[^-]|--(privileged|network|net|pid|ipc|uts|userns|cgroupns|cgroup-parent|cap-add|device|device-cgroup-rule|security-opt|volume|volumes-from|mount|gpus|runtime|group-add)(=|$))`)
+// harmless lists the container options that give the container nothing of the host and choose no
+// other program. The pattern "*" of a policy allows only these: any other option must be written
+// out. The value is whether the option takes a value.
+var harmless = map[string]bool{
+	"--init": false, "--read-only": false, "--no-healthcheck": false, "--tty": false, "--interactive": false,
+	"--label": true, "--hostname": true, "--domainname": true, "--workdir": true, "--stop-signal": true, "--stop-timeout": true,
+	"--memory": true, "--memory-swap": true, "--memory-reservation": true, "--cpus": true, "--cpu-shares": true, "--cpuset-cpus": true, "--cpuset-mems": true,
+	"--pids-limit": true, "--ulimit": true, "--shm-size": true, "--tmpfs": true, "--platform": true, "--cap-drop": true,
+}
 
+// plainNetwork matches the name of a network of docker or podman. Other texts have a meaning of
+// their own, such as "name=host", "ns:PATH" or "container:OTHER".
+var plainNetwork = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
+
+// sharesHost reports whether "*" alone does not allow a use: it may give the container the host,
+// or other programs.
 func (u use) sharesHost() bool {
-	return u.kind == "options" && exposing.MatchString(u.value) || u.kind == "networks" && u.value == "host"
+	switch u.kind {
+	case "options":
+		name, _, valued := strings.Cut(u.value, "=")
+		takes, ok := harmless[name]
+		return !ok || valued && !takes && name != u.value
+	case "networks":
+		return u.value == "host" || !plainNetwork.MatchString(u.value)
+	}
+	return false
 }
 
 func (u use) matches(pattern string) bool {
 	written, _, _ := strings.Cut(pattern, "*")
 	name, _, _ := strings.Cut(u.value, "=")
+	if u.kind == "options" && (name == "--" || !strings.HasPrefix(name, "-")) {
+		return false // a bare word would be the image
+	}
 	if u.sharesHost() && !strings.HasPrefix(written, name) {
 		return false
 	}

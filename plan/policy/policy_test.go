@@ -129,6 +129,63 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+// The pattern "*" allows no option, network or bare word that gives a container the host or another
+// image. What is written out is allowed.
+func TestStarIsNotTheHost(t *testing.T) {
+	for _, tt := range []struct {
+		network, dir string
+		options      []string
+		written      string // a pattern beside "*"
+		allowed      bool
+	}{
+		{options: []string{"--init", "--label", "a=b", "--ulimit", "memlock=-1", "--shm-size=16g", "--cpus", "8"}, allowed: true},
+		{options: []string{"--use-api-socket"}},
+		{options: []string{"--use-api-socket"}, written: "--use-api-socket", allowed: true},
+		{options: []string{"--env-host"}},
+		{options: []string{"--rootfs", "/"}},
+		{options: []string{"--init-path", "/x"}},
+		{options: []string{"--init-path=/x"}},
+		{options: []string{"--publish", "0.0.0.0:80:80"}},
+		{options: []string{"--ipc", "host"}},
+		{options: []string{"--ipc", "host"}, written: "--ipc=host", allowed: true},
+		{options: []string{"--ipc", "host"}, written: "--ip*"},
+		{options: []string{"--label-file", "/etc/passwd"}},
+		{options: []string{"--an-option-of-tomorrow"}},
+		{options: []string{"--", "evil/image"}},
+		{options: []string{"--", "evil/image"}, written: "evil/image"},
+		{options: []string{"--init", "evil/image"}},
+		{options: []string{"--init", "evil/image"}, written: "--init=evil/image"},
+		{options: []string{"--label", "a=b", "evil/image"}},
+		{options: []string{"-v", "/:/host"}},
+		{network: "bridge-7", allowed: true},
+		{network: "host"},
+		{network: "name=host"},
+		{network: "ns:/proc/1/ns/net"},
+		{network: "container:other"},
+		{network: "container:other", written: "container:other", allowed: true},
+		{dir: "p/serve"}, // no policy for working folders
+		{dir: "p", allowed: true},
+	} {
+		allow := map[string]policy.List{}
+		for _, kind := range []string{"servers", "images", "options", "networks", "commands"} {
+			allow[kind] = policy.List{Patterns: []string{"*", tt.written}}
+		}
+		s := &plan.Server{Container: &plan.Container{Image: "i", Network: tt.network, Options: tt.options}}
+		if tt.dir != "" {
+			s = &plan.Server{Process: &plan.Process{Dir: tt.dir}}
+		}
+		rules := &policy.Policy{Path: "p.hcl", Allow: allow}
+		if diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}}); (len(diags) == 0) != tt.allowed {
+			t.Errorf("%+v: %v", tt, diags)
+		}
+	}
+	s := &plan.Server{Process: &plan.Process{Dir: "p/serve"}}
+	rules := &policy.Policy{Path: "p.hcl", Allow: map[string]policy.List{"servers": {Patterns: []string{"process"}}, "dirs": {Patterns: []string{"serve"}}}}
+	if diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}}); len(diags) > 0 {
+		t.Errorf("a working folder that is written out: %v", diags)
+	}
+}
+
 // No message shows a secret, even if the secret is the value that is not allowed.
 func TestSecretsAreNotSaid(t *testing.T) {
 	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,6 +84,11 @@ func (l *listing) server(s *plan.Server) {
 		p := s.Process
 		l.add("servers", "process", p.Range)
 		l.command(p.Command, p.Range)
+		if dir, err := filepath.Rel(filepath.Dir(l.of.Path), p.Dir); err != nil {
+			l.add("dirs", p.Dir, l.at(p.Range, "dir"))
+		} else if dir != "." {
+			l.add("dirs", filepath.ToSlash(dir), l.at(p.Range, "dir"))
+		}
 		l.environment(p.Env, p.Range)
 	case s.Container != nil:
 		l.container(s.Container)
@@ -129,17 +135,27 @@ func (l *listing) container(c *plan.Container) {
 	}
 }
 
-// joined joins each option and its value to one word: --ipc host becomes --ipc=host.
+// joined joins each option and its value to one word: --ipc host becomes --ipc=host. A bare word
+// behind an option that takes none stays alone: docker would read it as the image.
 func joined(words []string) []string {
 	var out []string
 	for i, word := range words {
-		if last := len(out) - 1; i > 0 && !strings.HasPrefix(word, "-") && !strings.Contains(out[last], "=") {
+		if last := len(out) - 1; i > 0 && !strings.HasPrefix(word, "-") && strings.HasPrefix(out[last], "-") && !strings.Contains(out[last], "=") && !switches[out[last]] {
 			out[last] += "=" + word
 			continue
 		}
 		out = append(out, word)
 	}
 	return out
+}
+
+// switches lists the options of docker and podman that take no value, and "--", which ends the
+// options.
+var switches = map[string]bool{
+	"--": true, "--init": true, "--read-only": true, "--no-healthcheck": true, "--tty": true, "-t": true, "--interactive": true, "-i": true, "-it": true,
+	"--privileged": true, "--publish-all": true, "-P": true, "--rm": true, "--detach": true, "-d": true, "--quiet": true, "-q": true, "--use-api-socket": true,
+	"--env-host": true, "--rootfs": true, "--oom-kill-disable": true, "--disable-content-trust": true, "--http-proxy": true, "--no-hosts": true,
+	"--no-hostname": true, "--replace": true, "--read-only-tmpfs": true, "--rmi": true, "--passwd": true, "--sig-proxy": true, "--tls-verify": true,
 }
 
 // command lists the command line of a server, and each of its options as a flag.
