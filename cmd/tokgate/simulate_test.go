@@ -218,7 +218,7 @@ workload "w" {
 	const says = "Context longer than the simulator's"
 	tokgate(t, "validate", of("", "default")).check(t, assert.ExitPlan, says, "40100", "32768", "h100")
 	tokgate(t, "validate", of("", "nope")).check(t, assert.ExitPlan, "No such profile")
-	tokgate(t, "validate", of("", "/dev/zero")).check(t, assert.ExitPlan, "No such profile", "is not a regular file")
+	tokgate(t, "validate", of("", "/dev/zero")).check(t, assert.ExitPlan, "Invalid profile", "lies outside the repository")
 	with := of(`endpoint { url = "http://127.0.0.1:8000" }`, "default")
 	tokgate(t, "validate", with).check(t, assert.ExitPass, says, "is valid")
 	tokgate(t, "run", "--simulate", with).check(t, assert.ExitPlan, says)
