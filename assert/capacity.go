@@ -174,6 +174,9 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		out.n += n
 	}
 	out.bracket(levels)
+	if out.problem = j.rambling(c.Server, w, j.recorded[levelKey{c.Server, c.Workload, out.level}]); out.problem != "" {
+		return out
+	}
 	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
 	if out.changed {
 		out.restate(recorded, w.Capacity)

@@ -14,6 +14,9 @@ type Options struct {
 	Partial bool
 	// Baselines holds the recorded run of each stored control, by the name of the comparison.
 	Baselines map[string]*metric.Run
+	// Rambling holds the shares of empty or repeating answers in the plan's last green run; see
+	// metric.Night.
+	Rambling []metric.Figure
 	// Each runs the functions that judge the cases; nil runs them one after another.
 	Each metric.Each
 }
@@ -35,7 +38,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 		return v
 	}
 	j := newJudge(p, run)
-	j.baselines = opts.Baselines
+	j.baselines, j.ramblings = opts.Baselines, opts.Rambling
 	for _, s := range p.Servers {
 		j.server(s)
 	}

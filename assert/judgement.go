@@ -22,6 +22,7 @@ type judge struct {
 	list     []Verdict
 	// baselines maps the name of a comparison to the recorded run of its control.
 	baselines   map[string]*metric.Run
+	ramblings   []metric.Figure // see Options
 	comparisons []*compare.Comparison
 	limits      map[*metric.Capacity]limit // results of the capacity searches judged so far
 }

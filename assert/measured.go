@@ -44,6 +44,9 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	l, valid := j.levels[key], false
 	if v.Outcome == Pending {
 		l, verdicts = j.valued(&v, w, load.Kind, level, list, key)
+		if why := j.rambling(key.server, w, l); v.Outcome == Pass && why != "" {
+			v.Outcome, v.Message = Error, why
+		}
 		valid = v.Outcome == Pass
 	}
 	switch {

@@ -84,13 +84,14 @@ const (
 	leastTokens, mostTokens = 0.6, 2.0
 	leastRecounts           = 3 // fewest answers whose tokens must be counted again
 
-	// A repeated answer counts as coming from a cache if it takes at most the share replayed of the
-	// first answer's time, because speculative decoding alone is never ten times faster. The check
-	// needs a first answer that took at least longWrite.
+	// A repeated answer counts as coming from a cache if the whole request takes at most the share
+	// replayed of the time that the server took to write an answer to a new prompt, both before and
+	// after. Speculative decoding alone is never ten times faster. The check needs answers that took
+	// at least longWrite from the first chunk to the last, so answers in one piece show nothing.
 	replayed  = 0.1
 	longWrite = 50 * time.Millisecond
 
-	leastCompared = 4 // fewest answers to compare; if half of them are equal, the run is invalid
+	leastCompared = 10 // fewest answers to compare; if half of them are equal, the run is invalid
 )
 
 // generated makes a measurement invalid if the server did not generate its answers, or if it
@@ -109,7 +110,8 @@ func generated(a *metric.Answers, invalid objection) {
 	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
 		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: the answers come from a cache, or belong to other requests", a.Alike, a.Compared)
 	}
-	if n := len(a.Again); n > 2 && a.Again[0] >= longWrite && slices.Max(a.Again[1:]) <= time.Duration(replayed*float64(a.Again[0])) {
-		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, but the first answer took %v: the second answer comes from a cache. Turn off caches of whole answers; caches of prompts do no harm", slices.Max(a.Again[1:]).Round(time.Millisecond), a.Again[0].Round(time.Millisecond))
+	if c := a.Cache; c != nil && len(c.Again) > 1 && min(c.First, c.Fresh) >= longWrite && slices.Max(c.Again) <= time.Duration(replayed*float64(min(c.First, c.Fresh))) {
+		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, but the server took %v to write the first answer, and %v to write the answer to the next new prompt: the repeated answers come from a cache. Turn off caches of whole answers; caches of prompts do no harm",
+			slices.Max(c.Again).Round(time.Millisecond), c.First.Round(time.Millisecond), c.Fresh.Round(time.Millisecond))
 	}
 }

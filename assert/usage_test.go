@@ -86,6 +86,9 @@ func TestGenerated(t *testing.T) {
 		}
 		return out
 	}
+	cached := func(first, fresh int, again ...int) *metric.Answers {
+		return &metric.Answers{Cache: &metric.CacheTest{First: ms(first)[0], Fresh: ms(fresh)[0], Again: ms(again...)}}
+	}
 	counted := func(n, claimed, tokens int) (out []metric.Recount) {
 		for i := range n {
 			out = append(out, metric.Recount{Order: i, Claimed: claimed, Tokens: tokens})
@@ -108,12 +111,18 @@ func TestGenerated(t *testing.T) {
 		{"too few to say", &metric.Answers{Recounts: counted(2, 100, 10)}, ""},
 		{"the same text", &metric.Answers{Compared: 12, Alike: 6}, "6 of 12 answers to different prompts"},
 		{"some of the same text", &metric.Answers{Compared: 12, Alike: 5}, ""},
-		{"three of the same text", &metric.Answers{Compared: 3, Alike: 3}, ""},
-		{"generated again", &metric.Answers{Again: ms(500, 480, 51)}, ""},
-		{"from a cache", &metric.Answers{Again: ms(500, 50, 1)}, "within 50ms, but the first answer took 500ms"},
-		{"too fast to tell", &metric.Answers{Again: ms(49, 0, 0)}, ""},
-		{"another text the second time", &metric.Answers{Again: ms(500)}, ""},
-		{"not confirmed", &metric.Answers{Again: ms(500, 1)}, ""},
+		{"two of four of the same text", &metric.Answers{Compared: 4, Alike: 2}, ""},
+		{"nine of the same text", &metric.Answers{Compared: 9, Alike: 9}, ""},
+		{"five of ten", &metric.Answers{Compared: 10, Alike: 5}, "5 of 10 answers to different prompts"},
+		{"no test for a cache", &metric.Answers{Cache: nil}, ""},
+		{"generated again", cached(500, 500, 480, 51), ""},
+		{"from a cache", cached(500, 480, 48, 1), "within 48ms, but the server took 500ms to write the first answer, and 480ms to write the answer to the next new prompt"},
+		{"too fast to tell", cached(49, 500, 0, 0), ""},
+		{"the first answer in one piece", cached(0, 500, 1, 1), ""},
+		{"a hiccup in the first answer", cached(1393, 42, 42, 42), ""},
+		{"a slow server that became fast", cached(1058, 75, 75, 70), ""},
+		{"the fresh answer in one piece", cached(500, 0, 1, 1), ""},
+		{"not confirmed", cached(500, 500, 1), ""},
 	} {
 		var said []string
 		generated(tt.a, func(_ verdict.Cause, format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })

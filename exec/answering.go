@@ -21,21 +21,24 @@ const Answered metric.Phase = "answers"
 
 // answering compares how the servers of a comparison answer the same prompts. It sends them after
 // the measured requests of each leg, a server's turn, at the same concurrency. Then the control
-// computes how likely each answer is, if necessary in its next leg.
+// computes how likely each answer is, if necessary in its next leg. It does the same with some of
+// the measured answers (see sampled.go).
 type answering struct {
 	*turns
 	places []place // where answers are compared: for each workload, the level with the highest load
 	due    []int   // number of prompts, for each round
 	most   int     // largest number of tokens in one answer
+	picks  []int   // number of measured answers to score at each place, for each round
 }
 
 // question is a prompt that both servers of a comparison answer. The control answers some prompts a
 // second time.
 type question struct {
 	place
-	number   int // of all
-	order    int // number of the question at this workload and level
+	number   int // of all; for a measured request the round
+	order    int // number of the question at this workload and level; for a measured request in its round
 	repeated bool
+	measured bool
 }
 
 // response is one server's answer to a question, with the scores that servers gave it.
@@ -44,6 +47,8 @@ type response struct {
 	metric.PairedAnswer
 	raw    string              // text of the answer; secrets are not redacted yet
 	values map[*side][]float64 // the tokens' log-probabilities, by each server that scored
+	prompt client.Prompt       // of a measured request; the prompts of other questions are made again
+	part   int                 // index of a measured request's workload in series.asks
 }
 
 // answersOf prepares the answers for a group of comparisons. It returns nil if none of them has an
@@ -57,6 +62,7 @@ func (t *turns) answersOf() *answering {
 		}
 	}
 	a.due = load.Split(prompts, t.group.Compares[0].Rounds)
+	a.picks = load.Split(sampledAnswers, t.group.Compares[0].Rounds)
 	for _, p := range t.places() {
 		i := len(a.places) - 1
 		switch {
@@ -94,7 +100,7 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	}
 	for n := first; n < first+a.due[round]; n++ {
 		if a.places[n%len(a.places)] == at && (!again || repeats(n)) {
-			out = append(out, question{at, n, n / len(a.places), again})
+			out = append(out, question{place: at, number: n, order: n / len(a.places), repeated: again})
 		}
 	}
 	return out
@@ -212,18 +218,25 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 	if sample.Canceled() {
 		return // there is no answer
 	}
+	h := a.response(q, s.asks[q.order%len(s.asks)], sample, said)
+	h.Text = a.secrets.Text(h.raw)
+	x.heard = append(x.heard, h)
+}
+
+// response describes an answer that nobody has scored yet.
+func (a *answering) response(q question, of *asking, sample *metric.Sample, said client.Said) *response {
 	h := &response{question: q, raw: said.String(), values: map[*side][]float64{}}
-	h.Leg, h.Finish, h.Text = a.slot, a.secrets.Text(sample.Finish), a.secrets.Text(h.raw)
+	h.Leg, h.Finish = a.slot, a.secrets.Text(sample.Finish)
 	if h.Asked = sample.OutputAsked; sample.Usage != nil {
 		h.Tokens = sample.Usage.Output
 	}
 	if f := sample.Failure; f != nil {
 		h.Failure = a.secrets.Text(f.Message)
 	}
-	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
+	form := of.asked.Look(saidBy(said, sample, a.secrets))
 	// form is found in the reasoning too, because a short answer may consist only of reasoning.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
-	x.heard = append(x.heard, h)
+	return h
 }
 
 // score asks server x for the scores of answers that it has not scored yet. A control scores its
@@ -248,7 +261,7 @@ func (a *answering) score(x *side) {
 		s := x.series[i]
 		a.several(len(list), inFlight(s), func(i int, over func(func())) {
 			h := list[i]
-			request, err := a.request(s, h.question)
+			request, err := a.scoredRequest(s, h)
 			if err != nil || x.unscored != "" {
 				over(done)
 				return
@@ -297,7 +310,7 @@ func (a *answering) unscored(x *side) []*response {
 // answers and those of its candidates. A candidate scores some of its own answers.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
-		return a.control(x) || repeats(h.number)
+		return a.control(x) || !h.measured && repeats(h.number)
 	}
 	return slices.ContainsFunc(a.group.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == x.server && c.Candidate == y.server
@@ -322,6 +335,7 @@ func (a *answering) unread() string {
 func (a *answering) shed() {
 	if a != nil {
 		a.due = a.due[:min(a.rounds, len(a.due))]
+		a.picks = a.picks[:min(a.rounds, len(a.picks))]
 	}
 }
 
@@ -422,6 +436,7 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 				}
 			}
 		}
+		out.Sampled = append(append(out.Sampled, control.sampled(at, control)...), candidate.sampled(at, control)...)
 	}
 	return out
 }
@@ -450,7 +465,7 @@ func (h *response) pairedAnswer(control *side) *metric.PairedAnswer {
 	}
 	out := h.PairedAnswer
 	for _, v := range h.values[control] {
-		out.Loss, out.Scored = out.Loss-v, out.Scored+1
+		out.Loss, out.Scored, out.Worst = out.Loss-v, out.Scored+1, max(out.Worst, -v)
 	}
 	return &out
 }

@@ -65,7 +65,7 @@ func (rd *round) keepsOf(f *flight) int {
 	switch {
 	case f.turn.Phase != metric.Measured:
 		return 0
-	case f.lot.workload.Output.Natural:
+	case f.lot.workload.Output.Natural, rd.picked.has(f):
 		return lookedAtBytes
 	case rd.keeps(f):
 		return keptBytes
@@ -85,6 +85,9 @@ func (rd *round) heard(f *flight) {
 	}
 	if rd.keeps(f) {
 		rd.keep(f, said)
+	}
+	if rd.picked.has(f) {
+		rd.picked.heard(f, said)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -29,7 +28,7 @@ func (s *series) examineOf(of *asking) {
 	s.recount(of)
 	if key := [2]string{of.level.Server, of.level.Workload}; of.workload.Prompt.Dataset == nil && !s.repeated[key] && s.yield == nil {
 		s.repeated[key] = true
-		a.found.Again = s.repeat(of)
+		a.found.Cache = s.testCache(of)
 	}
 	found := a.found
 	of.level.Answers = &found
@@ -78,26 +77,42 @@ func countEqual(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// repeat sends one new prompt several times, and returns how long each request took. The next
-// request is sent after the answer to the last. The server may read the prompt from its prefix
-// cache, but must generate every answer anew.
-func (s *series) repeat(of *asking) []time.Duration {
-	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
+// testCache tests whether the server caches whole answers. It sends one new prompt several times,
+// and then another one. The next request is sent after the answer to the last. The server may read
+// the prompt from its prefix cache, but must generate every answer anew. The result is nil if the
+// requests show nothing: one failed, the answers differ, or the generator stood still meanwhile.
+func (s *series) testCache(of *asking) *metric.CacheTest {
 	request := of.request
-	request.Prompt, request.Output, request.Timeout = prompt, min(of.workload.Output.Mean, againTokens), againTime
-	if err != nil || request.Output < againTokens/3 {
+	request.Output, request.Timeout = min(of.workload.Output.Mean, againTokens), againTime
+	if request.Output < againTokens/3 {
 		return nil
 	}
-	var took []time.Duration
+	var test metric.CacheTest
 	first := ""
-	for i := range againTimes {
-		sample, text := s.sendAlone(&request)
-		if !sample.Completed() || text == "" || i > 0 && text != first || !s.check() {
-			break
+	for i := range againTimes + 1 {
+		var err error
+		if i == 0 || i == againTimes {
+			request.Prompt, err = of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again", Order: i})
 		}
-		first, took = text, append(took, sample.Last-sample.First)
+		if err != nil {
+			return nil
+		}
+		sample, text := s.sendAlone(&request)
+		if !sample.Completed() || text == "" || !s.check() {
+			return nil
+		}
+		switch {
+		case i == 0:
+			first, test.First = text, sample.Last-sample.First
+		case i == againTimes:
+			test.Fresh = sample.Last - sample.First
+		case text != first:
+			return nil
+		default:
+			test.Again = append(test.Again, sample.End-sample.Sent)
+		}
 	}
-	return took
+	return &test
 }
 
 // sendAlone sends one request while no other is in flight, and waits for its answer.

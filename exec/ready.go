@@ -65,8 +65,8 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 
 // newRequest returns a request of this workload with the prompt p. The number of answer tokens is
 // p.Output, or the parameter output if p.Output is 0.
-func (l *lot) newRequest(p client.Prompt, output int) client.Request {
-	r := l.request
+func (a *asking) newRequest(p client.Prompt, output int) client.Request {
+	r := a.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
 	return r
 }

@@ -46,6 +46,7 @@ type round struct {
 	loop   *load.Loop // state of a closed loop while it runs
 	window listening  // handles the requests of an open loop
 	replay *replay    // recorded traffic; nil if requests are generated
+	picked *picked    // the answers that a control scores; nil: none
 	// listen wraps the stream of an answer; nil means no wrapping.
 	listen func(*flight, *client.Answer) client.Stream
 	// A saturation is a round without measured requests, which finds the largest rate. The field
@@ -123,6 +124,7 @@ type flight struct {
 	sample *metric.Sample // owned by the transport until the request has ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
+	prompt client.Prompt  // zero if the answer's text is not kept
 	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
 	at     time.Duration  // scheduled
 	talk   *talk          // the conversation of the turn; nil if there is none
@@ -221,7 +223,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
 	if most := rd.keepsOf(f); most > 0 {
-		f.answer, f.asked = answer, f.lot.askedBy(&request)
+		f.answer, f.asked, f.prompt = answer, f.lot.askedBy(&request), prompt
 		answer.Keep(most)
 	}
 	if t != nil && t.turn < t.turns {

@@ -23,6 +23,7 @@ type series struct {
 	before []*metric.Round
 	leg    *metric.Leg   // current leg of a comparison, one server's turn; nil otherwise
 	held   *metric.Round // finished leg that waits for its pair's other leg; nil if none
+	picked *picked       // the answers of this leg that a control scores; nil: none
 	now    *round        // the round that is running; nil between rounds
 	last   *round        // the round that ended last
 	// durations holds the duration of a request on this server, for each workload. The runner's
@@ -285,7 +286,7 @@ func (s *series) newRound(due []int) *round {
 	}
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, durations: s.durations,
+		runner: s.runner, target: s.target, Case: s.Case, level: l, durations: s.durations, picked: s.picked,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
 	if s.Level.Speedup > 0 {

@@ -307,6 +307,7 @@ func (t *turns) begin(x *side, i int) int {
 	due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
 	t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
 	s.leg = &metric.Leg{Slot: t.slot, Start: x.starts - 1}
+	s.picked = t.answering.pick(x, i, due)
 	return due
 }
 

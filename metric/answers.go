@@ -15,10 +15,20 @@ type Answers struct {
 	// each other. Alike is the number of these answers that equal another of them.
 	Compared int `json:"compared,omitempty"`
 	Alike    int `json:"alike,omitempty"`
-	// Again holds the durations of answers to one prompt, which was sent several times with nothing
-	// else in flight. A duration is from the first chunk to the last. An answer counts only if its
-	// text equals the text of the first answer. Again is empty if the prompt was not sent.
-	Again []time.Duration `json:"again_ns,omitempty"`
+	// Cache is a test whether the server caches whole answers; nil if it was not made.
+	Cache *CacheTest `json:"cache,omitempty"`
+}
+
+// CacheTest holds the durations of requests that were sent one after another, with nothing else in
+// flight: a new prompt, the same prompt some more times, and then another new prompt.
+type CacheTest struct {
+	// First and Fresh are the durations of the answers to the two new prompts, from the first chunk
+	// to the last. They are 0 if the answer came in one piece.
+	First time.Duration `json:"first_ns"`
+	Fresh time.Duration `json:"fresh_ns"`
+	// Again holds the durations of the repeated requests, from sending to the end of the answer.
+	// Only answers with the text of the first answer count.
+	Again []time.Duration `json:"again_ns"`
 }
 
 // Recount holds two counts of the tokens of one answer: by the server's usage, and by the server's

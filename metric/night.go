@@ -14,6 +14,9 @@ type Night struct {
 	// Servers holds the fingerprint of each server, by the server's address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
+	// Rambling holds, for a run that passed, the share of each level's natural answers that were
+	// empty or repeated themselves.
+	Rambling []Figure `json:"rambling,omitempty"`
 	// Starts holds the last start of each server that the run started.
 	Starts []NightStart `json:"starts,omitempty"`
 }

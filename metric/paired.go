@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// PairedAnswers holds the answers of two compared servers to the same prompts, at temperature 0. It
-// also holds the log-probabilities that the control gives to all these answers.
+// PairedAnswers holds the answers of two compared servers to the same prompts, at temperature 0, and
+// some of their measured answers. It also holds the log-probabilities that the control gives to all
+// these answers.
 type PairedAnswers struct {
 	// Due is the number of prompts that both servers should answer. Again is how many of these
 	// prompts the control answers a second time.
@@ -16,6 +17,20 @@ type PairedAnswers struct {
 	// "" if it can.
 	Unscored string       `json:"unscored,omitempty"`
 	Pairs    []AnswerPair `json:"pairs"`
+	// Sampled holds measured answers of both servers. It is empty if the plan sends all its
+	// requests at temperature 0.
+	Sampled []SampledAnswer `json:"sampled,omitempty"`
+}
+
+// SampledAnswer is a measured answer whose tokens the server drew at random, at a temperature above
+// 0. Workload, Level, Round and Order identify the request.
+type SampledAnswer struct {
+	Workload  string `json:"workload"`
+	Level     string `json:"level"`
+	Round     int    `json:"round"`
+	Order     int    `json:"order"`
+	Candidate bool   `json:"candidate,omitempty"` // the candidate's answer; otherwise the control's
+	PairedAnswer
 }
 
 // AnswerPair is the answers of both servers to one prompt. An answer is nil if its server did not
@@ -45,6 +60,9 @@ type PairedAnswer struct {
 	// the loss is unknown.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
+	// Worst is the negative log-likelihood of the least likely of these tokens, in nats; 0 if
+	// unknown.
+	Worst float64 `json:"worst_nats,omitempty"`
 	// Gap is how far the log-probabilities of the tokens differ between the server that answered
 	// and the control: the sum of the absolute differences, in nats. Weighed is the number of
 	// tokens in the sum; 0 if the gap is unknown.

@@ -265,6 +265,14 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	return control
 }
 
+// Compared reports whether a comparison compares the workload's answers on the server at this
+// address with those of another server.
+func (p *Plan) Compared(server string, w *Workload) bool {
+	return slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+		return c.Skip == "" && !c.Unchanged && (c.Candidate.Address() == server || c.Live() && c.Control.Server.Address() == server) && slices.Contains(c.Workloads(p), w)
+	})
+}
+
 // Idle reports whether the workload need not run on the server. This is so if only comparisons use
 // the result, and all of them are skipped because their servers are equal.
 func (p *Plan) Idle(s *Server, w *Workload) bool {

@@ -51,6 +51,9 @@ func (d *Document) Night() metric.Night {
 			continue
 		}
 		d.figures(c, add)
+		if share, ok := c.rambling(); ok && d.Outcome == Pass {
+			n.Rambling = append(n.Rambling, metric.Figure{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: "repetition"}, Value: share})
+		}
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
@@ -69,6 +72,16 @@ func (d *Document) Night() metric.Night {
 		}
 	}
 	return n
+}
+
+// rambling returns the share of the completed natural answers that are empty or repeat themselves.
+// ok is false if the case has no natural answers. Both metrics also count failed requests.
+func (c *Case) rambling() (share float64, ok bool) {
+	empty, repeats, success := c.Summary("empty").Stat("rate"), c.Summary("repetition").Stat("rate"), c.Summary("success").Stat("rate")
+	if !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
+		return 0, false
+	}
+	return (empty.V + repeats.V - 2*(1-success.V)) / success.V, true
 }
 
 // figures calls the function add for each value of the case that a history keeps.

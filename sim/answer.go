@@ -77,10 +77,10 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 	return true
 }
 
-// greedily returns the words of the model's most likely answer to the prompt. Some simulated faults
-// replace it by the answer to another prompt. A share of the answers departs from it (see Parts).
-func (p *Profile) greedily(want *wanted, fx *effect) []string {
-	key, text, share := want.key, want.text, 1.0
+// understood returns the key and the text of the prompt that the server answers, and the share of
+// the text that it reads. With some simulated faults it answers another prompt.
+func (fx *effect) understood(want *wanted) (key uint64, text string, share float64) {
+	key, text, share = want.key, want.text, 1
 	if fx.halfContext {
 		share = 0.5
 	}
@@ -90,6 +90,13 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	if fx.canned {
 		key, text = 0, ""
 	}
+	return key, text, share
+}
+
+// greedily returns the words of the model's most likely answer to the prompt. A share of the
+// answers departs from it (see Parts).
+func (p *Profile) greedily(want *wanted, fx *effect) []string {
+	key, text, share := fx.understood(want)
 	n, parts, draw := p.NaturalOutput.length(rng(key)), 0, want.draw
 	if draw.next(); draw.float() < p.NaturalOutput.Parts {
 		parts = 1 + int(draw.next()%uint64(min(n, 48)))
@@ -97,9 +104,15 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
+// sampled returns n words of an answer that the model draws at random, by the number draw.
+func (fx *effect) sampled(want *wanted, n int, draw rng) []string {
+	key, _, _ := fx.understood(want)
+	return newLanguage(want.model, key, "", 1).sample(n, draw)
+}
+
 // onAnswer reports whether a simulated fault of the request changes the text of a natural answer.
 func (fx *effect) onAnswer() bool {
-	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
+	return fx.circle || fx.garble || fx.swapOne > 0 || fx.wrongWord || fx.blank || fx.broken || fx.endless
 }
 
 // spoil changes a natural answer as the request's faults demand. limit is the largest number of
@@ -113,6 +126,9 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 	if fx.swapOne > 0 {
 		a.swap(fx.swapOne)
+	}
+	if fx.wrongWord {
+		a.replace(min(len(a.written), limit))
 	}
 	if fx.broken {
 		a.written[min(len(a.written), limit)/2] = "\ufffd"
@@ -144,6 +160,16 @@ func (a *answer) garble(limit int) {
 		b := []byte{junk[r.next()%uint64(len(junk))], junk[r.next()%uint64(len(junk))]}
 		a.written[i] = string(b)
 	}
+}
+
+// replace replaces one of the first n tokens by another word.
+func (a *answer) replace(n int) {
+	r := a.seed ^ 0xa5
+	at, i := r.next()%uint64(n), r.next()>>58
+	if words[i] == a.written[at] {
+		i = (i + 1) % 64
+	}
+	a.written[at] = words[i]
 }
 
 // swap replaces some tokens of the answer by random words. The chance of each token is 1 divided by

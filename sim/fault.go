@@ -76,6 +76,8 @@ type effect struct {
 	endless     bool
 	halfContext bool
 	swapOne     int // one of this many tokens is replaced by another token; 0: none
+	wrongWord   bool
+	badSampler  bool // the answer is random words, except at temperature 0
 	replay      bool
 	noDone      bool
 
@@ -186,6 +188,8 @@ var faults = []Fault{
 	{"endless", "continues a natural answer until the context is full, and ignores the limit", func(fx *effect, _ *Rule) { fx.endless = true }},
 	{"half-context", "reads only the first half of a prompt, and its question, so it misses facts that a built-in task puts later", func(fx *effect, _ *Rule) { fx.halfContext = true }},
 	{"swap-tokens", "replaces one in tokens (100) tokens of a natural answer by a random one", func(fx *effect, r *Rule) { fx.swapOne = cmp.Or(r.Tokens, 100) }},
+	{"wrong-word", "replaces one token of a natural answer by a random one", func(fx *effect, _ *Rule) { fx.wrongWord = true }},
+	{"bad-sampler", "draws the tokens of a natural answer without regard to the prompt, except at temperature 0", func(fx *effect, _ *Rule) { fx.badSampler = true }},
 	{"replay", "caches whole answers, and sends one at once when a prompt comes again", func(fx *effect, _ *Rule) { fx.replay = true }},
 	{"cached", "reports that the whole prompt came from the cache", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
 }

@@ -360,6 +360,28 @@ var faultTests = []struct {
 			t.Errorf("%d of %d tokens are others", other, n)
 		}
 	}},
+	{"wrong-word", func(t *testing.T, w *world) {
+		said, plain := naturally(w), faultless(t)
+		other := 0
+		for i := range said.tokens {
+			if said.tokens[i] != plain.tokens[i] {
+				other++
+			}
+		}
+		if len(said.tokens) != len(plain.tokens) || other != 1 {
+			t.Errorf("%d of %d tokens are others, want 1", other, len(plain.tokens))
+		}
+	}},
+	{"bad-sampler", func(t *testing.T, w *world) {
+		said, plain := naturally(w), faultless(t)
+		if len(said.tokens) != len(plain.tokens) || said.text == plain.text {
+			t.Errorf("sampled: %q, without the fault %q", said.text, plain.text)
+		}
+		ask := strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256,"temperature":0`, 1)
+		if got, want := contents(w.must(pathChat, ask), "content"), contents(newWorld(t, Options{}).must(pathChat, ask), "content"); !slices.Equal(got, want) {
+			t.Errorf("at temperature 0: %q, without the fault %q", got, want)
+		}
+	}},
 	{"replay", func(t *testing.T, w *world) {
 		began := time.Now()
 		first := w.must(pathChat, tenTokens)

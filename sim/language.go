@@ -2,6 +2,7 @@ package sim
 
 import (
 	"hash/fnv"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -130,6 +131,28 @@ func (l language) say(n int, parts int) []string {
 		out[i] = first
 		if parts > 0 && i >= parts && second != "" && dearer-cost < 0.1 {
 			out[i], parts = second, 0
+		}
+		l.take(out[i])
+	}
+	return out
+}
+
+// otherIn says how often a sampled token is neither of the model's two most likely ones: one of
+// otherIn tokens, on average.
+const otherIn = 1000
+
+// sample returns an answer of n words that the model draws at random, as at a temperature above 0.
+func (l language) sample(n int, draw rng) []string {
+	out := make([]string, n)
+	for i := range out {
+		first, second, cost, _ := l.choice()
+		out[i] = first
+		switch {
+		case second == "":
+		case draw.next()%otherIn == 0:
+			out[i] = words[draw.next()>>58]
+		case draw.float() > math.Exp(-cost):
+			out[i] = second
 		}
 		l.take(out[i])
 	}

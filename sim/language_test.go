@@ -46,6 +46,15 @@ func TestLanguage(t *testing.T) {
 		if got := mean(own, a.written); got < 4 || got > 7 {
 			t.Errorf("an answer that is garbled from its middle costs %v nats a token", got)
 		}
+		// A sampled answer takes the second most likely word now and then, and rarely another. So it
+		// costs more than the most likely answer, but far less than a wrong one.
+		sample := (&effect{}).sampled(want, 64, rng(key))
+		if got := mean(own, sample); slices.Equal(sample, said) || got < 0.3 || got > 2 {
+			t.Errorf("a sampled answer costs %v nats a token", got)
+		}
+		if again := (&effect{}).sampled(want, 64, rng(key+1)); slices.Equal(sample, again) {
+			t.Error("two draws give the same answer")
+		}
 		if got := p.greedily(want, &effect{other: true}); slices.Equal(got, p.greedily(want, &effect{})) {
 			t.Error("an answer to another prompt is the same")
 		}

@@ -234,8 +234,11 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 // wants returns what a request requires of its answer. The ids are the tokens of its prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	if !o.IgnoreEOS {
+		want.model, want.key = s.model, keyOf(ids)
+	}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
-		want.model, want.key, want.draw = s.model, keyOf(ids), rng(s.options.Seed)<<20^rng(s.ids.Load())
+		want.draw = rng(s.options.Seed)<<20 ^ rng(s.ids.Load())
 	}
 	want.text = o.lastText()
 	want.ask, _ = answers.Read(map[string]any{"response_format": o.ResponseFormat, "tools": o.Tools})
@@ -341,8 +344,11 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	case want.greedy && want.min == 0 && !formed:
 		r.text.written = p.greedily(want, fx)
 		n = len(r.text.written)
-	case !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want, fx):
+	case want.min > 0 || fx.badSampler && !want.greedy:
+	case !fx.other && !fx.canned && r.text.rightly(want, fx):
 		n = len(r.text.written)
+	default:
+		r.text.written = fx.sampled(want, n, r.text.seed)
 	}
 	if fx.onAnswer() {
 		r.text.write(n)

@@ -9,7 +9,7 @@ import (
 )
 
 // usualOfAnswers are the default limits on how a candidate's natural answers may change. A change
-// beyond its limit only warns.
+// beyond its limit warns. A change of the answers' form that is certainly beyond it fails.
 var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
@@ -22,6 +22,11 @@ var usualOfAnswers = []plan.Change{
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
+}
+
+// onForm reports whether a claim is a default limit on the form of answers, such as empty.
+func (x *comparison) onForm(c claimed) bool {
+	return (c.claim == x.usual || c.claim == x.reading) && c.change.Metric.OfAnswers
 }
 
 // showOnly removes the limit of a change. The report then shows the change without a verdict.

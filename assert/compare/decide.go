@@ -29,18 +29,32 @@ func (x *comparison) unfounded() {
 
 // settle takes into account how many changes were tested. Among many tests, one may fail by chance,
 // so a failed change may become inconclusive. Changes that pass, and changes that only warn, do not
-// count as tests.
+// count as tests. The default limits on the form of answers count if they fail: they fail the
+// comparison if that is certain among all tests, and otherwise warn.
 func (x *comparison) settle() {
 	var tests []test
 	var rows []*Change
+	forms := map[*Change]bool{}
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
-		if row.Severity != verdict.SeverityWarn && row.Outcome != verdict.Pass && row.Outcome != verdict.Skipped {
-			tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
+		if x.onForm(c) && (row.Outcome == verdict.Fail || row.Outcome == verdict.Inconclusive) {
+			row.Severity, forms[row] = verdict.SeverityWarn, true
+			if row.pFail = row.delta.pAbove(row.limit); row.pFail > x.alpha {
+				continue
+			}
+		} else if row.Severity == verdict.SeverityWarn || row.Outcome == verdict.Pass || row.Outcome == verdict.Skipped {
+			continue
 		}
+		tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
 	}
 	for i, certain := range certain(tests, x.alpha) {
 		row := rows[i]
+		if forms[row] {
+			if certain {
+				row.Severity = verdict.SeverityError
+			}
+			continue
+		}
 		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
@@ -82,6 +96,9 @@ func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
 		v := x.verdictOn(row, c.claim, c.change, row.Outcome, cmp.Or(row.instead, row.Message))
+		if x.onForm(c) && row.Severity != "" {
+			v.Severity = row.Severity
+		}
 		v.Cause, v.Sure, v.Needs, v.Notes = row.cause, row.sure, row.Needs, append(v.Notes, row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
 		if !v.Value.OK || row.instead != "" {

@@ -20,43 +20,62 @@ type Lost struct {
 func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
-		p := &r.Pairs[o.Pair]
 		names := []string{name}
-		for metric, bad := range map[string]bool{"empty": p.Candidate.Empty, "repetition": p.Candidate.Repeats, "invalid_text": p.Candidate.Invalid} {
+		for metric, bad := range map[string]bool{"empty": o.candidate.Empty, "repetition": o.candidate.Repeats, "invalid_text": o.candidate.Invalid} {
 			if bad {
 				names = append(names, metric)
 			}
 		}
 		slices.Sort(names[1:])
-		side := func(a *metric.PairedAnswer) *metric.Sample {
-			return &metric.Sample{Server: x.out.Candidate, Workload: p.Workload, Level: p.Level, Order: p.Order, Said: &metric.Said{Text: a.Text}}
-		}
-		if p.Control.Text != "" || p.Candidate.Text != "" { // a text was recorded
-			out = append(out, Lost{Metrics: names, Why: why + o.rarity(), Control: side(p.Control), Candidate: side(p.Candidate)})
+		control, candidate := x.saidOf(o, x.address, o.control), x.saidOf(o, x.out.Candidate, o.candidate)
+		if control.Said.Text != "" || candidate.Said.Text != "" { // a text was recorded
+			out = append(out, Lost{Metrics: names, Why: why + o.rarity(), Control: control, Candidate: candidate})
 		}
 	}
-	odd, _, _ := Oddities(r)
-	for _, o := range odd {
+	u := newUsual(r)
+	for _, o := range u.oddities(r).odd {
 		add(o, "odd_answers", o.Why)
 	}
 	if slices.ContainsFunc(x.out.Changes, func(c Change) bool { return c.Metric.Name == "answer_nll" && c.Outcome == verdict.Fail }) {
-		for _, o := range shifted(r) {
+		for _, o := range u.shifted(r) {
 			add(o, "answer_nll", "it is less likely than the control's answer")
 		}
 	}
 	x.out.Lost = append(out, x.out.Lost...)
 }
 
+// saidOf returns a server's answer to the prompt of an odd answer, with its text if that was
+// recorded. The text of a measured answer is in the server's level.
+func (x *comparison) saidOf(o Oddity, server string, a *metric.PairedAnswer) *metric.Sample {
+	out := &metric.Sample{Server: x.out.Candidate, Workload: o.Workload, Level: o.Level, Round: o.Round, Order: o.Order, Said: &metric.Said{}}
+	if !o.Sampled {
+		out.Said.Text = a.Text
+		return out
+	}
+	l := x.Level(server, o.Workload, o.Level)
+	if l == nil {
+		return out
+	}
+	for _, r := range slices.Concat(l.Rounds, l.Voided) {
+		for _, s := range r.MeasuredSamples() {
+			if s.Round == o.Round && s.Order == o.Order && s.Said != nil {
+				return s
+			}
+		}
+	}
+	return out
+}
+
 // shifted returns the candidate's answers that are less likely than the control's, but not odd. The
 // largest difference comes first.
-func shifted(r *metric.PairedAnswers) (out []Oddity) {
+func (u *usual) shifted(r *metric.PairedAnswers) (out []Oddity) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]
 		if p.Control == nil || p.Candidate == nil {
 			continue
 		}
-		if excess, why := tooOdd(p.Candidate, p.Control); why == "" && excess > 0 {
-			out = append(out, Oddity{Pair: i, Excess: excess})
+		if excess, why, _ := u.tooOdd(group{p.Workload, p.Level, false}, p.Candidate, p.Control); why == "" && excess > 0 {
+			out = append(out, Oddity{Workload: p.Workload, Level: p.Level, Order: p.Order, Excess: excess, control: p.Control, candidate: p.Candidate})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Oddity) int { return cmp.Compare(b.Excess, a.Excess) })

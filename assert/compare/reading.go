@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,11 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// oddNats is the difference from which an answer counts as odd, in nats per token. The control
-// finds it that much less likely than its own answer to the same prompt. At 1 nat per token, an
-// answer of 64 tokens is e^64 times less likely.
-const oddNats = 1.0
-
 // answersLevel takes the place of a level's name in verdicts on scored answers.
 const answersLevel = "answers"
 
@@ -27,73 +21,6 @@ var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
-
-// Oddity is an odd answer of the candidate. Why says why it is odd.
-type Oddity struct {
-	Pair   int     // in metric.PairedAnswers
-	Excess float64 // how much less likely it is than the control's answer, in nats per token; 0 if unknown
-	Why    string
-}
-
-// tooOdd returns why the answer a is odd; "" if it is not. The parameter beside is an answer to the
-// same prompt, for comparison. The result excess is how much less likely a is than that answer, in
-// nats per token.
-func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
-	if x, ok := a.PerToken(); ok {
-		if y, ok := beside.PerToken(); ok {
-			excess = x - y
-		}
-	}
-	own := func(bad func(*metric.PairedAnswer) bool) bool { return bad(a) && !bad(beside) }
-	switch {
-	case own(func(a *metric.PairedAnswer) bool { return a.Failure != "" }):
-		why = "failed"
-	case a.Failure != "":
-	case own(func(a *metric.PairedAnswer) bool { return a.Empty }):
-		why = "empty"
-	case own(func(a *metric.PairedAnswer) bool { return a.Invalid }):
-		why = "with invalid text"
-	case own(func(a *metric.PairedAnswer) bool { return a.Repeats }):
-		why = "repetitive"
-	case own((*metric.PairedAnswer).Long):
-		why = "longer than asked for"
-	case excess > oddNats:
-		why = "improbable to the control"
-	case a.Stops && !beside.Long() && (a.Finish != "length" || a.Tokens < a.Asked):
-		why = "cut off in the middle"
-	}
-	return excess, why
-}
-
-// Oddities returns the candidate's odd answers, the oddest first. An answer is odd in comparison
-// with the control's first answer to the same prompt.
-//
-// The second result is the number of the control's own odd answers. The third result is the number
-// of the control's answers that were checked.
-func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
-	for i := range r.Pairs {
-		p := &r.Pairs[i]
-		if p.Control == nil {
-			continue
-		}
-		if p.Candidate != nil {
-			if excess, why := tooOdd(p.Candidate, p.Control); why != "" {
-				odd = append(odd, Oddity{i, excess, why})
-			}
-		}
-		for _, x := range [][2]*metric.PairedAnswer{{p.Control, p.Candidate}, {p.Again, p.Control}} {
-			if x[0] == nil || x[1] == nil {
-				continue
-			}
-			of++
-			if _, why := tooOdd(x[0], x[1]); why != "" {
-				own++
-			}
-		}
-	}
-	slices.SortStableFunc(odd, func(a, b Oddity) int { return cmp.Compare(b.Excess, a.Excess) })
-	return odd, own, of
-}
 
 // readings returns the claims on scored answers: those in the plan, and the defaults of the answers
 // block. It returns nil if the comparison has no answers block.
@@ -251,6 +178,11 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 			}
 		}
 	}
+	for i := range r.Sampled {
+		if a := &r.Sampled[i]; a.Scored == 0 && a.Readable() {
+			unread++
+		}
+	}
 	switch {
 	case r.Due < 1:
 		return "the comparison had no prompts to answer"
@@ -264,70 +196,6 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return fmt.Sprintf("the control did not report how likely %s are", verdict.Count(unread, "answers"))
 	}
 	return ""
-}
-
-// count judges how many more odd answers the candidate has than expected. The control's own odd
-// answers give the expected number. If there are any, a fail also needs a difference that chance
-// does not explain.
-func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
-	odd, own, of := Oddities(r)
-	n := 0
-	for _, p := range r.Pairs {
-		if p.Control != nil && p.Candidate != nil {
-			n++
-		}
-	}
-	expected := math.Ceil(float64(own) * float64(n) / math.Max(float64(of), 1))
-	beyond := float64(len(odd)) - expected
-	c.Control, c.Candidate, c.Change = metric.Some(expected), metric.Some(float64(len(odd))), metric.Some(beyond)
-	c.Certifiable = metric.Some(math.Max(beyond, 0))
-	chance := 1.0
-	if all := float64(len(odd) + own); all > 0 {
-		chance = stat.AtLeast(float64(len(odd)), all, float64(n)/float64(n+of))
-	}
-	switch {
-	case beyond <= c.Limit.V:
-		c.Outcome = verdict.Pass
-	case own == 0 || chance <= alpha:
-		c.Outcome = verdict.Fail
-	default:
-		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs more prompts: odd_answers counts %d of %d answers on the candidate and %d of %d on the control. Chance alone may explain the difference", len(odd), n, own, of)
-	}
-	c.Message = fmt.Sprintf("odd_answers: %d of the candidate's %d answers are odd%s, and %d of the control's %d answers are odd; tolerated: %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
-	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
-		c.Notes = append(c.Notes, fmt.Sprintf("this verdict covers only these %d answers: a share of odd answers below %s may go unnoticed", n, metric.Format(metric.Ratio, high)))
-	}
-	if len(odd) > 0 {
-		p := r.Pairs[odd[0].Pair]
-		c.Notes = append(c.Notes, fmt.Sprintf("the oddest answer is the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].rarity()))
-	}
-}
-
-// rarity returns, in words, how much less likely the odd answer is than the control's answer.
-func (o Oddity) rarity() string {
-	if o.Excess <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(", and less likely than the control's answer by %s", metric.Format(metric.NatsPerToken, o.Excess))
-}
-
-// reasons counts the odd answers by their reason, such as " (5 improbable to the control, 2 empty)".
-func reasons(odd []Oddity) string {
-	var list, order []string
-	n := map[string]int{}
-	for _, o := range odd {
-		if n[o.Why]++; n[o.Why] == 1 {
-			order = append(order, o.Why)
-		}
-	}
-	for _, why := range order {
-		list = append(list, fmt.Sprintf("%d %s", n[why], why))
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // loss computes the change of answer_nll.
@@ -465,12 +333,12 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 // token.
 func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
 	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
-	sum, tokens, n := 0.0, 0, 0
+	sum, tokens, n, u := 0.0, 0, 0, newUsual(r)
 	for _, p := range r.Pairs {
 		if p.Control == nil || p.Candidate == nil || p.Candidate.Weighed == 0 {
 			continue
 		}
-		if _, why := tooOdd(p.Candidate, p.Control); why == "" {
+		if _, why, _ := u.tooOdd(group{p.Workload, p.Level, false}, p.Candidate, p.Control); why == "" {
 			sum, tokens, n = sum+p.Candidate.Gap, tokens+p.Candidate.Weighed, n+1
 		}
 	}

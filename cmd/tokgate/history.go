@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -325,6 +326,25 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 		return assert.ExitPass, nil
 	}
 	return assert.Verdicts{Outcome: n.Outcome}.ExitCode(false), nil
+}
+
+// rambled returns the shares of empty or repeating answers in the last green night before the run, if
+// the plan has a history. An unreadable history gives none: the run then passes by itself or not at
+// all.
+func rambled(p *plan.Plan, run *metric.Run) []metric.Figure {
+	if p.History == nil {
+		return nil
+	}
+	h, _, err := history.Read(p.History.Folder)
+	if err != nil {
+		return nil
+	}
+	for _, n := range slices.Backward(h.Nights) {
+		if n.Rambling != nil && n.Run != run.ID && n.Started.Before(run.Started) {
+			return n.Rambling
+		}
+	}
+	return nil
 }
 
 func notCounted(doc *report.Document) string {

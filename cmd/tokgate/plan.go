@@ -402,8 +402,12 @@ func (x *expansion) answers(c *plan.Compare) {
 			tokens = max(tokens, min(c.Answers.MaxTokens, part.Output.Max()))
 		}
 	}
-	x.para("  ", fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s. The control then reads each of them, and the candidate a quarter of its own (prefill alone)",
-		grouped(prompts), grouped(again), grouped(all), count(tokens, "token")))
+	text := fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s. The control then reads each of them, and the candidate a quarter of its own (prefill alone)",
+		grouped(prompts), grouped(again), grouped(all), count(tokens, "token"))
+	if n := exec.Samples(x.p, c); n > 0 {
+		text += fmt.Sprintf(". It also reads %s measured answers of each server: %s more requests, prefill alone", grouped(n), grouped(2*n))
+	}
+	x.para("  ", text)
 }
 
 // defaults prints every default that was used, by block.

@@ -147,6 +147,7 @@ func writeReport(path string, render func(io.Writer) error) error {
 // conclude judges a run, writes its reports and prints the summary. It returns the document and the
 // exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
+	opts.Rambling = rambled(p, run)
 	concurrently := opts
 	concurrently.Each = onAllCores
 	judged := assert.Judge(p, run, concurrently)

@@ -274,6 +274,7 @@ var belowTheStream = map[string]string{
 	"canned":          "an answer's text is not kept", "replay": "no prompt comes twice",
 	"other-answer": "an answer's text is not kept", "circle": ofNatural, "garble": ofNatural, "broken-character": ofNatural,
 	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural, "half-context": ofNatural,
+	"wrong-word": ofNatural, "bad-sampler": ofNatural,
 }
 
 const ofNatural = "of natural answers, which these are not"

@@ -281,9 +281,10 @@ var scoreBlock = &Block{
 
 var answersBlock = &Block{
 	Name: "answers",
-	Doc:  "What tokgate stores of natural answers, in answers.jsonl. `judge` and reports read this file.",
+	Doc:  "What tokgate stores of natural answers, in answers.jsonl, and what may be wrong with them. `judge` and reports read this file.",
 	Attrs: []*Attr{
 		{Name: "store", Type: "string", Computed: "`text` if a score, a threshold, a good block or a comparison judges the content of answers, else `none`", Doc: "What tokgate stores of each answer. `text`: the text without secrets, at most 64 MiB for a run. `hash`: only the SHA-256 sum, so `judge` cannot score the answers again. `none`: nothing.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
+		{Name: "repeating", Type: "string", Computed: "a level is not valid if more than half of its answers are empty or repeat themselves", Doc: "`allowed`: this model rambles, as one with random weights or a base model does, so such answers are no error. A comparison needs no such permission: it checks that the candidate has no more of them than the control. Nor does a plan whose last green run in its history had them.", OneOf: []string{plan.RepeatingAllowed}},
 	},
 }
 
@@ -404,7 +405,7 @@ var compareBlock = &Block{
 // of both servers.
 var readingBlock = &Block{
 	Name: "answers",
-	Doc:  "Compares what the two servers answer. Both answer the same prompts at temperature 0. tokgate sends these prompts in each leg, right after the measured requests, with as many in flight. The control then reports how likely every answer is, so it must not be a recorded run. `answers {}` sets default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\".",
+	Doc:  "Compares what the two servers answer. Both answer the same prompts at temperature 0. tokgate sends these prompts in each leg, right after the measured requests, with as many in flight. The control then reports how likely every answer is, and how likely 64 measured answers of each server are, so it must not be a recorded run. `answers {}` sets default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\".",
 	Attrs: []*Attr{
 		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, over all workloads and rounds. 200 prompts find a fault in 5 % of the answers; 500 find one in 2 %, and 700 one in 1 %. The control answers nearly a quarter of the prompts twice.", Min: leastAnswers, Max: mostAnswers},
 		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens that an answer may have. If the workload allows fewer, its own limit applies.", Min: 1, Max: 4096},

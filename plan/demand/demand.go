@@ -125,6 +125,9 @@ func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 func workload(w *plan.Workload, add func(demand)) {
 	name := w.Address()
 	policy(name, w.Policy, w.Range, add)
+	if w.Output.Natural && w.Answers.Repeating != plan.RepeatingAllowed {
+		add(demand{key: name + ": answers that do not repeat themselves", text: "checked", rng: w.Range})
+	}
 	if w.Of != nil {
 		share := strconv.Itoa(w.Share)
 		add(demand{key: name + ": share in millionths", exact: share, text: share, rng: w.Of.Range})
