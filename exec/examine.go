@@ -77,11 +77,21 @@ func countEqual(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// testCache tests whether the server caches whole answers. It sends one new prompt several times,
-// and then another one. The next request is sent after the answer to the last. The server may read
-// the prompt from its prefix cache, but must generate every answer anew. The result is nil if the
-// requests show nothing: one failed, the answers differ, or the generator stood still meanwhile.
+// testCache tests whether the server caches whole answers. The result is nil if the test shows
+// nothing: a request failed, the answers differ, or the generator stood still meanwhile.
 func (s *series) testCache(of *asking) *metric.CacheTest {
+	stop := watchBeats(s.Clock)
+	test := s.sendAgain(of)
+	if len(stop().health.Standstills) > 0 {
+		return nil
+	}
+	return test
+}
+
+// sendAgain sends one new prompt several times, and then another one. The next request is sent after
+// the answer to the last. The server may read the prompt from its prefix cache, but must generate
+// every answer anew. The result is nil if a request failed or the answers differ.
+func (s *series) sendAgain(of *asking) *metric.CacheTest {
 	request := of.request
 	request.Output, request.Timeout = min(of.workload.Output.Mean, againTokens), againTime
 	if request.Output < againTokens/3 {

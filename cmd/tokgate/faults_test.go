@@ -45,7 +45,7 @@ func TestLongLies(t *testing.T) {
 		{"none", "comments", 0, "PASS"},
 		{"half of the tokens are sent", "overcount", 4, "its own tokenizer makes"},
 		{"the same to everybody", "canned", 4, "answers to different prompts have the same text"},
-		{"the same prompt again", "replay", 4, "second answer comes from a cache"},
+		{"the same prompt again", "replay", 4, "repeated answers come from a cache"},
 		{"no tokenizer is there to ask", "http-500:path=/tokenize", 0, "PASS"},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
