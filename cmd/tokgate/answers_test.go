@@ -83,6 +83,7 @@ var plantedAnswers = []struct {
 	rule    *sim.Rule
 	some    bool
 	control bool // whether the control has the fault too
+	from    int  // smallest number of answers in a gate that finds the fault; 0 means any
 }{
 	{name: "none"},
 	{name: "0.2 % garbled, in the control too", rule: &sim.Rule{Fault: "garble", Share: 0.002}, control: true},
@@ -92,6 +93,9 @@ var plantedAnswers = []struct {
 	{name: "garbled from the middle", rule: &sim.Rule{Fault: "garble"}, some: true},
 	{name: "max_tokens ignored", rule: &sim.Rule{Fault: "endless"}, some: true},
 	{name: "1 % of the tokens swapped", rule: &sim.Rule{Fault: "swap-tokens"}},
+	{name: "garbage except at temperature 0", rule: &sim.Rule{Fault: "bad-sampler"}},
+	{name: "one wrong word in 5 %", rule: &sim.Rule{Fault: "wrong-word", Share: 0.05}, from: 700},
+	{name: "one wrong word in 2 %", rule: &sim.Rule{Fault: "wrong-word", Share: 0.02}, from: 700},
 	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
 }
 
@@ -184,6 +188,11 @@ func answersGate(t *testing.T, size int, share float64, row int, gates int) (out
 	return out
 }
 
+// briefly reports whether a few gates with the fault are simulated even if no table is asked for.
+func briefly(r *sim.Rule) bool {
+	return r == nil || r.Fault == "swap-tokens" || r.Fault == "bad-sampler" || r.Fault == "wrong-word" && r.Share == 0.05
+}
+
 // TestLongAnswersCharacteristics plants faults in answers and counts the gates that each layer of
 // judgement fails.
 func TestLongAnswersCharacteristics(t *testing.T) {
@@ -197,7 +206,7 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 	b.WriteString("| planted in the candidate | answers | share | form | the control reads | tasks | the gate | red |\n|---|---|---|---|---|---|---|---|\n")
 	for row, f := range plantedAnswers {
 		for _, size := range sizes {
-			if gates < 20 && size.n > 200 || gates == 0 && f.rule != nil && f.rule.Fault != "swap-tokens" {
+			if size.n < f.from || gates < 20 && size.n > max(f.from, 200) || gates == 0 && !briefly(f.rule) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s, %d", f.name, size.n), func(t *testing.T) {
