@@ -136,6 +136,18 @@ type flight struct {
 	over   bool
 }
 
+// picked says which measured requests of a round have their answers scored, and keeps the answers.
+// A nil picked means none.
+type picked struct {
+	step, first, n int // every step-th request from number first on, n of them
+	heard          func(f *flight, said client.Said)
+}
+
+func (p *picked) has(f *flight) bool {
+	order := f.turn.Order
+	return p != nil && f.turn.Phase == metric.Measured && order%p.step == p.first && order/p.step < p.n
+}
+
 // talk is a running conversation. Its number of turns and its thinking times depend only on seed,
 // workload, level and the conversation's number.
 type talk struct {

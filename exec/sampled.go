@@ -12,18 +12,6 @@ import (
 // highest level of each workload. A level with fewer requests has fewer.
 const sampledAnswers = 64
 
-// picked says which measured requests of a round have their answers scored, and keeps the answers.
-// A nil picked means none.
-type picked struct {
-	step, first, n int // every step-th request from number first on, n of them
-	heard          func(f *flight, said client.Said)
-}
-
-func (p *picked) has(f *flight) bool {
-	order := f.turn.Order
-	return p != nil && f.turn.Phase == metric.Measured && order%p.step == p.first && order/p.step < p.n
-}
-
 // sampled reports whether the workload, or a part of its mix, draws its answers at random.
 // Otherwise its measured answers are like those to questions, at temperature 0.
 func sampled(w *plan.Workload) bool {

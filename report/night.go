@@ -51,9 +51,7 @@ func (d *Document) Night() metric.Night {
 			continue
 		}
 		d.figures(c, add)
-		if share, ok := c.rambling(); ok && d.Outcome == Pass {
-			n.Rambling = append(n.Rambling, metric.Figure{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: "repetition"}, Value: share})
-		}
+		n.Rambling = append(n.Rambling, d.rambling(c)...)
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
@@ -74,14 +72,16 @@ func (d *Document) Night() metric.Night {
 	return n
 }
 
-// rambling returns the share of the completed natural answers that are empty or repeat themselves.
-// ok is false if the case has no natural answers. Both metrics also count failed requests.
-func (c *Case) rambling() (share float64, ok bool) {
+// rambling returns, for a run that passed, the share of a case's completed natural answers that are
+// empty or repeat themselves. It returns nothing if the case has no natural answers. The metrics
+// empty and repetition also count failed requests.
+func (d *Document) rambling(c *Case) []metric.Figure {
 	empty, repeats, success := c.Summary("empty").Stat("rate"), c.Summary("repetition").Stat("rate"), c.Summary("success").Stat("rate")
-	if !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
-		return 0, false
+	if d.Outcome != Pass || !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
+		return nil
 	}
-	return (empty.V + repeats.V - 2*(1-success.V)) / success.V, true
+	return []metric.Figure{{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: "repetition"},
+		Value: (empty.V + repeats.V - 2*(1-success.V)) / success.V}}
 }
 
 // figures calls the function add for each value of the case that a history keeps.

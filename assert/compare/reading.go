@@ -162,7 +162,7 @@ func (c *Change) lack(why string) {
 
 // lacking explains which answers or scores are missing; "" if none is.
 func lacking(r *metric.PairedAnswers, def metric.Def) string {
-	asked, again, unread, silent := 0, 0, 0, 0
+	asked, again, unread, silent := 0, 0, unreadSamples(r), 0
 	for _, p := range r.Pairs {
 		if p.Control != nil && p.Candidate != nil {
 			if asked++; p.Control.Failure != "" || p.Control.Empty {
@@ -178,11 +178,6 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 			}
 		}
 	}
-	for i := range r.Sampled {
-		if a := &r.Sampled[i]; a.Scored == 0 && a.Readable() {
-			unread++
-		}
-	}
 	switch {
 	case r.Due < 1:
 		return "the comparison had no prompts to answer"
@@ -196,6 +191,16 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return fmt.Sprintf("the control did not report how likely %s are", verdict.Count(unread, "answers"))
 	}
 	return ""
+}
+
+// unreadSamples returns how many measured answers lack a score although they can be scored.
+func unreadSamples(r *metric.PairedAnswers) (n int) {
+	for i := range r.Sampled {
+		if a := &r.Sampled[i]; a.Scored == 0 && a.Readable() {
+			n++
+		}
+	}
+	return n
 }
 
 // loss computes the change of answer_nll.
