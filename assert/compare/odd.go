@@ -171,10 +171,13 @@ func (o *oddAnswers) chance(odd, own int) float64 {
 	return stat.AtLeast(float64(odd), float64(odd+own), float64(o.of)/float64(o.of+o.ownOf))
 }
 
-// silent reports whether the candidate's measured answers should have been scored, but none could
-// be.
+// silent reports whether the control's measured answers could be scored, but none of the
+// candidate's.
 func (o *oddAnswers) silent(r *metric.PairedAnswers) bool {
-	return r.Unscored == "" && o.unread > 0 && !slices.ContainsFunc(r.Sampled, func(s metric.SampledAnswer) bool { return s.Candidate && s.Scored > 0 })
+	scored := func(candidate bool) bool {
+		return slices.ContainsFunc(r.Sampled, func(s metric.SampledAnswer) bool { return s.Candidate == candidate && s.Scored > 0 })
+	}
+	return o.unread > 0 && scored(false) && !scored(true)
 }
 
 // count judges how many more odd answers the candidate has than expected. The control's own odd

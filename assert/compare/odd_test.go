@@ -125,6 +125,7 @@ func TestOddTokens(t *testing.T) {
 		{"measured, ten with an unlikely token", same, same, first(10, fine(7.5)), 10, verdict.Fail, "10 measured and with an improbable token"},
 		{"measured, all 0.9 nats less likely", same, same, first(64, read(1.2)), 0, verdict.Pass, ""},
 		{"measured, all blank", same, same, first(64, blank), 0, verdict.Inconclusive, ""},
+		{"measured, all blank on both", same, first(64, blank), first(64, blank), 0, verdict.Pass, ""},
 		{"measured, one blank", same, same, first(1, blank), 0, verdict.Pass, ""},
 	} {
 		r := answersOf(200, func(i int, p *metric.AnswerPair) {
