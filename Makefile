@@ -213,6 +213,7 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many $(8) -table $(CURDIR)/results/characteristics/nights.md
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
+	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddTokensCharacteristics$$' -token-gates 200
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md
 	@cat results/characteristics/gates.md results/characteristics/failures.md results/characteristics/searches.md > results/characteristics/table.md
 endef

@@ -105,6 +105,19 @@ func TestAnswering(t *testing.T) {
 					weighed++
 				}
 			}
+			// Each round has 4 measured requests on each server, fewer than are read.
+			sampled, candidates := 0, 0
+			for _, x := range got.Sampled {
+				if x.Candidate {
+					candidates++
+				}
+				if x.Scored == 2 && x.Worst == 1 {
+					sampled++
+				}
+			}
+			if n := 4 * tt.rounds; len(got.Sampled) != 2*n || candidates != n || tt.why == "" && sampled != 2*n {
+				t.Errorf("%d measured answers, %d of the candidate, %d read, want %d of each", len(got.Sampled), candidates, sampled, n)
+			}
 			if weighed != tt.weighed {
 				t.Errorf("%d of the candidate's answers were read by both, want %d", weighed, tt.weighed)
 			}
