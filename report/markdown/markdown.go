@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -153,12 +154,25 @@ func escaped(s string, n int) string {
 
 // html escapes foreign text for use inside an HTML element.
 func html(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s)
+	return unlinked(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s))
+}
+
+// reference matches what GitHub links to an issue or a pull request: #1, owner/name#1 and GH-1, but
+// not the number of an entity such as &#64;.
+var reference = regexp.MustCompile(`(^|[^&])(#|[Gg][Hh]-)(\d)`)
+
+// unlinked keeps references to issues in escaped text from becoming links. GitHub finds them after it
+// has resolved backslashes and entities, so only a comment inside them helps.
+func unlinked(escaped string) string {
+	for range 2 { // a match takes the character before it, so of two neighbours the first round finds one
+		escaped = reference.ReplaceAllString(escaped, "$1$2<!-- -->$3")
+	}
+	return escaped
 }
 
 // escape makes every character of s literal in GitHub flavoured Markdown. It uses
 // entities where GitHub would see a link or a mention in spite of a backslash.
-func escape(s string) string { return escaper.Replace(s) }
+func escape(s string) string { return unlinked(escaper.Replace(s)) }
 
 var escaper = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;",
