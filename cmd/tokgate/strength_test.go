@@ -85,5 +85,5 @@ func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)
 	out := filepath.Join(t.TempDir(), "results")
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass)
-	tokgate(t, "strength", path, out, "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                  2 of 2", "approximate", "A server that prefills 10 times slower would pass.")
+	tokgate(t, "strength", path, out, "--runs", "2").check(t, assert.ExitPass, "decode × 1.25                  2 of 2", "an approximation", "A server that prefills 10 times slower would pass.")
 }
