@@ -20,7 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/internal/memnet"
+	"github.com/tokgate/tokgate/internal/studies/memnet"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

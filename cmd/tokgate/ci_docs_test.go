@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/internal/studies/runner"
 )
 
 // snippet returns the fenced block of docs/ci.md whose first line names a file.

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tokgate/tokgate/exec/server"
-	"github.com/tokgate/tokgate/internal/memnet"
+	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/sim"
 )
 

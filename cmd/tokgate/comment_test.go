@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/record/disk"
 	"github.com/tokgate/tokgate/record/history"

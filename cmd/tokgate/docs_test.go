@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
-	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/formats"
 )

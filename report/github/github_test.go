@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/report"
 )
 

@@ -11,13 +11,14 @@ import (
 
 func TestExpressions(t *testing.T) {
 	c := contexts{
-		"github": map[string]any{"event": map[string]any{"number": 17.0, "labels": []any{"a", "gpu"}}, "ref": "main"},
+		"github": map[string]any{"event": map[string]any{"number": 17.0}, "ref": "main"},
 		"steps":  map[string]any{"run": map[string]any{"outputs": map[string]any{"exit-code": "3"}}},
 	}
 	for src, want := range map[string]string{
+		"github.EVENT.number":                    "17",
+		"format('{0}/{1}', github.ref, 'it''s')": "main/it's",
+		"'it''s'":                                "it's",
 		"github.event.number":                    "17",
-		"github.EVENT['number']":                 "17",
-		"github.event.labels[1]":                 "gpu",
 		"github.absent.more":                     "",
 		"steps.run.outputs.exit-code":            "3",
 		"steps.run.outputs.exit-code == 3":       "true", // as numbers
@@ -27,12 +28,6 @@ func TestExpressions(t *testing.T) {
 		"'' && 'yes' || 'no'":                    "no",
 		"!github.ref":                            "false",
 		"!(1 == 2) && true":                      "true",
-		"format('{0}/{1}', github.ref, 'it''s')": "main/it's",
-		"contains(github.event.labels, 'gpu')":   "true",
-		"contains('abc', 'BC')":                  "true",
-		"startsWith('v1.2', 'v')":                "true",
-		"fromJSON('[\"x\"]')[0]":                 "x",
-		"toJSON(github.event.labels)":            `["a","gpu"]`,
 		"null == ''":                             "true",
 		"1.5":                                    "1.5",
 	} {
@@ -40,7 +35,7 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s = %q, %v; want %q", src, got, err, want)
 		}
 	}
-	for _, src := range []string{"github.", "(1", "'a", "absent.x", "nothing()", "1 2", "== 1", ""} {
+	for _, src := range []string{"github.", "(1", "'a", "absent.x", "nothing()", "always(1)", "github.ref[0]", "1 + 2", "1 2", "== 1", ""} {
 		if got, err := interpolate("${{"+src+"}}", c, status{}); err == nil {
 			t.Errorf("%q = %q, want an error", src, got)
 		}
