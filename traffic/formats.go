@@ -170,22 +170,10 @@ func found(table bool, has func(string) bool) *Format {
 // ErrFormat means that tokgate does not know the format of a trace.
 var ErrFormat = errors.New("its format is not known")
 
-// unknown returns the error for a file whose format is not known. The error suggests what the plan
-// can set. Of the names in the file, it quotes only those that a format has.
+// unknown returns the error for a file whose format is not known. It quotes nothing of the file, which
+// may be any file that the plan names, and says what the plan can set.
 func unknown(names []string) error {
-	var known []string
-	for _, f := range Formats {
-		for _, name := range slices.Concat(f.marks, ofAIPerf) {
-			if slices.Contains(names, name) && !slices.Contains(known, name) {
-				known = append(known, name)
-			}
-		}
-	}
-	which := "none of which a format has"
-	if len(known) > 0 {
-		which = "of which formats have " + strings.Join(known, ", ")
-	}
-	return fmt.Errorf("%w by its %d names, %s: name it by format, or say by columns where times and lengths are", ErrFormat, len(names), which)
+	return fmt.Errorf(`%w: no known format has its %d columns. Name them, such as columns = { time = "ts", input = "prompt_tokens", output = "completion_tokens" }, or set format`, ErrFormat, len(names))
 }
 
 // parse reads the rows of a trace. If it returns an error, line is the line of the error.

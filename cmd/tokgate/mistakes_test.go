@@ -30,6 +30,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 		{"run gate.hcl --var nope=1", "nope"},
 		{"run gate.hcl --var-file nope.hcl", "nope.hcl"},
 		{"run gate.hcl --only nope", "nope"},
+		{"run gate.hcl --base nope", "--base nope is not a folder"},
 		{"run gate.hcl --confidence 95", "confidence"},
 		{"run gate.hcl --junit", "--junit"},
 		{"run gate.hcl --policy nope.hcl", "nope.hcl"},

@@ -52,7 +52,7 @@ func TestTraffic(t *testing.T) {
 	}
 	own := filepath.Join(traces, "gateway-synthetic.csv")
 	tokgate(t, "traffic", "--columns", "time=ts,input=prompt_tokens,output=completion_tokens,type=route", "--to", "2m", own).check(t, assert.ExitPass, "/v1/chat ", "not recorded")
-	tokgate(t, "traffic", own).check(t, assert.ExitPlan, "name it by format, or say by columns", "name the column with the prompts: --column")
+	tokgate(t, "traffic", own).check(t, assert.ExitPlan, "no known format has its 5 columns. Name them", "name the column with the prompts: --column")
 	tokgate(t, "traffic", "--columns", "time=ts,output=completion_tokens", own).check(t, assert.ExitPlan, "--columns has no input")
 	tokgate(t, "traffic", "--columns", "when=ts", own).check(t, assert.ExitPlan, `--columns has no "when"`)
 	tokgate(t, "traffic", "--format", "moon", own).check(t, assert.ExitPlan, `unknown --format "moon"`)

@@ -103,7 +103,7 @@ func TestMistakes(t *testing.T) {
 		{"a server twice", "workload \"chat\"", "server \"mine\" {\n  simulator {}\n}\n\nworkload \"chat\"", "already declared"},
 		{"an engine that does not exist", `"vllm"`, `"vlm"`, `Did you mean "vllm"?`},
 		{"a URL without http", `"http://127.0.0.1:8000"`, `"127.0.0.1:8000"`, "http://"},
-		{"a trace with unknown columns", "concurrency = [1, 8]\n    requests    = 200\n  }\n\n  sla {\n    at      = [8]", "trace = \"unknown.csv\"\n  }\n\n  sla {", "columns"},
+		{"a trace with unknown columns", "concurrency = [1, 8]\n    requests    = 200\n  }\n\n  sla {\n    at      = [8]", "trace = \"unknown.csv\"\n  }\n\n  sla {", `columns = { time = "ts"`},
 		{"half a line in a data set", "  input_tokens  = 256", "  prompt { dataset = \"half.jsonl\" }", "half.jsonl:2: it is not valid JSON"},
 		{"a file that does not exist", "  input_tokens  = 256", "  prompt { dataset = \"nope.jsonl\" }", "nope.jsonl"},
 	} {
