@@ -37,20 +37,23 @@ type Lengths struct {
 }
 
 // Text writes the inventory for a terminal.
-func (v *Inventory) Text(w io.Writer) error { return terminal.Sections(w, v.sections(), 100, false) }
+func (v *Inventory) Text(w io.Writer) error {
+	return terminal.Sections(w, v.sections(v.Title), 100, false)
+}
 
 // HTML writes the inventory as an HTML page.
 func (v *Inventory) HTML(w io.Writer) error {
-	return html.Sections(w, page.Line(v.Title), v.sections())
+	return html.Sections(w, page.Line(v.Title), v.sections("Facts"))
 }
 
-// sections returns what the file contains: facts, lengths, and the requests over time.
-func (v *Inventory) sections() []page.Section {
+// sections returns what the file contains: facts under the given title, lengths, and the requests
+// over time.
+func (v *Inventory) sections(title string) []page.Section {
 	facts := &page.Table{Caption: "Facts", Words: true, Columns: page.Heads("", "")}
 	for _, f := range v.Facts {
 		facts.Rows = append(facts.Rows, page.Row(f.Name, f.Value))
 	}
-	out := []page.Section{{ID: "facts", Title: page.Line(v.Title), Blocks: []page.Block{{Table: facts}}}}
+	out := []page.Section{{ID: "facts", Title: page.Line(title), Blocks: []page.Block{{Table: facts}}}}
 	lengths := &page.Table{Caption: "Lengths", Columns: page.Heads("", "Mean", "p5", "p50", "p95", "p99", "Max")}
 	var spread []page.Figure
 	for _, l := range v.Lengths {

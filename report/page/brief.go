@@ -44,7 +44,7 @@ func brief(r Run) *Brief {
 }
 
 // mostFront is the largest number of use cases and answers together on the first page.
-const mostFront = 14
+const mostFront = 8
 
 // cut keeps as many use cases and answers as fit the first page, the worst first, and says how many
 // are left out.

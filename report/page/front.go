@@ -73,9 +73,14 @@ func span(label, name string, runs []Run, best, worst extreme, words string) Til
 	return t
 }
 
-// shown returns the server whose figures stand first: the candidate of the first comparison, or the
-// first server with a measured case.
+// shown returns the server whose figures stand first: the candidate that a workload should take, or
+// the first candidate, or the first server with a measured case.
 func shown(r Run) string {
+	for i := range r.Comparisons {
+		if c := &r.Comparisons[i]; slices.ContainsFunc(decided(r), func(w string) bool { return strings.HasPrefix(take(r, w), "take "+r.title(c.Candidate)+" ") }) {
+			return c.Candidate
+		}
+	}
 	for i := range r.Comparisons {
 		return r.Comparisons[i].Candidate
 	}
@@ -104,8 +109,15 @@ func frontChart(r Run) *Figure {
 	if f := worstChart(r); f != nil {
 		return f
 	}
-	for i := range r.Comparisons {
-		if f, ok := overall(r, &r.Comparisons[i]); ok {
+	first := func(c *report.Comparison) int {
+		if slices.ContainsFunc(c.Changes, func(x report.Change) bool { return x.Status() <= report.StatusFail }) {
+			return 0
+		}
+		return map[bool]int{true: 1, false: 2}[c.Candidate == shown(r)]
+	}
+	compared := slices.SortedStableFunc(slices.Values(r.Comparisons), func(a, b report.Comparison) int { return cmp.Compare(first(&a), first(&b)) })
+	for i := range compared {
+		if f, ok := overall(r, &compared[i]); ok {
 			return &f
 		}
 	}

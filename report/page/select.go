@@ -125,8 +125,11 @@ func leftOut(left map[string]int) string {
 	if total == 0 {
 		return ""
 	}
-	if len(parts) == 0 {
+	switch len(parts) {
+	case 0:
 		return plural(total, "more row")
+	case 1:
+		return strings.Replace(parts[0], " ", " more ", 1)
 	}
 	return fmt.Sprintf("%d more: %s", total, strings.Join(parts, ", "))
 }
