@@ -3,13 +3,12 @@ package assert
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
@@ -89,8 +88,7 @@ func (j *judge) ran(s *plan.Server) bool {
 type limit struct {
 	*metric.Capacity
 	problem string // why the search has no result; "" if it has one
-	changed bool   // the limit differs from the limit that the search found
-	why     string // why the limit differs; "" if each probe has the search's outcome
+	why     string // why a probe has another outcome than in the search; "" if none has
 	n       int    // requests that were judged
 	// verdicts holds the verdicts at the load Pass. level is the name of the level that they
 	// judged.
@@ -99,31 +97,6 @@ type limit struct {
 	// doing describes the server at the load Fail, such as its queue. It is "" if the server did
 	// not report that.
 	doing string
-}
-
-// standing is the outcome of one level after its probes so far.
-type standing struct {
-	outcome   string
-	confirmed bool
-	level     *metric.Level
-	verdicts  map[*plan.Workload][]Verdict
-}
-
-// visited adds a probe of the level. The latest verdict on the level counts. A retry without a
-// verdict changes nothing. A confirmation can withdraw an earlier pass, but never makes a pass of a
-// level that did not pass before it.
-func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
-	switch {
-	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
-		return
-	case (p.Purpose == "confirm" || p.Purpose == "deep") && (p.Outcome == "saturated" || p.Outcome == "capped"):
-		return
-	case p.Purpose == "confirm" && s.outcome != "pass":
-		return
-	case p.Purpose == "confirm":
-		s.confirmed = p.Outcome == "pass"
-	}
-	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
 }
 
 // limitOf returns the limit of a search, judged again from its samples. Each search is judged only
@@ -137,134 +110,146 @@ func (j *judge) limitOf(w *plan.Workload, c *metric.Capacity) limit {
 	return l
 }
 
-// limit judges every probe of a search again, on the same requests. Each look gets the same part of
-// the allowed error as in the search.
+// limit judges every probe of a search again, on the same requests, and feeds the results to a
+// search as the run did. Each look gets the same part of the allowed error as in the run.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
 	out := limit{Capacity: &c}
-	levels := map[int]*standing{}
 	c.Probes = slices.Clone(c.Probes)
+	probes := make([]probe, len(c.Probes))
 	counted := map[string]int{}
 	for i := range c.Probes {
-		p := &c.Probes[i]
-		v, verdicts, l := j.visit(w, &c, *p)
-		if l == nil {
+		p, v := &c.Probes[i], &probes[i]
+		if *v = j.visit(w, &c, c.Probes[i]); v.level == nil {
 			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (level %s)", i+1, verdict.OneLine(p.Level))
 			return out
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
-		outcome := probed(v, p.Outcome, l)
-		if outcome != p.Outcome {
-			out.differs(p.N, v)
+		if now := v.result.Outcome.String(); now != p.Outcome {
+			out.differs(p.N, v.invalid)
+			p.Outcome = now
 		}
-		p.Outcome = outcome
-		if p.Binding = v.Binding; p.Binding != "" {
-			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
-			p.Shown, p.Note = v.Thresholds[k].Shown, cmp.Or(p.Note, v.Thresholds[k].Why)
+		p.Binding = v.result.Binding
+		if k := slices.IndexFunc(v.thresholds, func(t LookThreshold) bool { return t.Name == p.Binding }); k >= 0 {
+			p.Shown, p.Note = v.thresholds[k].Shown, cmp.Or(p.Note, v.thresholds[k].Why)
 		}
-		if p.Purpose == estimates {
-			continue // a probe for an estimate neither passes nor fails
-		}
-		if levels[p.N] == nil {
-			levels[p.N] = &standing{}
-		}
-		levels[p.N].visited(p, l, verdicts)
 	}
 	for _, n := range counted {
 		out.n += n
 	}
-	out.bracket(levels)
+	found := again(w.Capacity, recorded, probes)
+	if found.L > 0 {
+		out.level, out.verdicts = probes[found.PassBy].level.Name, probes[found.PassBy].verdicts
+	}
+	if found.U > 0 {
+		out.doing = doing(probes[found.FailBy].level)
+	}
 	if out.problem = j.rambling(c.Server, w, j.recorded[levelKey{c.Server, c.Workload, out.level}]); out.problem != "" {
 		return out
 	}
-	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
-	if out.changed {
-		out.restate(recorded, w.Capacity)
-	}
+	out.restate(recorded, found)
 	return out
 }
 
-// estimates is the purpose of a probe that only estimates the load to try next.
-const estimates = "estimate"
+// capacitySearch is a search over any kind of load.
+type capacitySearch interface {
+	Take(search.Probe, search.Result)
+	Limit() search.Limit
+}
 
-// within reports whether an estimate of the limit agrees with the search. It must lie between the
-// highest load that passes and the lowest load that fails.
-func (l *limit) within(crossing float64) bool {
-	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
+// again returns what the search claims after the probes, judged again.
+func again(asked *plan.Capacity, c *metric.Capacity, probes []probe) search.Limit {
+	opts := search.Options{Over: c.Over, Step: max(c.Step, 0), From: max(c.From, 1), UpTo: max(c.UpTo, c.From, 1), Resolution: asked.Resolution, Relative: asked.Relative}
+	var s capacitySearch
+	if c.Over == metric.OpenLoop {
+		rates := search.RateOptions{Options: opts}
+		rates.Step = cmp.Or(opts.Step, plan.RateStep)
+		for _, v := range probes {
+			if v.Purpose != search.Known && len(v.level.Saturation) > 0 {
+				rates.Largest, _ = search.Sustained(v.level.Saturation)
+				rates.Largest /= rates.Step
+			}
+		}
+		if asked.Load != nil && asked.Load.Open != nil {
+			rates.Scatter = 1 / asked.Load.Open.Shape()
+		}
+		s = search.NewRates(rates)
+	} else {
+		s = search.New(opts)
+	}
+	for _, v := range probes {
+		s.Take(v.Probe, v.result)
+	}
+	return s.Limit()
 }
 
 // differs records that a probe, judged again, has another outcome than in the search. Either the
 // thresholds have changed since, or the probe cannot be judged.
-func (l *limit) differs(n int, v LookVerdict) {
-	l.changed = true
-	if v.Invalid != "" {
-		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at load %s cannot be judged: %s", l.Named(n), verdict.OneLine(v.Invalid)))
+func (l *limit) differs(n int, invalid string) {
+	if invalid != "" {
+		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at load %s cannot be judged: %s", l.Named(n), verdict.OneLine(invalid)))
 	} else {
 		l.why = "the search chose its probes by verdicts of the run that have changed since"
 	}
 }
 
-// probed returns a probe's outcome in the words of a search. recorded is the outcome in the record
-// of the run.
-func probed(v LookVerdict, recorded string, l *metric.Level) string {
-	switch {
-	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
-		return "saturated" // the search may know more about the generator than the record does
-	case v.Invalid != "":
-		return "inconclusive" // it bounds nothing
-	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
-		return recorded
-	}
-	return v.Outcome.String()
+// probe is one probe of a search, judged again.
+type probe struct {
+	search.Probe
+	result     search.Result
+	invalid    string // why it cannot be judged; "" if it can
+	thresholds []LookThreshold
+	verdicts   map[*plan.Workload][]Verdict
+	level      *metric.Level // nil if the record lacks it
 }
 
-// bracket finds the largest load that passes and the smallest load that fails.
-func (l *limit) bracket(levels map[int]*standing) {
-	c := l.Capacity
-	c.Pass, c.Fail, c.Confirmed = 0, 0, false
-	for _, n := range slices.Sorted(maps.Keys(levels)) {
-		switch s := levels[n]; {
-		case n < c.From || n > c.UpTo || c.Fail > 0:
-		case s.outcome == "pass":
-			c.Pass, c.Confirmed = n, s.confirmed
-			l.level, l.verdicts = s.level.Name, s.verdicts
-		case s.outcome == "fail":
-			c.Fail = n
-			l.doing = doing(s.level)
-		}
-	}
-}
-
-// visit judges one probe of the search. The returned level is nil if the record lacks it.
-func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, map[*plan.Workload][]Verdict, *metric.Level) {
+// visit judges one probe of the search.
+func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) probe {
+	out := probe{Probe: search.Probe{N: p.N, Purpose: search.Purpose(p.Purpose), Set: p.Set}}
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
-	if p.Requests < 1 && whole != nil && c.Probed(p, whole) {
-		return cutShort(whole), nil, whole
+	if whole == nil || p.N < 1 || !c.Probed(p, whole) {
+		return out
 	}
-	if p.With != "" && whole != nil {
+	if p.Requests < 1 {
+		if out.level, out.result = whole, search.CutShort(p.N, whole); out.result.Outcome == search.Fail {
+			out.thresholds = []LookThreshold{{Name: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}
+		}
+		return out.recorded(p)
+	}
+	if p.With != "" {
 		before := j.recorded[levelKey{c.Server, c.Workload, p.With}]
 		if before == nil || !c.Probed(p, before) {
-			return LookVerdict{}, nil, nil
+			return out
 		}
 		both := *whole
 		both.Rounds = slices.Concat(slices.DeleteFunc(slices.Clone(before.Rounds), func(r *metric.Round) bool { return !r.Complete }), whole.Rounds)
 		whole = &both
 	}
-	if whole == nil || whole.Skipped != "" || p.Requests < 1 || !c.Probed(p, whole) {
-		if whole != nil && (p.Outcome == "saturated" || p.Outcome == "pending") {
-			return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "it was not measured"}, nil, whole
-		}
-		return LookVerdict{}, nil, nil
+	if whole.Skipped != "" {
+		return out
 	}
 	l, problem := begun(whole, p.Requests)
-	if problem != "" {
-		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
+	seen := sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: problem}}
+	if problem == "" {
+		looks := []metric.Look{{Planned: plannedLooks(whole, p)}}
+		seen = lookAt(w, l, j.promised.PriceOf(c.Server), boundAtCapacity,
+			func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
+			func(*plan.Workload, *metric.Level) int { return 0 })
+	} else {
+		l = whole
 	}
-	looks := []metric.Look{{Planned: plannedLooks(whole, p)}}
-	v := lookAt(w, l, j.promised.PriceOf(c.Server), boundAtCapacity,
-		func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
-		func(*plan.Workload, *metric.Level) int { return 0 })
-	return v.LookVerdict, v.verdicts, l
+	out.level, out.invalid, out.thresholds, out.verdicts = l, seen.Invalid, seen.Thresholds, seen.verdicts
+	out.result = seen.Judgement().Result(p.N, p.Requests, l)
+	return out.recorded(p)
+}
+
+// recorded keeps the outcome of a probe during which the generator was saturated: the search may
+// have known more about the generator than the record does.
+func (v probe) recorded(p metric.CapacityProbe) probe {
+	if p.Outcome == search.Saturated.String() {
+		v.result.Outcome = search.Saturated
+	}
+	return v
 }
 
 // plannedLooks returns the number of planned looks, which share the allowed error of a probe. If
@@ -284,96 +269,30 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 	return planned
 }
 
-// cutShort judges a probe that ended before its first look. A look judges the requests so far. The
-// probe fails if enough requests were sent and none completed. Otherwise it is inconclusive.
-func cutShort(l *metric.Level) LookVerdict {
-	failed := 0
-	for _, r := range l.Rounds {
-		for _, x := range r.All() {
-			switch {
-			case x.Completed():
-				return LookVerdict{Outcome: Inconclusive, Needs: -1}
-			case x.Failure.Kind != metric.FailCanceled && x.Failure.Kind != metric.FailConnect && x.Failure.Kind != metric.FailLocal:
-				failed++
-			}
-		}
-	}
-	if failed < max(10, 2*l.N) {
-		return LookVerdict{Outcome: Inconclusive, Needs: -1}
-	}
-	return LookVerdict{Outcome: Fail, Binding: "success", Thresholds: []LookThreshold{{
-		Name: "success", Outcome: Fail, Log: maxLog, Low: maxLog, High: maxLog, Shown: metric.Format(metric.Ratio, 0),
-	}}}
-}
-
-// turnedAway reports whether the server refused every failed request because it was full (status
-// 429 or 503).
-func turnedAway(l *metric.Level) bool {
-	n := 0
-	for _, r := range l.Rounds {
-		for _, x := range r.All() {
-			switch {
-			case x.Completed() || x.Canceled():
-			case x.Status == 429 || x.Status == 503:
-				n++
-			default:
-				return false
-			}
-		}
-	}
-	return n > 0
-}
-
 // restate describes the limit anew, if judging the probes again gave another limit than the search.
-func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
+func (l *limit) restate(recorded *metric.Capacity, found search.Limit) {
 	c := l.Capacity
-	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
+	if kind := metric.CapacityKind(found.Kind.String()); l.why == "" && kind == c.Kind && found.L == c.Pass && found.U == c.Fail && found.Confirmed == c.Confirmed {
+		return
+	}
+	found.Reason, found.Spent = cmp.Or(l.why, "not every probe could be confirmed on fresh requests"), recorded.Spent
 	switch {
-	case c.Kind == metric.CapacityUnknown:
-		c.Reason = "no probe passed or failed with certainty"
-	case c.Kind == metric.CapacityServerCap:
-	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
-		c.Reason = "the search goes up to " + c.Named(c.UpTo)
-	default:
-		c.Reason = cmp.Or(l.why, "not every probe could be confirmed on fresh requests")
+	case l.why == "" && found.L == c.Pass && found.U == c.Fail:
+		found.Reason = recorded.Reason
+	case found.Kind == search.Unknown:
+		found.Reason = "no probe passed or failed with certainty"
+	case found.Kind == search.ServerCap:
+		found.Reason = recorded.Reason
+	case found.Kind == search.AtLeast && found.L >= c.UpTo:
+		found.Reason = "the search goes up to " + c.Named(c.UpTo)
 	}
-	if c.Over != metric.OpenLoop || !l.within(c.Crossing) {
-		c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
-	}
-	c.Binding, c.AtPass, c.AtFail, c.NonMonotone = "", "", "", nil
-	for _, p := range c.Probes {
-		switch {
-		case p.N == c.Fail && p.Outcome == "fail":
-			c.Binding, c.AtFail = p.Binding, p.Shown
-		case p.N > c.Fail && c.Fail > 0 && p.Outcome == "pass":
-			c.NonMonotone = append(c.NonMonotone, [2]int{c.Fail, p.N})
-		}
-	}
-	c.Line = c.Words()
-	before := fmt.Sprintf("%s, pass %s, fail %s", recorded.Kind, c.Named(recorded.Pass), c.Named(recorded.Fail))
+	found.Fill(c)
 	c.Notes = nil
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
 	}
+	before := fmt.Sprintf("%s, pass %s, fail %s", recorded.Kind, c.Named(recorded.Pass), c.Named(recorded.Fail))
 	c.Notes = append(c.Notes, "this capacity was judged again from the samples; the run itself had found another capacity: "+before)
-}
-
-// kindOf returns how precisely the limit of a capacity search is known. It is exact if the highest
-// load that passes and the lowest load that fails differ by at most width.
-func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
-	switch {
-	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
-		return metric.CapacityExact
-	case c.Pass > 0 && c.Fail > 0, c.Pass > 0 && c.Over == metric.OpenLoop && c.Pass < c.UpTo:
-		return metric.CapacityInterpolated
-	case c.Pass > 0 && recorded.Kind == metric.CapacityServerCap && c.Pass == recorded.Pass:
-		return recorded.Kind
-	case c.Pass > 0:
-		return metric.CapacityAtLeast
-	case c.Fail > 0:
-		return metric.CapacityBelow
-	}
-	return metric.CapacityUnknown
 }
 
 // judge gives the verdict on the required capacity. If none is required, the search must have found

@@ -65,7 +65,7 @@ func TestCapacity(t *testing.T) {
 		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
 		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
 		// Level 36 passes, level 40 fails, and level 38 was not measured.
-		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
+		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~39 requests in flight (36 passes, 40 fails)", Inconclusive},
 		// TTFT is 50 ms times the level, so it is below 1.7 s up to level 33. Of the levels that
 		// were probed, 32 passes and 36 fails.
 		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
@@ -148,7 +148,15 @@ func TestCapacityOfVisits(t *testing.T) {
 		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},
 		{"a confirmation that says nothing", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "few")}, 38, 40, false, true, metric.CapacityInterpolated},
 		{"not monotone", []metric.CapacityProbe{visit(10, "ladder", 0, "pass"), visit(20, "ladder", 0, "slow"), visit(30, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail")}, 10, 20, false, false, metric.CapacityInterpolated},
-		{"capped", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "capped")}, 20, 0, false, true, metric.CapacityAtLeast},
+		// Of 30 requests in flight the server refuses 10, so it admits 20.
+		{"capped", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "capped")}, 20, 0, false, true, metric.CapacityServerCap},
+		{"capped above a stretch that was not measured", []metric.CapacityProbe{visit(10, "ladder", 0, "pass"), visit(30, "ladder", 0, "capped")}, 10, 0, false, true, metric.CapacityAtLeast},
+		// If no request was refused, the probe is judged by its thresholds alone.
+		{"not capped", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "saturated"), visit(30, "again", 1, "pass")}, 30, 0, false, true, metric.CapacityAtLeast},
+		{"a failure, then undecided", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "slow"), visit(30, "deep", 1, "few")}, 20, 30, false, true, metric.CapacityInterpolated},
+		{"a failure, then a deep pass", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "slow"), visit(30, "deep", 1, "pass")}, 20, 30, false, true, metric.CapacityInterpolated},
+		{"a failure that a retry takes back", []metric.CapacityProbe{visit(20, "ladder", 0, "slow"), visit(30, "ladder", 0, "pass"), visit(20, "retry", 1, "pass")}, 30, 0, false, true, metric.CapacityAtLeast},
+		{"undecided, then a confirmation that fails", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "few"), visit(30, "confirm", 1, "slow")}, 20, 30, false, true, metric.CapacityInterpolated},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, run := searched(5, c.probes...)
@@ -158,6 +166,8 @@ func TestCapacityOfVisits(t *testing.T) {
 						continue
 					}
 					switch c.probes[i].Outcome {
+					case "capped":
+						l.Rounds = turnedAway(l.N, 20)
 					case "slow":
 						run.Capacities[0].Probes[i].Outcome = "fail"
 						slowed := shape{n: l.N, rounds: 10, perRound: 2 * l.N, ttft: func(int, int) float64 { return 3 }}.level()
@@ -173,6 +183,20 @@ func TestCapacityOfVisits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// turnedAway returns rounds of n requests in flight, of which the server admits some. It refuses the
+// others with status 429.
+func turnedAway(n, admits int) []*metric.Round {
+	l := shape{n: n, rounds: 10, perRound: 2 * n, ttft: func(int, int) float64 { return 1 }}.level()
+	for _, r := range l.Rounds {
+		for i, x := range r.Samples {
+			if i%n >= admits {
+				x.Status, x.Failure = 429, &metric.Failure{Kind: metric.FailStatus}
+			}
+		}
+	}
+	return l.Rounds
 }
 
 // A probe that was stopped before its first judgement decides nothing, unless no request completed.
@@ -274,8 +298,8 @@ func TestReasonOfAnotherLimit(t *testing.T) {
 		p, run := searched(0, exactly39...)
 		c.change(p, run)
 		l := newJudge(p, run).limit(p.Workloads[0], run.Capacities[0])
-		if !l.changed || !strings.Contains(l.Reason, c.says) {
-			t.Errorf("%s: changed %v, %q, want %q", name, l.changed, l.Reason, c.says)
+		if l.why == "" || !strings.Contains(l.Reason, c.says) {
+			t.Errorf("%s: %q, %q, want %q", name, l.why, l.Reason, c.says)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // LookVerdict is the result of one look (a planned judgement) at a level.
@@ -31,6 +32,23 @@ type LookVerdict struct {
 	// it, Binding is the one that is nearest to its limit.
 	Binding    string
 	Thresholds []LookThreshold // in the order of the plan
+}
+
+// Judgement returns the verdict as a capacity search takes it.
+func (v LookVerdict) Judgement() search.Judgement {
+	j := search.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, Binding: v.Binding}
+	switch {
+	case v.Cause == verdict.CauseGenerator:
+		j.Outcome = search.Saturated
+	case v.Outcome == Pass:
+		j.Outcome = search.Pass
+	case v.Outcome == Fail:
+		j.Outcome = search.Fail
+	}
+	for _, t := range v.Thresholds {
+		j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
+	}
+	return j
 }
 
 // LookThreshold is the result of one threshold at a look.

@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // running returns a level of ten rounds, the last of which is still running. The argument ended is
@@ -284,6 +285,25 @@ func TestJudgeLookIdle(t *testing.T) {
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
 		if v.Outcome != want || want == Error && v.Cause != verdict.CauseGenerator {
 			t.Errorf("in %d rounds: %v, cause %q: %s", i+1, v.Outcome, v.Cause, v.Invalid)
+		}
+	}
+}
+
+// The judgement of a search follows from the verdict of a look.
+func TestJudgement(t *testing.T) {
+	for _, tt := range []struct {
+		v    LookVerdict
+		want search.Outcome
+	}{
+		{LookVerdict{Outcome: Pass}, search.Pass},
+		{LookVerdict{Outcome: Fail}, search.Fail},
+		{LookVerdict{Outcome: Inconclusive}, search.Inconclusive},
+		{LookVerdict{Outcome: Error, Cause: verdict.CauseGenerator}, search.Saturated},
+		{LookVerdict{Outcome: Error, Invalid: "output tokens"}, search.Inconclusive},
+		{LookVerdict{}, search.Inconclusive}, // pending decides nothing
+	} {
+		if got := tt.v.Judgement().Outcome; got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.v, got, tt.want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	saturation := m.saturated(seed, mostInFlight, plan.Saturation, 10)
 	mean, low, _, _ := largest(saturation.parts, 0.05)
 	o := search.RateOptions{
-		Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - saturation.took,
+		Options: search.Options{Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - saturation.took},
 		Largest: mean / plan.RateStep, Least: low / plan.RateStep, Scatter: 1 / m.shape, Effective: 59, Short: 300, Most: 16 * 300,
 	}
 	s := search.NewRates(o)

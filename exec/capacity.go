@@ -109,17 +109,10 @@ func (r *runner) unsearched(s *plan.Server, why string) {
 
 func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	c := w.Capacity
-	out := &metric.Capacity{
-		Server: s.Address(), Workload: w.Address(), Over: c.Over, From: c.From, UpTo: c.UpTo, Require: c.Require,
+	return &metric.Capacity{
+		Server: s.Address(), Workload: w.Address(), Over: c.Over, Step: c.Step(), From: c.From, UpTo: c.UpTo, Require: c.Require,
 		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
 	}
-	switch c.Over {
-	case metric.OpenLoop:
-		out.Step = plan.RateStep
-	case metric.Speedup:
-		out.Step = plan.SpeedupStep
-	}
-	return out
 }
 
 // seek measures level after level until the search ends or the run stops. lost is not nil if the
@@ -165,21 +158,21 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
+// options returns what the searches over all kinds of load have in common.
+func (h *hunt) options(budget time.Duration) search.Options {
+	c := h.capacity
+	return search.Options{
+		Over: c.Over, Step: c.Step(), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
+		Require: max(c.Require, h.wantedBy()), Budget: budget, Known: h.measuredBefore(),
+	}
+}
+
 // loads returns a search over whole numbers: requests in flight, requests in a burst, users, or
 // steps of a speedup.
 func (h *hunt) loads(budget time.Duration) *search.Search {
-	c := h.capacity
-	opts := search.Options{
-		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
-		Require: c.Require, Budget: budget, Begin: max(c.From, min(first(c.Over), c.UpTo)), Confirm: c.Confirm,
-		Looks: h.looks, Deep: h.deep, Known: h.measuredBefore(),
-	}
-	if c.Over == metric.Speedup {
-		opts.Step = plan.SpeedupStep
-	}
-	if target := h.wantedBy(); target > opts.Require {
-		opts.Require = target
-	}
+	c, opts := h.capacity, h.options(budget)
+	opts.Begin, opts.Confirm = max(c.From, min(first(c.Over), c.UpTo)), c.Confirm
+	opts.Looks, opts.Deep = h.looks, h.deep
 	if h.LastLimit != nil {
 		opts.Start = max(0, h.LastLimit(h.server, h.workload))
 	}
@@ -212,19 +205,6 @@ func first(over metric.LoadKind) int {
 		return int(math.Round(1 / plan.SpeedupStep))
 	}
 	return ladder
-}
-
-// searchOver returns the unit of load of a search.
-func searchOver(k metric.LoadKind) search.Over {
-	switch k {
-	case metric.Burst:
-		return search.Burst
-	case metric.Users:
-		return search.Users
-	case metric.Speedup:
-		return search.Speedup
-	}
-	return search.Concurrency
 }
 
 // looks returns the looks at level n: the numbers of requests at which it is judged.

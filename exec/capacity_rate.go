@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"math"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -20,31 +19,13 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 		// that there is no limit.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
-	mean, least := fewest(h.saturation.Saturation)
+	mean, least := search.Sustained(h.saturation.Saturation)
 	short := c.Level(c.From).Requests
 	h.levelSearch = search.NewRates(search.RateOptions{
-		Step: plan.RateStep, From: c.From, UpTo: c.UpTo, Require: max(c.Require, h.wantedBy()), Relative: c.Relative, Budget: budget,
-		Largest: mean / plan.RateStep, Least: least / plan.RateStep, Scatter: 1 / c.Load.Open.Shape(),
-		Effective: h.workload.Independent(), Short: short, Most: h.workload.MostRequests(short), Known: h.measuredBefore(),
+		Options: h.options(budget), Largest: mean / plan.RateStep, Least: least / plan.RateStep, Scatter: 1 / c.Load.Open.Shape(),
+		Effective: h.workload.Independent(), Short: short, Most: h.workload.MostRequests(short),
 	})
 	return lost
-}
-
-// fewest returns the mean of the rates in the consecutive parts of one saturation, and an
-// approximate lower bound of this mean. The bound only serves to plan probes.
-func fewest(parts []float64) (mean, least float64) {
-	n := float64(len(parts))
-	if n < 2 {
-		return 0, 0
-	}
-	for _, x := range parts {
-		mean += x / n
-	}
-	variance := 0.0
-	for _, x := range parts {
-		variance += (x - mean) * (x - mean) / (n - 1)
-	}
-	return mean, mean - 1.9*math.Sqrt(variance/n)
 }
 
 // share divides the requests of a probe into rounds. It returns the number of requests in each.

@@ -15,20 +15,7 @@ type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 type Look = metric.Look
 
 // Judgement is the verdict on a level at one look (an early judgement).
-type Judgement struct {
-	Outcome search.Outcome
-	// Invalid is the reason why the measurement cannot be judged; "" if it can.
-	Invalid string
-	// Needs is the approximate number of further requests that would decide an inconclusive
-	// outcome. 0 means that it is not known. A negative number means that no requests can decide
-	// it.
-	Needs int
-	// Follows is set if a saturation after the level may still certify its rate. Nothing else
-	// failed.
-	Follows bool
-	Binding string // name of the threshold that decided; of several, the nearest to its limit
-	Margins []search.Margin
-}
+type Judgement = search.Judgement
 
 // JudgeComparison is a function that judges a comparison at a look (an early judgement). The
 // argument run holds the rounds that both servers have completed, and says which look this is.

@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/search"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -331,18 +330,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 // judge returns the judge of a run, as the command tokgate builds it.
 func judge(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
-		v := assert.JudgeLook(p, w, l, at)
-		j := exec.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Binding: v.Binding}
-		switch v.Outcome {
-		case assert.Pass:
-			j.Outcome = search.Pass
-		case assert.Fail:
-			j.Outcome = search.Fail
-		}
-		for _, t := range v.Thresholds {
-			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
-		}
-		return j
+		return assert.JudgeLook(p, w, l, at).Judgement()
 	}
 }
 

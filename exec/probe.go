@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/search"
@@ -35,59 +33,8 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
 	h.follows = j.Follows
-	r := search.Result{N: n, Outcome: j.Outcome, Requests: look.Requests, Needs: j.Needs, Binding: j.Binding, Margins: j.Margins, Note: j.Invalid}
-	if h.capacity.Over == metric.Users {
-		r.Requests = len(view.Rounds)
-		if j.Needs > 0 {
-			r.Needs = (j.Needs*len(view.Rounds) + look.Requests - 1) / max(look.Requests, 1)
-		}
-	}
-	switch {
-	case j.Outcome == search.Saturated:
-	case j.Invalid != "" || j.Outcome == search.Pending:
-		// An invalid probe says nothing about the server. More requests would not make it valid.
-		r.Outcome, r.Needs = search.Inconclusive, -1
-		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
-	case j.Outcome == search.Fail:
-		if admitted, ok := admission(view); ok {
-			r.Outcome, r.Cap = search.Capped, admitted
-			r.Note = fmt.Sprintf("the server answered 429 or 503 whenever %d requests were in flight", admitted)
-		}
-	}
-	return r
-}
-
-// admission returns how many requests the server admits at a time. ok is true only if the server
-// refused some requests with 429 or 503, no request failed for another reason, and the number is
-// smaller than the level's number of requests in flight.
-func admission(l *metric.Level) (admitted int, ok bool) {
-	type edge struct {
-		at    time.Duration
-		delta int
-	}
-	var edges []edge
-	turned := 0
-	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
-			switch {
-			case s.Failure != nil && (s.Status == 429 || s.Status == 503):
-				turned++
-				continue
-			case s.Failure != nil && s.Failure.Kind != metric.FailCanceled:
-				return 0, false
-			case s.Sent == 0:
-				continue
-			}
-			edges = append(edges, edge{s.Sent, 1}, edge{s.End, -1})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
-	inFlight := 0
-	for _, e := range edges {
-		inFlight += e.delta
-		admitted = max(admitted, inFlight)
-	}
-	return admitted, turned > 0 && admitted > 0 && admitted < l.N
+	h.invalidity = cmp.Or(j.Unjudged(), h.invalidity)
+	return j.Result(n, look.Requests, view)
 }
 
 // probe measures a level once. It returns an error only if the server is gone.
@@ -184,12 +131,11 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	}
 	why := s.level.Rounds[len(s.level.Rounds)-1].Stopped
 	r.Note = why
-	switch {
-	case !h.check() || why == spentBudget:
-	case strings.HasPrefix(why, nothingCompletes):
-		// All warm-up requests failed, which is enough for the level to fail.
-		r.Outcome, r.Binding = search.Fail, "success"
-	default:
+	switch cut := search.CutShort(r.N, s.level); {
+	case cut.Outcome == search.Fail:
+		r.Outcome, r.Binding = cut.Outcome, cut.Binding
+		h.last = visit{} // no look decided it
+	case h.check() && why != spentBudget:
 		r.Needs, h.invalidity = -1, why
 	}
 }

@@ -131,6 +131,18 @@ func (c *Capacity) speedup(n int) Level {
 	return l
 }
 
+// Step returns the load of level 1 of a capacity search whose levels are steps of a rate or of a
+// speedup. It is 0 if a level is a whole number of requests or users.
+func (c *Capacity) Step() float64 {
+	switch c.Over {
+	case metric.OpenLoop:
+		return RateStep
+	case metric.Speedup:
+		return SpeedupStep
+	}
+	return 0
+}
+
 // rate returns level n of a capacity search over rates. Its rate is n times RateStep.
 func (c *Capacity) rate(n int) Level {
 	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}

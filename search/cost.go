@@ -3,6 +3,8 @@ package search
 import (
 	"math"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // waves is the number of waves that a probe runs besides its measured requests. A wave is as many
@@ -67,7 +69,7 @@ func (s *Search) confirmTime(k, n int) time.Duration {
 
 // windows reports whether the duration of a probe depends on its windows, and not on its number of
 // requests.
-func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
+func (s *Search) windows() bool { return s.opts.Over == metric.Speedup || s.opts.Over == metric.Users }
 
 // predict returns the time that the given number of requests takes at level n; 0 if nothing was
 // measured yet. The time per request is t(N) = spent / (requests + waves·N). Between two measured
@@ -115,7 +117,7 @@ func (s *Search) predict(n, requests int) time.Duration {
 			k = hi
 		}
 		per = t(k)
-		if s.opts.Over == Speedup {
+		if s.opts.Over == metric.Speedup {
 			per *= float64(k) / float64(n)
 		}
 		return time.Duration(per * float64(requests) * float64(time.Second))

@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/search"
 )
 
 // judgedOracle answers probes in the same way as a run. It simulates rounds of requests by the
@@ -50,17 +51,17 @@ func judged(t *testing.T) *plan.Plan {
 // looks returns the numbers of requests at which a run would judge level n.
 func (o *judgedOracle) looks(n int) []int {
 	first := o.plan.Workloads[0].Capacity.Level(n).Requests
-	return Doubling(first, 4*first)(n)
+	return search.Doubling(first, 4*first)(n)
 }
 
 func (o *judgedOracle) deep(most int) func(int) []int {
 	return func(n int) []int {
 		first := o.plan.Workloads[0].Capacity.Level(n).Requests
-		return Halving(8*first, cmp.Or(most, o.plan.Workloads[0].MostRequests(first)))
+		return search.Halving(8*first, cmp.Or(most, o.plan.Workloads[0].MostRequests(first)))
 	}
 }
 
-func (o *judgedOracle) measure(p Probe) Result {
+func (o *judgedOracle) measure(p search.Probe) search.Result {
 	w := o.plan.Workloads[0]
 	level := w.Capacity.Level(p.N)
 	key := [2]int{p.N, p.Set}
@@ -69,7 +70,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 		l = &metric.Level{Server: "s", Workload: "w", Name: fmt.Sprintf("probe %d set %d", p.N, p.Set), Kind: metric.ClosedLoop, N: p.N, Exact: true, Probe: &metric.Probe{}}
 		o.levels[key] = l
 	}
-	r := Result{N: p.N, Outcome: Inconclusive}
+	r := search.Result{N: p.N, Outcome: search.Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
 		// Divide the requests as a run does, so that all rounds have about the same size.
@@ -83,17 +84,13 @@ func (o *judgedOracle) measure(p Probe) Result {
 		if v.Invalid != "" {
 			panic("not valid: " + v.Invalid)
 		}
-		r.Requests, r.Needs, r.Binding, r.Margins = k, v.Needs, v.Binding, nil
-		r.Outcome = map[assert.Outcome]Outcome{assert.Pass: Pass, assert.Fail: Fail, assert.Inconclusive: Inconclusive}[v.Outcome]
-		for _, t := range v.Thresholds {
-			r.Margins = append(r.Margins, Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
-		}
-		if r.Outcome != Inconclusive || r.Needs < 0 {
+		r = v.Judgement().Result(p.N, k, l)
+		if r.Outcome != search.Inconclusive || r.Needs < 0 {
 			break
 		}
 	}
-	if r.Outcome == Pass && o.server.cap > 0 && p.N > o.server.cap {
-		r.Outcome, r.Cap = Capped, o.server.cap
+	if r.Outcome == search.Pass && o.server.cap > 0 && p.N > o.server.cap {
+		r.Outcome, r.Cap = search.Capped, o.server.cap
 	}
 	r.Spent = o.server.spent(p.N, r.Requests-p.Have)
 	o.spent += r.Spent

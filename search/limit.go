@@ -31,13 +31,17 @@ func (k Kind) String() string {
 
 // Limit is the answer of a capacity search, or the answer so far while the search runs.
 type Limit struct {
-	Over Over
+	Over metric.LoadKind
 	Step float64 // size of one level, in the unit of Over
 	Kind Kind
 	// L is the largest passed level that has no failed level below it. U is the smallest failed
 	// level. Passes and failures are certified. Each is 0 if there is no such level.
 	L int
 	U int
+	// PassBy and FailBy are the indexes of the probes that decided L and U. They mean nothing if
+	// there is no such level.
+	PassBy int
+	FailBy int
 	// Crossing estimates the load at which a threshold first reaches its limit.
 	Crossing Crossing
 	// Binding is the name of the threshold that fails at U. If there is no U, it is the threshold
@@ -70,8 +74,8 @@ type Contradiction struct {
 	Retried bool // true if measuring both levels again gave the same verdicts
 }
 
-// Limit returns the answer that the results so far allow.
-func (s *Search) Limit() Limit {
+// claim returns what the probes so far show, without an estimate of the crossing.
+func (s *evidence) claim() Limit {
 	l := Limit{
 		Over: s.opts.Over, Step: s.opts.Step,
 		Probes: append([]Visit(nil), s.visits...),
@@ -93,9 +97,6 @@ func (s *Search) Limit() Limit {
 	case l.U > 0:
 		l.Kind = Below
 	}
-	if l.L > 0 {
-		l.Confirmed = s.find(l.L).confirmed
-	}
 	var fail *level
 	for _, v := range s.levels {
 		switch {
@@ -106,7 +107,19 @@ func (s *Search) Limit() Limit {
 				Fails: fail.n, Passes: v.n, Retried: fail.retried && v.retried,
 			})
 		}
+		switch v.n {
+		case l.L:
+			l.Confirmed, l.PassBy = v.confirmed, v.by
+		case l.U:
+			l.FailBy = v.by
+		}
 	}
+	return l
+}
+
+// Limit returns the answer that the results so far allow.
+func (s *Search) Limit() Limit {
+	l := s.claim()
 	if note := s.lacking(); note != "" {
 		l.Notes = append(l.Notes, note)
 	}
@@ -151,7 +164,7 @@ func (s *Search) binding(l Limit) string {
 }
 
 // shown returns, as text, the estimate for a threshold from the latest samples of level n.
-func (s *Search) shown(n int, threshold string) string {
+func (s *evidence) shown(n int, threshold string) string {
 	for i := len(s.visits) - 1; i >= 0 && n > 0; i-- {
 		if r := s.visits[i].Result; r.N == n {
 			for _, m := range r.Margins {
@@ -185,53 +198,19 @@ func (s *Search) closed() string {
 	return "nothing could be measured"
 }
 
-// label returns level n as text, in the unit of the search.
-func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
-
 // Fill writes the result of a search into c. This includes the reason why it ended, and the line
 // for reports.
 func (l Limit) Fill(c *metric.Capacity) {
 	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
+	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
 	if l.Crossing.OK {
 		c.Crossing, c.CrossingLow, c.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
 	}
 	c.Binding, c.AtPass, c.AtFail = l.Binding, l.AtL, l.AtU
+	c.NonMonotone = nil
 	for _, x := range l.NonMonotone {
 		c.NonMonotone = append(c.NonMonotone, [2]int{x.Fails, x.Passes})
 	}
 	c.Confirmed, c.Spent, c.Reason = l.Confirmed, l.Spent, l.Reason
 	c.Line = c.Words()
-}
-
-// stand updates the verdict on a level after a probe of that level.
-func (s *Search) stand(l *level, p Probe, r Result) {
-	switch p.Purpose {
-	case Retry:
-		// A retry replaces the old verdict unless the retry is inconclusive.
-		if r.Outcome != Inconclusive {
-			if r.Outcome != l.stands {
-				s.note("%s %s first, but %s on fresh requests", s.label(l.n), pastTense(l.stands), pastTense(r.Outcome))
-			}
-			l.stands = r.Outcome
-		}
-	case Confirm:
-		l.confirmed = r.Outcome == Pass
-		if !l.confirmed {
-			l.stands = r.Outcome
-			l.have = math.MaxInt // so that later probes do not extend the first samples
-			s.note("%s passed first, but %s on fresh requests, so a smaller load was tried", s.label(l.n), pastTense(r.Outcome))
-		}
-	case Deep:
-		l.stands = r.Outcome
-		l.spent += r.Spent
-	default:
-		l.stands = r.Outcome
-		l.needs = r.Needs
-		l.have = max(l.have, r.Requests)
-		if len(p.Looks) > 0 {
-			// A planned look counts as used up, even if the level had fewer requests than planned.
-			l.have = max(l.have, p.Looks[len(p.Looks)-1])
-		}
-		l.spent += r.Spent
-	}
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"iter"
 	"math"
+	"slices"
 )
 
 // wants yields the probes that would help the search, most important first. Next takes the first
@@ -220,7 +221,8 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 // there. The gap must be wider than a quarter of L, and must end above L/2.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
-	if s.checked || pass == 0 {
+	made := slices.ContainsFunc(s.visits, func(v Visit) bool { return v.Probe.Purpose == Check })
+	if made || pass == 0 {
 		return Probe{}, false
 	}
 	wide, at := max(s.resolution(pass), pass/4), 0

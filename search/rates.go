@@ -23,25 +23,16 @@ import (
 // RFC 9971 (MLRsearch) also finds a rate by short and long trials, but does not bound the error.
 // Rates certifies at the plan's confidence.
 type Rates struct {
-	opts      RateOptions
-	visits    []Visit
-	pending   *Probe
-	estimates int // number of probes so far that only estimate
-	long      int // number of probes so far that try to certify a rate
-	sets      map[int]int
-	spent     time.Duration
-	ended     string
-	notes     []string
+	evidence
+	opts RateOptions
 }
 
 // RateOptions describes a search over rates. Rates are counted in steps of Step requests per
 // second.
 type RateOptions struct {
-	Step       float64 // one step, in requests per second; above 0
-	From, UpTo int     // smallest and largest rate, in steps; at least 1
-	Require    int     // the rate that the gate requires; 0 if none
-	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
-	Budget     time.Duration
+	// Options has no Start, Begin, Confirm, Looks or Deep: the search over rates has rules of its
+	// own. Relative is the allowed distance below the estimate.
+	Options
 	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
 	// are above 0, and in steps.
 	Largest, Least float64
@@ -49,7 +40,6 @@ type RateOptions struct {
 	Effective      int     // number of independent requests that can certify the thresholds
 	Short          int     // number of requests of a probe that estimates the limit
 	Most           int     // largest number of requests of a probe that certifies
-	Known          []Result
 }
 
 const (
@@ -74,18 +64,49 @@ const (
 
 // NewRates starts a search.
 func NewRates(o RateOptions) *Rates {
-	s := &Rates{opts: o, sets: map[int]int{}}
 	if o.From < 1 || o.UpTo < o.From || !(o.Step > 0) {
 		panic(fmt.Sprintf("search: no rate from %d up to %d", o.From, o.UpTo))
 	}
-	for _, r := range o.Known {
-		s.visits = append(s.visits, Visit{Probe{N: r.N, Purpose: Known}, r})
-	}
+	o.Over, o.Resolution = metric.OpenLoop, max(o.Resolution, 1)
+	s := &Rates{gather(o.Options), o}
 	if !(o.Largest > 0 && o.Least > 0) {
 		s.ended = "the largest rate that the server can sustain is not known"
 	}
 	return s
 }
+
+// Sustained returns the mean of the rates in the consecutive parts of one saturation, and an
+// approximate lower bound of this mean. The bound only serves to plan probes.
+func Sustained(parts []float64) (mean, least float64) {
+	n := float64(len(parts))
+	if n < 2 {
+		return 0, 0
+	}
+	for _, x := range parts {
+		mean += x / n
+	}
+	variance := 0.0
+	for _, x := range parts {
+		variance += (x - mean) * (x - mean) / (n - 1)
+	}
+	return mean, mean - 1.9*math.Sqrt(variance/n)
+}
+
+// made counts the probes of the search for which of is true.
+func (s *Rates) made(of func(Probe) bool) (n int) {
+	for _, v := range s.visits {
+		if v.Probe.Purpose != Known && of(v.Probe) {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Rates) estimates() int {
+	return s.made(func(p Probe) bool { return p.Purpose == Estimate })
+}
+
+func (s *Rates) sets(n int) int { return s.made(func(p Probe) bool { return p.N == n }) }
 
 // Next returns the next probe; false when the search has ended.
 func (s *Rates) Next() (Probe, bool) {
@@ -102,52 +123,27 @@ func (s *Rates) Next() (Probe, bool) {
 	if s.opts.Budget > 0 {
 		p.Within = s.opts.Budget - s.spent
 	}
-	p.Planned, p.Set = len(p.Looks), s.sets[p.N]
+	p.Planned, p.Set = len(p.Looks), s.sets(p.N)
 	p.Expected = s.takes(p.N, p.Looks[len(p.Looks)-1])
 	s.pending = &p
 	return p, true
 }
 
-// Report takes the result of the probe that Next returned last.
-func (s *Rates) Report(p Probe, r Result) {
-	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
-		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
-	}
-	s.pending = nil
-	s.spent += r.Spent
-	s.sets[p.N]++
-	r.Margins = finite(r.Margins)
-	s.visits = append(s.visits, Visit{p, r})
-	if p.Purpose == Estimate {
-		s.estimates++
-	} else {
-		s.long++
-	}
-}
-
-// Stop ends the search with a reason. Rates that were certified remain certified.
-func (s *Rates) Stop(reason string) {
-	s.pending = nil
-	if s.ended == "" {
-		s.ended = reason
-	}
-}
-
 // want returns the next probe, or the reason why the search ends.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
-	if !ok || s.estimates == 0 {
+	if !ok || s.estimates() == 0 {
 		return s.estimating(s.clamp(firstShort * s.opts.Largest))
 	}
-	if s.estimates < shortProbes && estimate < float64(s.opts.UpTo) {
+	if s.estimates() < shortProbes && estimate < float64(s.opts.UpTo) {
 		return s.estimating(s.clamp(min(estimate, mostShort*s.opts.Largest)))
 	}
 	pass, fail := s.bounds()
-	if r := s.opts.Require; r > pass && (fail == 0 || r < fail) && s.sets[r] == 0 {
+	if r := s.opts.Require; r > pass && (fail == 0 || r < fail) && s.sets(r) == 0 {
 		return s.certifying(r)
 	}
-	if s.long >= longProbes {
-		return p, fmt.Sprintf("%d certifying probes were sent, the most that a search sends", s.long)
+	if long := s.made(func(p Probe) bool { return p.Purpose != Estimate }); long >= longProbes {
+		return p, fmt.Sprintf("%d certifying probes were sent, the most that a search sends", long)
 	}
 	if fail > 0 {
 		estimate = min(estimate, float64(fail))
@@ -208,7 +204,7 @@ func (s *Rates) undecided() string {
 // estimating returns a short probe at the rate n, which only estimates the limit. The second result
 // is the reason if the budget does not allow the probe; otherwise "".
 func (s *Rates) estimating(n int) (Probe, string) {
-	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.estimates + 1)}}
+	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.estimates() + 1)}}
 	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > left {
 		return p, fmt.Sprintf("budget: %s left, %d requests at %s for an estimate take about %s", round(max(left, 0)), p.Looks[0], s.label(n), round(s.takes(n, p.Looks[0])))
 	}
@@ -272,38 +268,11 @@ func neat(n float64) int {
 	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
 }
 
-// bounds returns the smallest rate that failed, and the largest passed rate below it. Each is 0 if
-// there is none. Probes that only estimate do not count, because they may pass or fail by chance.
-func (s *Rates) bounds() (pass, fail int) {
-	for _, v := range s.visits {
-		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {
-			fail = v.Probe.N
-		}
-	}
-	for _, v := range s.visits {
-		if v.Probe.Purpose != Estimate && v.Result.Outcome == Pass && (fail == 0 || v.Probe.N < fail) {
-			pass = max(pass, v.Probe.N)
-		}
-	}
-	return pass, fail
-}
-
-// Limit returns what the search has found so far.
+// Limit returns what the search has found so far. Without a failure, it is complete only at UpTo.
 func (s *Rates) Limit() Limit {
-	l := Limit{Over: Rate, Step: s.opts.Step, Probes: append([]Visit(nil), s.visits...), Spent: s.spent, Reason: s.ended, Notes: append([]string(nil), s.notes...)}
-	l.L, l.U = s.bounds()
-	switch {
-	case l.L > 0 && l.U > 0:
+	l := s.claim()
+	if l.Kind == AtLeast && l.L < s.opts.UpTo {
 		l.Kind = Interpolated
-		if float64(l.U-l.L) <= max(1, s.opts.Relative*float64(l.L)) {
-			l.Kind = Exact
-		}
-	case l.L > 0 && l.L < s.opts.UpTo:
-		l.Kind = Interpolated
-	case l.L > 0:
-		l.Kind = AtLeast
-	case l.U > 0:
-		l.Kind = Below
 	}
 	if n, name, ok := s.crossing(); ok {
 		n = max(n, float64(l.L))
@@ -313,20 +282,6 @@ func (s *Rates) Limit() Limit {
 		l.Crossing = Crossing{N: n, Low: float64(l.L), High: float64(l.U), Threshold: name, OK: true, Open: l.U == 0}
 		l.Binding = name
 	}
-	for _, v := range s.visits {
-		for _, m := range v.Result.Margins {
-			switch {
-			case m.Threshold != l.Binding:
-			case v.Probe.N == l.L:
-				l.AtL = m.Shown
-			case v.Probe.N == l.U:
-				l.AtU = m.Shown
-			}
-		}
-	}
+	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)
 	return l
-}
-
-func (s *Rates) label(n int) string {
-	return metric.Capacity{Step: s.opts.Step}.Amount(n) + " req/s"
 }

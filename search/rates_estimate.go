@@ -21,7 +21,7 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 			least, name = x, th
 		}
 	}
-	if name == "" {
+	if name == "" || !(s.opts.Largest > 0) {
 		return 0, "", false
 	}
 	return s.opts.Largest / (1 + math.Exp(-least)), name, true

@@ -50,7 +50,7 @@ func (q queue) hunted(o RateOptions) (Limit, []string) {
 
 func rateOptions() RateOptions {
 	return RateOptions{
-		Step: 0.001, From: 1, UpTo: 40_000, Relative: 0.05, Largest: 10_000, Least: 9_900, Scatter: 1, Effective: 59, Short: 300, Most: 100_000,
+		Options: Options{Step: 0.001, From: 1, UpTo: 40_000, Relative: 0.05}, Largest: 10_000, Least: 9_900, Scatter: 1, Effective: 59, Short: 300, Most: 100_000,
 	}
 }
 
@@ -222,7 +222,7 @@ func TestRatesStop(t *testing.T) {
 		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
 	}
 	for name, misuse := range map[string]func(){
-		"no rate":              func() { NewRates(RateOptions{From: 2, UpTo: 1, Step: 1}) },
+		"no rate":              func() { NewRates(RateOptions{Options: Options{From: 2, UpTo: 1, Step: 1}}) },
 		"a result unasked for": func() { s.Report(p, Result{N: p.N, Outcome: Pass}) },
 	} {
 		func() {

@@ -513,7 +513,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("predict(%d, %d) = %s, want %s", tt.n, tt.requests, got, tt.want)
 		}
 	}
-	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
+	windows := New(Options{Over: metric.Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
 	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // 40 s each, at any N
 		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
 	}
@@ -568,7 +568,7 @@ func TestMisuse(t *testing.T) {
 
 // line returns the result of a search as a report shows it.
 func line(l Limit) string {
-	c := metric.Capacity{Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step}
+	c := metric.Capacity{Over: l.Over, Step: l.Step}
 	l.Fill(&c)
 	return c.Line
 }
@@ -591,8 +591,8 @@ func TestLine(t *testing.T) {
 		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
 		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
-		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
-		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "certified 0.3 req/s; 0.4 fails"},
+		{Limit{Over: metric.Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
+		{Limit{Over: metric.OpenLoop, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "certified 0.3 req/s; 0.4 fails"},
 		{
 			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
 			"23 requests in flight · not monotone: 24 fails, but the larger 32 passes",

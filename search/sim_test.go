@@ -1,4 +1,4 @@
-package search
+package search_test
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/search"
 )
 
 var (
@@ -106,7 +107,7 @@ func newOracle(s *server, seed uint64) *oracle {
 
 // measure simulates a probe. It judges the probe at each look, and stops at the first look that
 // decides.
-func (o *oracle) measure(p Probe) Result {
+func (o *oracle) measure(p search.Probe) search.Result {
 	n, set := p.N, p.Set
 	key := [2]int{n, set}
 	d := o.sets[key]
@@ -120,7 +121,7 @@ func (o *oracle) measure(p Probe) Result {
 	// mu is the mean of the log latency, relative to the limit. With it, the p95 over all rounds
 	// has the server's margin.
 	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
-	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
+	r := search.Result{N: n, Outcome: search.Inconclusive, Binding: "ttft"}
 	for _, k := range p.Looks {
 		for len(d.x) < k {
 			i := len(d.x) % rounds
@@ -131,17 +132,17 @@ func (o *oracle) measure(p Probe) Result {
 			d.x = append(d.x, x)
 		}
 		r.Requests = k
-		if r.Outcome, r.Needs = o.judge(d, k, p.Planned); r.Outcome != Inconclusive {
+		if r.Outcome, r.Needs = o.judge(d, k, p.Planned); r.Outcome != search.Inconclusive {
 			break
 		}
 	}
-	if r.Outcome == Pass && o.server.cap > 0 && n > o.server.cap {
-		r.Outcome, r.Cap = Capped, o.server.cap
+	if r.Outcome == search.Pass && o.server.cap > 0 && n > o.server.cap {
+		r.Outcome, r.Cap = search.Capped, o.server.cap
 	}
 	m := float64(r.Requests)
 	at := order(d.x[:r.Requests], mu+o.server.sigma/2)
 	half := 2 * math.Sqrt(m*quantile*(1-quantile))
-	r.Margins = []Margin{{Threshold: "ttft", Log: at(m * quantile), Low: at(m*quantile - half), High: at(m*quantile + half)}}
+	r.Margins = []search.Margin{{Threshold: "ttft", Log: at(m * quantile), Low: at(m*quantile - half), High: at(m*quantile + half)}}
 	r.Spent = o.server.spent(n, r.Requests-p.Have)
 	o.spent += r.Spent
 	o.sent += r.Requests - p.Have
@@ -170,7 +171,7 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 // judge tests a level with the exact binomial test, one-sided in both directions. If all requests
 // of a round are slow or fast together, they are not independent. judge then uses the effective
 // number of requests (Korn and Graubard, Survey Methodology 24, 1998).
-func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
+func (o *oracle) judge(d *samples, n, looks int) (search.Outcome, int) {
 	k := 0
 	for _, over := range d.over {
 		k += over
@@ -180,9 +181,9 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	if o.server.tau == 0 {
 		switch most, fewest := test(n, looks); {
 		case k <= most:
-			return Pass, 0
+			return search.Pass, 0
 		case k >= fewest:
-			return Fail, 0
+			return search.Fail, 0
 		}
 	} else {
 		v := 0.0
@@ -198,18 +199,18 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 		m, a := float64(n)*eff, alpha/float64(looks)
 		switch {
 		case atMost(p*m, m, e) <= a:
-			return Pass, 0
+			return search.Pass, 0
 		case k > 0 && 1-atMost(p*m-1, m, e) <= a:
-			return Fail, 0
+			return search.Fail, 0
 		}
 	}
 	// Return how many more requests are needed. With them, the measured share would be 2.33
 	// standard errors away from the limit.
 	if p == e {
-		return Inconclusive, -1
+		return search.Inconclusive, -1
 	}
 	needs := 2.33 * 2.33 * e * (1 - e) / ((p - e) * (p - e)) / eff
-	return Inconclusive, max(1, int(min(needs, 1e6))-n)
+	return search.Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
 // atMost returns the probability that at most k of n requests are over the limit. Each is over it
@@ -393,14 +394,14 @@ func within(l, truth int) bool {
 // fifth run a sweep over all levels.
 func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	o := newOracle(srv, seed)
-	deep := func(int) []int { return Halving(2*simLooks[len(simLooks)-1], most) }
-	l := c.search(t, srv, seed, Options{Looks: func(int) []int { return simLooks }, First: 3, Deep: deep}, o.measure)
+	deep := func(int) []int { return search.Halving(2*simLooks[len(simLooks)-1], most) }
+	l := c.search(t, srv, seed, search.Options{Looks: func(int) []int { return simLooks }, First: 3, Deep: deep}, o.measure)
 	c.sent += o.sent
 	c.spent += o.spent
 	if c.runs%5 == 1 {
 		looks := simLooks
-		if slices.ContainsFunc(l.Probes, func(v Visit) bool { return v.Probe.Purpose == Deep }) {
-			looks = Doubling(simLooks[0], most)(0)
+		if slices.ContainsFunc(l.Probes, func(v search.Visit) bool { return v.Probe.Purpose == search.Deep }) {
+			looks = search.Doubling(simLooks[0], most)(0)
 		}
 		c.sweep(o, l, seed, srv.true(), looks)
 	}
@@ -417,15 +418,17 @@ func (s *server) true() int {
 }
 
 // search makes one search and counts its outcome.
-func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, measure func(Probe) Result) Limit {
+func (c *tally) search(t *testing.T, srv *server, seed uint64, opts search.Options, measure func(search.Probe) search.Result) search.Limit {
 	opts.UpTo, opts.Begin, opts.Confirm = simUpTo, 8, true
-	s := New(opts)
+	s := search.New(opts)
+	probes := 0
 	for p, ok := s.Next(); ok; p, ok = s.Next() {
-		if c.probes++; len(s.visits) > 60 {
-			t.Fatalf("seed %d: no end after %d probes: %+v", seed, len(s.visits), s.Limit())
+		if probes++; probes > 60 {
+			t.Fatalf("seed %d: no end after %d probes: %+v", seed, probes, s.Limit())
 		}
 		s.Report(p, measure(p))
 	}
+	c.probes += probes
 	l := s.Limit()
 	truth := srv.true()
 	c.runs++
@@ -439,7 +442,7 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	if within(l.L, truth) {
 		c.near++
 	}
-	if l.Kind == Exact || l.Kind == ServerCap {
+	if l.Kind == search.Exact || l.Kind == search.ServerCap {
 		c.exact++
 	}
 	if l.Confirmed {
@@ -459,7 +462,7 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	return l
 }
 
-func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
+func (c *tally) sweep(o *oracle, l search.Limit, seed uint64, truth int, looks []int) {
 	width, size := 1, simLooks[0]
 	if l.L > 0 && l.U > 0 {
 		width = l.U - l.L
@@ -474,15 +477,15 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	for n := 1; n <= simUpTo; n += width {
 		c.sized += size
 		c.sizedTime += o.server.spent(n, size)
-		switch r := sweep.measure(Probe{N: n, Looks: looks, Planned: len(looks)}); {
-		case r.Outcome == Fail:
+		switch r := sweep.measure(search.Probe{N: n, Looks: looks, Planned: len(looks)}); {
+		case r.Outcome == search.Fail:
 			failed = true
-		case r.Outcome == Pass && !failed:
+		case r.Outcome == search.Pass && !failed:
 			pass = n
 		}
 	}
 	if pass > 0 {
-		sweep.measure(Probe{N: pass, Set: 1, Looks: looks, Planned: len(looks)})
+		sweep.measure(search.Probe{N: pass, Set: 1, Looks: looks, Planned: len(looks)})
 	}
 	c.sweeps++
 	if within(pass, truth) {
@@ -499,7 +502,9 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 // requests decides each level.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
-	passes := func(n int) bool { return o.measure(Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0 }
+	passes := func(n int) bool {
+		return o.measure(search.Probe{N: n, Looks: []int{200}, Planned: 1}).Margins[0].Log <= 0
+	}
 	lo, hi := 0, 1
 	for hi <= simUpTo && passes(hi) {
 		lo, hi = hi, 2*hi
@@ -603,7 +608,7 @@ func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 			for seed := range uint64(max(runs/10-30, sc.share(8))) {
 				srv := sc.draw(rng, seed).settle()
 				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
-				c.search(t, srv, seed+1, Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)
+				c.search(t, srv, seed+1, search.Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)
 				c.sent += o.sent
 				c.spent += o.spent
 			}

@@ -4,24 +4,17 @@ import (
 	"os"
 
 	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
-	"github.com/tokgate/tokgate/search"
 )
 
 // looks returns the function that judges the levels of plan p during the run.
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
-		v := assert.JudgeLook(p, w, l, at)
-		j := exec.Judgement{Outcome: outcomeOf(v), Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, Binding: v.Binding}
-		for _, t := range v.Thresholds {
-			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
-		}
-		return j
+		return assert.JudgeLook(p, w, l, at).Judgement()
 	}
 }
 
@@ -31,18 +24,6 @@ func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 		look := assert.JudgeComparison(p, c, run)
 		return exec.ComparisonJudgement{Outcome: look.Outcome.String(), More: look.More}
 	}
-}
-
-func outcomeOf(v assert.LookVerdict) search.Outcome {
-	switch {
-	case v.Cause == verdict.CauseGenerator:
-		return search.Saturated
-	case v.Outcome == assert.Pass:
-		return search.Pass
-	case v.Outcome == assert.Fail:
-		return search.Fail
-	}
-	return search.Inconclusive
 }
 
 // lastLimits reads the capacities of the last run from its results folder. A search begins near the

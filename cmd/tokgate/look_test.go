@@ -10,31 +10,10 @@ import (
 
 	"github.com/tokgate/tokgate/report"
 
-	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
-	"github.com/tokgate/tokgate/search"
 )
-
-func TestOutcomeOfALook(t *testing.T) {
-	for _, tt := range []struct {
-		v    assert.LookVerdict
-		want search.Outcome
-	}{
-		{assert.LookVerdict{Outcome: assert.Pass}, search.Pass},
-		{assert.LookVerdict{Outcome: assert.Fail}, search.Fail},
-		{assert.LookVerdict{Outcome: assert.Inconclusive}, search.Inconclusive},
-		{assert.LookVerdict{Outcome: assert.Error, Cause: verdict.CauseGenerator}, search.Saturated},
-		{assert.LookVerdict{Outcome: assert.Error, Invalid: "output tokens"}, search.Inconclusive},
-		{assert.LookVerdict{}, search.Inconclusive}, // pending decides nothing
-	} {
-		if got := outcomeOf(tt.v); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.v, got, tt.want)
-		}
-	}
-}
 
 func TestLastLimits(t *testing.T) {
 	s := &plan.Server{Name: "s"}
