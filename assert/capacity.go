@@ -272,18 +272,18 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 // restate describes the limit anew, if judging the probes again gave another limit than the search.
 func (l *limit) restate(recorded *metric.Capacity, found search.Limit) {
 	c := l.Capacity
-	if kind := metric.CapacityKind(found.Kind.String()); l.why == "" && kind == c.Kind && found.L == c.Pass && found.U == c.Fail && found.Confirmed == c.Confirmed {
+	if l.why == "" && found.Kind == c.Kind && found.L == c.Pass && found.U == c.Fail && found.Confirmed == c.Confirmed {
 		return
 	}
 	found.Reason, found.Spent = cmp.Or(l.why, "not every probe could be confirmed on fresh requests"), recorded.Spent
 	switch {
 	case l.why == "" && found.L == c.Pass && found.U == c.Fail:
 		found.Reason = recorded.Reason
-	case found.Kind == search.Unknown:
+	case found.Kind == metric.CapacityUnknown:
 		found.Reason = "no probe passed or failed with certainty"
-	case found.Kind == search.ServerCap:
+	case found.Kind == metric.CapacityServerCap:
 		found.Reason = recorded.Reason
-	case found.Kind == search.AtLeast && found.L >= c.UpTo:
+	case found.Kind == metric.CapacityAtLeast && found.L >= c.UpTo:
 		found.Reason = "the search goes up to " + c.Named(c.UpTo)
 	}
 	found.Fill(c)

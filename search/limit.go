@@ -3,37 +3,15 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Kind says what a Limit states about the capacity. The zero value is Unknown.
-type Kind int
-
-const (
-	Unknown      Kind = iota // no level has a certified verdict; Reason explains why
-	Exact                    // L passes, U fails, and their distance is at most the resolution of the search
-	Interpolated             // level L passes, U fails, and no level between them has a verdict
-	AtLeast                  // level L passes, and no level fails
-	Below                    // level U fails, and no level passed
-	ServerCap                // level L passes, and the server accepts at most L requests at a time
-)
-
-var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
-
-func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kinds) {
-		return fmt.Sprintf("Kind(%d)", int(k))
-	}
-	return kinds[k]
-}
-
 // Limit is the answer of a capacity search, or the answer so far while the search runs.
 type Limit struct {
-	Over metric.LoadKind
-	Step float64 // size of one level, in the unit of Over
-	Kind Kind
+	Kind metric.CapacityKind
 	// L is the largest passed level that has no failed level below it. U is the smallest failed
 	// level. Passes and failures are certified. Each is 0 if there is no such level.
 	L int
@@ -50,9 +28,9 @@ type Limit struct {
 	Binding string
 	AtL     string
 	AtU     string
-	// NonMonotone lists levels that pass although a lower level fails, both certified. Each comes
-	// with its nearest failed level, and L is below that level.
-	NonMonotone []Contradiction
+	// NonMonotone lists levels that pass although a lower level fails, both certified. Each pair is
+	// the nearest failed level, which is above L, and the level that passes.
+	NonMonotone [][2]int
 	// Confirmed means that a second probe of level L, with only new requests, passed too.
 	Confirmed bool
 	// Probes holds all measurements in order. First come levels that were measured before the
@@ -67,35 +45,28 @@ type Limit struct {
 	Notes []string
 }
 
-// Contradiction is a level that passes although a lower level fails.
-type Contradiction struct {
-	Fails   int
-	Passes  int
-	Retried bool // true if measuring both levels again gave the same verdicts
-}
-
 // claim returns what the probes so far show, without an estimate of the crossing.
 func (s *evidence) claim() Limit {
 	l := Limit{
-		Over: s.opts.Over, Step: s.opts.Step,
-		Probes: append([]Visit(nil), s.visits...),
+		Kind:   metric.CapacityUnknown,
+		Probes: slices.Clone(s.visits),
 		Spent:  s.spent,
 		Reason: s.ended,
-		Notes:  append([]string(nil), s.notes...),
+		Notes:  slices.Clone(s.notes),
 	}
 	l.L, l.U = s.bounds()
 	switch {
 	case l.L > 0 && s.cause == byServer && (l.U == 0 || l.U > s.ceiling) && s.ceiling-l.L <= s.resolution(l.L):
-		l.Kind = ServerCap
+		l.Kind = metric.CapacityServerCap
 	case l.L > 0 && l.U > 0:
-		l.Kind = Interpolated
+		l.Kind = metric.CapacityInterpolated
 		if l.U-l.L <= s.resolution(l.L) {
-			l.Kind = Exact
+			l.Kind = metric.CapacityExact
 		}
 	case l.L > 0:
-		l.Kind = AtLeast
+		l.Kind = metric.CapacityAtLeast
 	case l.U > 0:
-		l.Kind = Below
+		l.Kind = metric.CapacityBelow
 	}
 	var fail *level
 	for _, v := range s.levels {
@@ -103,9 +74,7 @@ func (s *evidence) claim() Limit {
 		case v.stands == Fail:
 			fail = v
 		case v.stands == Pass && fail != nil:
-			l.NonMonotone = append(l.NonMonotone, Contradiction{
-				Fails: fail.n, Passes: v.n, Retried: fail.retried && v.retried,
-			})
+			l.NonMonotone = append(l.NonMonotone, [2]int{fail.n, v.n})
 		}
 		switch v.n {
 		case l.L:
@@ -201,16 +170,12 @@ func (s *Search) closed() string {
 // Fill writes the result of a search into c. This includes the reason why it ended, and the line
 // for reports.
 func (l Limit) Fill(c *metric.Capacity) {
-	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
+	c.Kind, c.Pass, c.Fail = l.Kind, l.L, l.U
 	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
 	if l.Crossing.OK {
 		c.Crossing, c.CrossingLow, c.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
 	}
 	c.Binding, c.AtPass, c.AtFail = l.Binding, l.AtL, l.AtU
-	c.NonMonotone = nil
-	for _, x := range l.NonMonotone {
-		c.NonMonotone = append(c.NonMonotone, [2]int{x.Fails, x.Passes})
-	}
-	c.Confirmed, c.Spent, c.Reason = l.Confirmed, l.Spent, l.Reason
+	c.NonMonotone, c.Confirmed, c.Spent, c.Reason = l.NonMonotone, l.Confirmed, l.Spent, l.Reason
 	c.Line = c.Words()
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // world is a simulated search: its options, and a server whose true limit is known.
@@ -107,7 +109,7 @@ func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, 
 	if l.Reason == "" {
 		t.Errorf("ended without a reason")
 	}
-	if has := l.L > 0 || l.U > 0; has == (l.Kind == Unknown) {
+	if has := l.L > 0 || l.U > 0; has == (l.Kind == metric.CapacityUnknown) {
 		t.Errorf("kind %s with L %d, U %d", l.Kind, l.L, l.U)
 	}
 	if l.Confirmed && !s.opts.Confirm {
@@ -168,12 +170,12 @@ func TestLongCertainOracle(t *testing.T) {
 		w.doubt, w.opts.Relative, w.opts.Resolution = 0, 0, 0
 		s := New(w.opts)
 		l, n := watch(t, s, func(p Probe) Result { return w.honest(rng, p) }, func(Probe, Result) {})
-		want := fmt.Sprint(Exact, w.truth, w.truth+1)
+		want := fmt.Sprint(metric.CapacityExact, w.truth, w.truth+1)
 		switch w.truth {
 		case w.opts.From - 1:
-			want = fmt.Sprint(Below, 0, w.opts.From)
+			want = fmt.Sprint(metric.CapacityBelow, 0, w.opts.From)
 		case w.opts.UpTo:
-			want = fmt.Sprint(AtLeast, w.opts.UpTo, 0)
+			want = fmt.Sprint(metric.CapacityAtLeast, w.opts.UpTo, 0)
 		}
 		if got := fmt.Sprint(l.Kind, l.L, l.U); got != want {
 			t.Fatalf("run %d: %s, want %s: %+v", i, got, want, w)
@@ -213,7 +215,7 @@ func TestLongBudgetHolds(t *testing.T) {
 		if l.L > w.truth || (l.U > 0 && l.U <= w.truth) {
 			t.Errorf("run %d: [%d, %d], the limit is %d", i, l.L, l.U, w.truth)
 		}
-		if l.L > 0 && l.U > 0 && s.budgetLeft() < 0 && l.Kind == Unknown {
+		if l.L > 0 && l.U > 0 && s.budgetLeft() < 0 && l.Kind == metric.CapacityUnknown {
 			t.Errorf("run %d: unknown with a bracket", i)
 		}
 		if len(l.Reason) > 7 && l.Reason[:7] == "budget:" {
@@ -229,7 +231,7 @@ func TestLongBudgetHolds(t *testing.T) {
 // certified.
 func TestLongAnyAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	seen := map[Kind]int{}
+	seen := map[metric.CapacityKind]int{}
 	for i := range 6000 {
 		w := draw(rng)
 		odds := [5]float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64() * .2, rng.Float64() * .2}
@@ -268,7 +270,7 @@ func TestLongAnyAnswers(t *testing.T) {
 		}
 		l, _ := watch(t, s, any, func(Probe, Result) {})
 		seen[l.Kind]++
-		if l.Kind == Exact && (l.L == 0 || l.U <= l.L) {
+		if l.Kind == metric.CapacityExact && (l.L == 0 || l.U <= l.L) {
 			t.Errorf("run %d: exact [%d, %d]", i, l.L, l.U)
 		}
 		if l.L > 0 && s.find(l.L).stands != Pass || l.U > 0 && s.find(l.U).stands != Fail {
@@ -282,7 +284,7 @@ func TestLongAnyAnswers(t *testing.T) {
 			t.Errorf("run %d: crossing %+v", i, c)
 		}
 	}
-	for k := Unknown; k <= ServerCap; k++ {
+	for _, k := range []metric.CapacityKind{metric.CapacityUnknown, metric.CapacityExact, metric.CapacityInterpolated, metric.CapacityAtLeast, metric.CapacityBelow, metric.CapacityServerCap} {
 		if seen[k] == 0 {
 			t.Errorf("no search came to %s: the test tests too little", k)
 		}

@@ -271,8 +271,8 @@ func neat(n float64) int {
 // Limit returns what the search has found so far. Without a failure, it is complete only at UpTo.
 func (s *Rates) Limit() Limit {
 	l := s.claim()
-	if l.Kind == AtLeast && l.L < s.opts.UpTo {
-		l.Kind = Interpolated
+	if l.Kind == metric.CapacityAtLeast && l.L < s.opts.UpTo {
+		l.Kind = metric.CapacityInterpolated
 	}
 	if n, name, ok := s.crossing(); ok {
 		n = max(n, float64(l.L))

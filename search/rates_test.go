@@ -62,7 +62,7 @@ func TestRates(t *testing.T) {
 		queue  queue
 		set    func(*RateOptions)
 		probes string
-		kind   Kind
+		kind   metric.CapacityKind
 		l, u   int
 		about  float64 // estimate, in steps
 		ended  string
@@ -73,17 +73,17 @@ func TestRates(t *testing.T) {
 			// it, 7.38 req/s. Each further rate is halfway to 9 req/s: 8.19, then 8.59. That is
 			// within 5 % of 9, so the search ends.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
-			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
+			kind:   metric.CapacityInterpolated, l: 8590, about: 9000, ended: "near enough",
 		},
 		{
 			name: "what is required comes first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 7000, 0.3 },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7 req/s",
-			kind:   Interpolated, l: 7000, about: 9000, ended: "near enough",
+			kind:   metric.CapacityInterpolated, l: 7000, about: 9000, ended: "near enough",
 		},
 		{
 			name: "a requirement that fails bounds the search", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 9500, 0.2 },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 9.5 req/s, certify 7.38 req/s",
-			kind:   Interpolated, l: 7380, u: 9500, about: 9000, ended: "near enough",
+			kind:   metric.CapacityInterpolated, l: 7380, u: 9500, about: 9000, ended: "near enough",
 		},
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
@@ -92,50 +92,50 @@ func TestRates(t *testing.T) {
 			// less, 8.02 req/s, which takes 469 s. Then (8.02 + 9)/2 = 8.51 req/s would take about
 			// 13 minutes.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
-			kind:   Interpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
+			kind:   metric.CapacityInterpolated, l: 8020, about: 9000, ended: "s left, certifying 8.51 req/s takes about 13m",
 		},
 		{
 			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
 			// Five certifying probes fail. After each of them the next rate is a tenth lower.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
-			kind:   Unknown, about: 9000, ended: "5 certifying probes",
+			kind:   metric.CapacityUnknown, about: 9000, ended: "5 certifying probes",
 		},
 		{
 			name: "as far as it may go", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.UpTo = 4000 },
-			probes: "estimate 4 req/s, certify 4 req/s", kind: AtLeast, l: 4000, about: 9000, ended: "goes up to 4 req/s",
+			probes: "estimate 4 req/s, certify 4 req/s", kind: metric.CapacityAtLeast, l: 4000, about: 9000, ended: "goes up to 4 req/s",
 		},
 		{
 			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
 			// The limit of 0.01 s is reached at 0.91 req/s, below the smallest rate of the search:
 			// TTFT is 0.1 s · ρ/(1 − ρ) at the share ρ of 10 req/s.
-			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
+			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: metric.CapacityBelow, u: 5000, about: 909, ended: "goes down to",
 		},
 		{
 			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			// The required rate needs 6,638 requests in 781 s, but only 767 s of the budget are
 			// left for requests. So the probe gets fewer.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
-			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
+			kind:   metric.CapacityInterpolated, l: 8500, about: 9000, ended: "no higher rate",
 		},
 		{
 			// 767.5 s of the budget are left for requests: 767.5 · 8.5 = 6,523 requests.
 			name: "what is required is not decided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
-			kind:   Unknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
+			kind:   metric.CapacityUnknown, about: 9000, ended: "8.5 req/s was not decided by 6523 requests; budget: ",
 		},
 		{
 			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
 			// 200 requests are too few even for the lowest rate that the search may certify.
 			probes: "estimate 8 req/s, estimate 9 req/s",
-			kind:   Unknown, about: 9000, ended: "certifying 7.38 req/s takes 2049 requests, more than max_requests = 200",
+			kind:   metric.CapacityUnknown, about: 9000, ended: "certifying 7.38 req/s takes 2049 requests, more than max_requests = 200",
 		},
 		{
 			name: "saturation not known", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Largest = 0 },
-			kind: Unknown, ended: "largest rate",
+			kind: metric.CapacityUnknown, ended: "largest rate",
 		},
 		{
 			name: "no time at all", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Budget = 10 * time.Second },
-			kind: Unknown, ended: "budget: 10s left, 300 requests at 8 req/s for an estimate take about 38s",
+			kind: metric.CapacityUnknown, ended: "budget: 10s left, 300 requests at 8 req/s for an estimate take about 38s",
 		},
 	}
 	for _, tt := range tests {
@@ -182,7 +182,7 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
 	s.Report(p, Result{N: p.N, Outcome: Pass, Requests: 300, Spent: time.Minute, Margins: []Margin{{Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}})
-	if l := s.Limit(); l.L != 0 || l.Kind != Unknown || !l.Crossing.OK {
+	if l := s.Limit(); l.L != 0 || l.Kind != metric.CapacityUnknown || !l.Crossing.OK {
 		t.Errorf("%v, %d passes, estimate %v", l.Kind, l.L, l.Crossing.OK)
 	}
 }
@@ -191,11 +191,11 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
 	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
-	if l := NewRates(o).Limit(); l.L != 6000 || l.U != 9500 || l.Kind != Interpolated {
+	if l := NewRates(o).Limit(); l.L != 6000 || l.U != 9500 || l.Kind != metric.CapacityInterpolated {
 		t.Errorf("%v, %d passes, %d fails", l.Kind, l.L, l.U)
 	}
 	o.Known[1].N = 6200 // within 5 %
-	if l := NewRates(o).Limit(); l.Kind != Exact {
+	if l := NewRates(o).Limit(); l.Kind != metric.CapacityExact {
 		t.Errorf("%v between 6 and 6.2 req/s", l.Kind)
 	}
 }
@@ -238,7 +238,7 @@ func TestRatesStop(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
-		Exact.String(): "exact", Kind(99).String(): "Kind(99)", Fail.String(): "fail", Outcome(-1).String(): "Outcome(-1)",
+		Fail.String(): "fail", Outcome(-1).String(): "Outcome(-1)",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

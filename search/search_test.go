@@ -84,7 +84,7 @@ func TestProbes(t *testing.T) {
 		opts   Options
 		script script
 		probes string
-		kind   Kind
+		kind   metric.CapacityKind
 		l, u   int
 		reason string
 	}{
@@ -95,7 +95,7 @@ func TestProbes(t *testing.T) {
 			// Levels 32 and 64 enclose the limit, so the search bisects. Then it checks level 24,
 			// because the widest gap between measured levels below 39 is from 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
-			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, unmoved",
@@ -104,7 +104,7 @@ func TestProbes(t *testing.T) {
 			// The last known limit is 39. The search first probes the levels 34 and 44, which are
 			// an eighth of 39 below and above it.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
-			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, risen: the distance doubles",
@@ -113,7 +113,7 @@ func TestProbes(t *testing.T) {
 			// Above 40, the last known limit, the distance to 40 doubles: levels 45, 50, 60 and 80.
 			// From 80 on, the level itself doubles.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
-			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, fallen",
@@ -122,28 +122,28 @@ func TestProbes(t *testing.T) {
 			// Below 40, the last known limit, the distance to 40 doubles: levels 35, 30 and 20. The
 			// next level would be 0, so the level halves instead: 10 and 5.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
-			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a ladder that begins above from comes down to it",
 			opts:   Options{From: 2, UpTo: 64, Begin: 8},
 			script: script{limit: 1},
 			probes: "ladder 8f 4f 2f",
-			kind:   Below, u: 2, reason: "the search goes down to 2",
+			kind:   metric.CapacityBelow, u: 2, reason: "the search goes down to 2",
 		},
 		{
 			name:   "nothing fails",
 			opts:   Options{UpTo: 100, Begin: 40, Confirm: true},
 			script: script{limit: 200},
 			probes: "ladder 40p 80p 100p check 60p confirm 100p'",
-			kind:   AtLeast, l: 100, reason: "the search goes up to 100",
+			kind:   metric.CapacityAtLeast, l: 100, reason: "the search goes up to 100",
 		},
 		{
 			name:   "known levels are probes",
 			opts:   Options{UpTo: 128, Known: []Result{known(1, Pass), known(5, Pass), known(30, Pass)}},
 			script: script{limit: 33},
 			probes: "ladder 60f bisect 45f 37f 33p 35f 34f check 17p",
-			kind:   Exact, l: 33, u: 34, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 33, u: 34, reason: "the limit is found to within the resolution",
 		},
 		{
 			name: "a wide bracket is halved geometrically",
@@ -153,35 +153,35 @@ func TestProbes(t *testing.T) {
 			// 32.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
-			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a resolution",
 			opts:   Options{UpTo: 128, Begin: 16, Resolution: 4},
 			script: script{limit: 39},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
-			kind:   Exact, l: 36, u: 40, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 36, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a relative resolution: a tenth of 36 is 4",
 			opts:   Options{UpTo: 128, Begin: 16, Relative: .1},
 			script: script{limit: 39},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
-			kind:   Exact, l: 36, u: 40, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 36, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the gate first: met",
 			opts:   Options{UpTo: 64, Require: 30, Confirm: true},
 			script: script{limit: 31},
 			probes: "require 30p ladder 60f bisect 45f 37f 33f 31p 32f check 15p confirm 31p'",
-			kind:   Exact, l: 31, u: 32, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 31, u: 32, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the gate first: missed",
 			opts:   Options{UpTo: 64, Require: 30},
 			script: script{limit: 9},
 			probes: "require 30f ladder 15f 7p bisect 11f 9p 10f check 3p",
-			kind:   Exact, l: 9, u: 10, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 9, u: 10, reason: "the limit is found to within the resolution",
 		},
 		{
 			name: "the gate first: an inconclusive level is extended to the last look",
@@ -190,7 +190,7 @@ func TestProbes(t *testing.T) {
 			// no number of requests would decide it.
 			script: script{limit: 29, levels: map[int]string{30: "ii"}},
 			probes: "require 30i extend 30i ladder 15p 60f bisect 22p 26p 28p 29p 45f 37f 33f 31f check 7p",
-			kind:   Interpolated, l: 29, u: 31, reason: "30 could not be decided",
+			kind:   metric.CapacityInterpolated, l: 29, u: 31, reason: "30 could not be decided",
 		},
 		{
 			name: "noise at the edge: neighbours on both sides of what cannot be decided",
@@ -199,7 +199,7 @@ func TestProbes(t *testing.T) {
 				38: "i", 39: "i", 40: "i", 41: "i",
 			}},
 			probes: "ladder 16p 32p 64f bisect 48f 40i 36p 38i 37p 44f 42f 41i check 24p confirm 37p'",
-			kind:   Interpolated, l: 37, u: 42, reason: "38 to 41 could not be decided",
+			kind:   metric.CapacityInterpolated, l: 37, u: 42, reason: "38 to 41 could not be decided",
 		},
 		{
 			name:   "an inconclusive rung is passed by",
@@ -208,7 +208,7 @@ func TestProbes(t *testing.T) {
 			// Level 8 is inconclusive, so the search first looks for a lower level that passes, 4.
 			// Then the ladder goes on upwards.
 			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
-			kind:   Exact, l: 20, u: 21, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 20, u: 21, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "not monotone: pass at 16, fail at 24, pass at 32",
@@ -217,112 +217,112 @@ func TestProbes(t *testing.T) {
 			// The ladder skips level 24. The check measures it, and it fails although level 32
 			// passed. So both levels are measured again, and the lower one counts.
 			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
-			kind:   Exact, l: 23, u: 24, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 23, u: 24, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "not monotone, in the levels known before",
 			opts:   Options{UpTo: 32, Known: []Result{known(16, Pass), known(24, Fail), known(32, Pass)}},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "f", 18: "f", 17: "f"}},
 			probes: "retry 24f' 32p' bisect 20f 18f 17f check 8p",
-			kind:   Exact, l: 16, u: 17, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 16, u: 17, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a contradiction that fresh samples dissolve",
 			opts:   Options{UpTo: 32, Begin: 16},
 			script: script{limit: 32, levels: map[int]string{24: "fp"}},
 			probes: "ladder 16p 32p check 24f retry 24p'",
-			kind:   AtLeast, l: 32, reason: "the search goes up to 32",
+			kind:   metric.CapacityAtLeast, l: 32, reason: "the search goes up to 32",
 		},
 		{
 			name:   "a confirmation that fails: one step down",
 			opts:   Options{UpTo: 64, Begin: 16, Confirm: true},
 			script: script{limit: 39, levels: map[int]string{39: "pf"}},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39f' 38p'",
-			kind:   Exact, l: 38, u: 39, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 38, u: 39, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a confirmation that cannot tell: one step down, and no longer exact",
 			opts:   Options{UpTo: 64, Begin: 16, Confirm: true},
 			script: script{limit: 39, levels: map[int]string{39: "pi"}},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39i' 38p'",
-			kind:   Interpolated, l: 38, u: 40, reason: "39 could not be decided",
+			kind:   metric.CapacityInterpolated, l: 38, u: 40, reason: "39 could not be decided",
 		},
 		{
 			name:   "the server's admission cap",
 			opts:   Options{UpTo: 256, Begin: 16, Confirm: true},
 			script: script{limit: 64, cap: 64, levels: map[int]string{128: "c"}},
 			probes: "ladder 16p 32p 64p 128c check 48p confirm 64p'",
-			kind:   ServerCap, l: 64, reason: "the server admitted 64 of 128",
+			kind:   metric.CapacityServerCap, l: 64, reason: "the server admitted 64 of 128",
 		},
 		{
 			name:   "the cap lies below a level that fails",
 			opts:   Options{UpTo: 256, Known: []Result{known(32, Pass), known(200, Fail)}},
 			script: script{limit: 100, cap: 64, levels: map[int]string{80: "c"}},
 			probes: "bisect 80c ladder 64p check 48p",
-			kind:   ServerCap, l: 64, u: 200, reason: "the server admitted 64 of 80",
+			kind:   metric.CapacityServerCap, l: 64, u: 200, reason: "the server admitted 64 of 80",
 		},
 		{
 			name:   "the cap lies above the limit",
 			opts:   Options{UpTo: 256, Begin: 16},
 			script: script{limit: 37, cap: 40, levels: map[int]string{64: "c"}},
 			probes: "ladder 16p 32p 64c 40f bisect 36p 38f 37p check 24p",
-			kind:   Exact, l: 37, u: 38, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 37, u: 38, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the generator saturates: what passed stands",
 			opts:   Options{UpTo: 256, Begin: 64, Confirm: true},
 			script: script{limit: 200, levels: map[int]string{96: "s", 128: "s"}},
 			probes: "ladder 64p 128s again 128s' bisect 96s again 96s' bisect 80p 88p 92p 94p 95p check 32p confirm 95p'",
-			kind:   AtLeast, l: 95, reason: "the generator was saturated at 96",
+			kind:   metric.CapacityAtLeast, l: 95, reason: "the generator was saturated at 96",
 		},
 		{
 			name:   "the generator saturates at the first level",
 			opts:   Options{UpTo: 256, Begin: 8},
 			script: script{limit: 5, levels: map[int]string{8: "s"}},
 			probes: "ladder 8s again 8s' ladder 4p bisect 6f 5p check 2p",
-			kind:   Exact, l: 5, u: 6, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 5, u: 6, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the generator is saturated by chance",
 			opts:   Options{UpTo: 256, Begin: 8, Known: []Result{{N: 16, Outcome: Saturated, Note: "one core busy"}}},
 			script: script{limit: 17},
 			probes: "again 16p' ladder 32f bisect 24f 20f 18f 17p check 8p",
-			kind:   Exact, l: 17, u: 18, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 17, u: 18, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a larger load failed, and what lies between saturates the generator",
 			opts:   Options{UpTo: 256, Begin: 8},
 			script: script{limit: 10, levels: map[int]string{12: "s"}},
 			probes: "ladder 8p 16f bisect 12s again 12s' bisect 10p 11f check 4p",
-			kind:   Exact, l: 10, u: 11, reason: "the limit is found to within the resolution",
+			kind:   metric.CapacityExact, l: 10, u: 11, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the server admits fewer, and does not say how many",
 			opts:   Options{UpTo: 256, Begin: 16},
 			script: script{limit: 256, levels: map[int]string{32: "c", 24: "c", 22: "c", 21: "c"}},
 			probes: "ladder 16p 32c bisect 24c 20p 22c 21c check 8p",
-			kind:   ServerCap, l: 20, reason: "the server did not admit all of 21",
+			kind:   metric.CapacityServerCap, l: 20, reason: "the server did not admit all of 21",
 		},
 		{
 			name:   "the generator saturates at once",
 			opts:   Options{UpTo: 256, Known: []Result{{N: 1, Outcome: Saturated, Note: "one core busy"}}},
 			script: script{levels: map[int]string{1: "s"}},
 			probes: "again 1s'",
-			kind:   Unknown, reason: "the generator was saturated at 1",
+			kind:   metric.CapacityUnknown, reason: "the generator was saturated at 1",
 		},
 		{
 			name:   "nothing can be decided",
 			opts:   Options{UpTo: 4},
 			script: script{levels: map[int]string{1: "i", 2: "i", 4: "i"}},
 			probes: "ladder 1i 2i 4i",
-			kind:   Unknown, reason: "1 to 4 could not be decided",
+			kind:   metric.CapacityUnknown, reason: "1 to 4 could not be decided",
 		},
 		{
 			name:   "one level",
 			opts:   Options{From: 8, UpTo: 8, Confirm: true, Require: 8},
 			script: script{limit: 8},
 			probes: "require 8p confirm 8p'",
-			kind:   AtLeast, l: 8, reason: "the search goes up to 8",
+			kind:   metric.CapacityAtLeast, l: 8, reason: "the search goes up to 8",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestProbes(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || l.Reason != tt.reason {
 				t.Errorf("limit %s %d %d, %q; want %s %d %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.reason)
 			}
-			if l.Kind == Exact && tt.opts.Confirm != l.Confirmed {
+			if l.Kind == metric.CapacityExact && tt.opts.Confirm != l.Confirmed {
 				t.Errorf("confirmed %t, asked for %t", l.Confirmed, tt.opts.Confirm)
 			}
 		})
@@ -343,7 +343,7 @@ func TestProbes(t *testing.T) {
 func TestNonMonotoneEvidence(t *testing.T) {
 	s := New(Options{UpTo: 32, Begin: 16})
 	_, l := drive(t, s, (&script{limit: 32, levels: map[int]string{24: "f"}}).answer)
-	want := []Contradiction{{Fails: 24, Passes: 32, Retried: true}}
+	want := [][2]int{{24, 32}}
 	if diff := cmp.Diff(want, l.NonMonotone); diff != "" {
 		t.Errorf("evidence (-want +got):\n%s", diff)
 	}
@@ -435,17 +435,17 @@ func TestBudget(t *testing.T) {
 		budget  time.Duration
 		confirm bool
 		probes  string
-		kind    Kind
+		kind    metric.CapacityKind
 		reason  string
 	}{
 		// The probes of levels 16, 32 and 64 take 524 s, and the probe of level 48 takes 196 s. So
 		// a budget of 720 s is just enough for all four.
-		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
-		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
+		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", metric.CapacityInterpolated, "budget: 47s left, the next probe takes about 3m16s"},
+		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", metric.CapacityInterpolated, "budget: 0s left, the next probe takes about 3m0s"},
 		// The budget must also pay for the confirmation of a level that passes. Level 64 and its
 		// confirmation would take 456 s, but only 424 s are left, so the search tries level 48.
 		// Level 48 fails, and then level 40 would take too long, so the search confirms level 32.
-		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
+		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", metric.CapacityInterpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
 		if got != tt.probes || l.Kind != tt.kind || l.Reason != tt.reason {
@@ -531,7 +531,7 @@ func TestStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("a probe after Stop")
 	}
-	if l := s.Limit(); l.Kind != AtLeast || l.L != 1 || l.Reason != "interrupted" {
+	if l := s.Limit(); l.Kind != metric.CapacityAtLeast || l.L != 1 || l.Reason != "interrupted" {
 		t.Errorf("limit %s %d, %q", l.Kind, l.L, l.Reason)
 	}
 }
@@ -566,9 +566,9 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// line returns the result of a search as a report shows it.
+// line returns the result of a search over requests in flight as a report shows it.
 func line(l Limit) string {
-	c := metric.Capacity{Over: l.Over, Step: l.Step}
+	var c metric.Capacity
 	l.Fill(&c)
 	return c.Line
 }
@@ -576,30 +576,31 @@ func line(l Limit) string {
 func TestLine(t *testing.T) {
 	for _, tt := range []struct {
 		l    Limit
+		of   metric.Capacity
 		want string
 	}{
 		{
-			Limit{Kind: Exact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
-			"39 requests in flight · limited by ttft: 7.9 s at 39, 8.1 s at 40",
+			Limit{Kind: metric.CapacityExact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
+			metric.Capacity{}, "39 requests in flight · limited by ttft: 7.9 s at 39, 8.1 s at 40",
 		},
 		{
-			Limit{Kind: Interpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
-			"~15 requests in flight (12 passes, 18 fails), not confirmed · limited by speed: 14 tok/s at 18",
+			Limit{Kind: metric.CapacityInterpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
+			metric.Capacity{}, "~15 requests in flight (12 passes, 18 fails), not confirmed · limited by speed: 14 tok/s at 18",
 		},
-		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails)"},
-		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125)"},
-		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
-		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
-		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
-		{Limit{Over: metric.Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
-		{Limit{Over: metric.OpenLoop, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "certified 0.3 req/s; 0.4 fails"},
+		{Limit{Kind: metric.CapacityInterpolated, L: 12, U: 18, Confirmed: true}, metric.Capacity{}, "~12 requests in flight (12 passes, 18 fails)"},
+		{Limit{Kind: metric.CapacityAtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, metric.Capacity{}, "125+ requests in flight (the search goes up to 125)"},
+		{Limit{Kind: metric.CapacityBelow, U: 1, Binding: "ttft", AtU: "9.3 s"}, metric.Capacity{}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
+		{Limit{Kind: metric.CapacityServerCap, L: 64, Confirmed: true}, metric.Capacity{}, "64 requests in flight (admission cap)"},
+		{Limit{Reason: "the generator was saturated at 8"}, metric.Capacity{}, "unknown: the generator was saturated at 8"},
+		{Limit{Kind: metric.CapacityExact, L: 32, U: 33, Confirmed: true}, metric.Capacity{Over: metric.Burst}, "32 requests at once"},
+		{Limit{Kind: metric.CapacityExact, L: 3, U: 4, Confirmed: true}, metric.Capacity{Over: metric.OpenLoop, Step: .1}, "certified 0.3 req/s; 0.4 fails"},
 		{
-			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
-			"23 requests in flight · not monotone: 24 fails, but the larger 32 passes",
+			Limit{Kind: metric.CapacityExact, L: 23, U: 24, Confirmed: true, NonMonotone: [][2]int{{24, 32}}},
+			metric.Capacity{}, "23 requests in flight · not monotone: 24 fails, but the larger 32 passes",
 		},
 	} {
-		if got := line(tt.l); got != tt.want {
-			t.Errorf("\n got %s\nwant %s", got, tt.want)
+		if tt.l.Fill(&tt.of); tt.of.Line != tt.want {
+			t.Errorf("\n got %s\nwant %s", tt.of.Line, tt.want)
 		}
 	}
 }

@@ -442,7 +442,7 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts search.Optio
 	if within(l.L, truth) {
 		c.near++
 	}
-	if l.Kind == search.Exact || l.Kind == search.ServerCap {
+	if l.Kind == metric.CapacityExact || l.Kind == metric.CapacityServerCap {
 		c.exact++
 	}
 	if l.Confirmed {
