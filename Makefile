@@ -211,6 +211,7 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongSustained$$' -timeout 24h -sustained $(9) -sustained-table $(CURDIR)/results/characteristics/sustained.md
 	@cat results/characteristics/sustained.md >> results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongSearchesJudgedAgain$$' -timeout 60m -searches-again 110
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many $(8) -table $(CURDIR)/results/characteristics/nights.md
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddTokensCharacteristics$$' -token-gates 200

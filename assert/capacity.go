@@ -281,8 +281,6 @@ func (l *limit) restate(recorded *metric.Capacity, found search.Limit) {
 		found.Reason = recorded.Reason
 	case found.Kind == metric.CapacityUnknown:
 		found.Reason = "no probe passed or failed with certainty"
-	case found.Kind == metric.CapacityServerCap:
-		found.Reason = recorded.Reason
 	case found.Kind == metric.CapacityAtLeast && found.L >= c.UpTo:
 		found.Reason = "the search goes up to " + c.Named(c.UpTo)
 	}

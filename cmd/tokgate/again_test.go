@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-var searchesAgain = flag.Int("searches-again", 110, "simulated searches of each kind of load that are judged again")
+var searchesAgain = flag.Int("searches-again", 5, "simulated searches of each kind of load that are judged again")
 
 // hunting is a search of the built-in server: its plan, and how the server differs from the default.
 type hunting struct {
@@ -99,7 +99,8 @@ func (h hunting) plan(t *testing.T, by float64) *plan.Plan {
 
 // A search that is judged again by its own thresholds has the limit that the run found. By other
 // thresholds it claims what its probes show.
-func searchesJudgedAgain(t *testing.T, searches int) {
+func TestLongSearchesJudgedAgain(t *testing.T) {
+	searches := *searchesAgain
 	dir := t.TempDir()
 	rows := "at,in,out\n"
 	for i := range 60 {
@@ -150,9 +151,6 @@ func searchesJudgedAgain(t *testing.T, searches int) {
 		})
 	}
 }
-
-func TestSearchesJudgedAgain(t *testing.T)     { searchesJudgedAgain(t, 5) }
-func TestLongSearchesJudgedAgain(t *testing.T) { searchesJudgedAgain(t, *searchesAgain) }
 
 func judgedCapacity(p *plan.Plan, run *metric.Run) *metric.Capacity {
 	for _, v := range assert.Judge(p, run, assert.Options{}).List {
