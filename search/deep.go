@@ -28,11 +28,6 @@ const (
 	deepest = 2
 )
 
-// deep is the state of a level's deep probe.
-type deep struct {
-	set, have int
-}
-
 // wide reports whether undecided levels are far apart.
 func (s *Search) wide() bool {
 	us := s.undecided()

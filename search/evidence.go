@@ -42,6 +42,11 @@ type level struct {
 	deep      *deep // the level's deep probes; nil if there are none
 }
 
+// deep is the state of a level's deep probe.
+type deep struct {
+	set, have int
+}
+
 // cause is the reason why levels at and above the ceiling cannot be measured.
 type cause int
 

@@ -19,6 +19,11 @@ const (
 	Again   Purpose = "again"   // fresh samples, because the generator was saturated before
 	Deep    Purpose = "deep"    // far more samples than usual, all fresh
 	Confirm Purpose = "confirm" // fresh samples at L
+
+	// In a search over rates, a probe with the purpose Estimate only estimates the limit. A probe
+	// with the purpose Certify may certify a rate.
+	Estimate Purpose = "estimate"
+	Certify  Purpose = "certify"
 )
 
 // Probe is a measurement that the search asks for.

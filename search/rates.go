@@ -43,11 +43,6 @@ type RateOptions struct {
 }
 
 const (
-	// A probe with the purpose Estimate only estimates the limit. A probe with the purpose Certify
-	// may certify a rate.
-	Estimate Purpose = "estimate"
-	Certify  Purpose = "certify"
-
 	shortProbes = 2
 	longProbes  = 5
 	// Probes that estimate run at a share of the largest rate. The share is firstShort in the first
