@@ -20,7 +20,7 @@ type Health struct {
 	// during a stall are read together afterwards, so they seem to arrive at once.
 	Stall time.Duration `json:"stall_ns"`
 	// Standstills lists, in order, the times in which the generator did not run, at most
-	// MostStandstills. It is empty if there were none, and nil if they were not recorded.
+	// mostStandstills. It is empty if there were none, and nil if they were not recorded.
 	Standstills []Standstill `json:"standstills,omitzero"`
 	// Late is the total of the shorter delays of heartbeats, without the precision of their timer.
 	Late time.Duration `json:"late_ns,omitempty"`
@@ -36,14 +36,14 @@ type Standstill struct {
 const (
 	// Heartbeat is the interval at which the load generator checks whether it is on time.
 	Heartbeat = 10 * time.Millisecond
-	// MostStandstills is the largest number of standstills in the record of a round. If a round has
+	// mostStandstills is the largest number of standstills in the record of a round. If a round has
 	// more, its last standstill lasts until the end of the last one.
-	MostStandstills = 1000
+	mostStandstills = 1000
 )
 
 // AddStandstill adds a standstill that begins after all others.
 func (h *Health) AddStandstill(s Standstill) {
-	if n := len(h.Standstills); n >= MostStandstills {
+	if n := len(h.Standstills); n >= mostStandstills {
 		h.Standstills[n-1].To = s.To
 		return
 	}
@@ -84,8 +84,8 @@ func (h Health) Possible() error {
 	if h.CPU < -1 || min(h.Delay, h.GCPause, h.Stall, h.Late) < 0 {
 		return errors.New("what the generator measured of itself is out of range")
 	}
-	if n := len(h.Standstills); n > MostStandstills {
-		return fmt.Errorf("it has %d standstills (allowed %d)", n, MostStandstills)
+	if n := len(h.Standstills); n > mostStandstills {
+		return fmt.Errorf("it has %d standstills (allowed %d)", n, mostStandstills)
 	}
 	last := time.Duration(-1)
 	for _, s := range h.Standstills {

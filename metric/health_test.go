@@ -83,7 +83,7 @@ func TestMostStandstills(t *testing.T) {
 }
 
 func TestImpossibleHealth(t *testing.T) {
-	many := make([]Standstill, MostStandstills+1)
+	many := make([]Standstill, mostStandstills+1)
 	for i := range many {
 		many[i] = Standstill{time.Duration(2 * i), time.Duration(2*i + 1)}
 	}
@@ -101,7 +101,7 @@ func TestImpossibleHealth(t *testing.T) {
 		{Health{Standstills: []Standstill{{5, 4}}}, "not in order"},
 		{Health{Standstills: []Standstill{{0, 5}, {4, 6}}}, "not in order"},
 		{Health{Standstills: []Standstill{{4, 6}, {0, 3}}}, "not in order"},
-		{Health{Standstills: many[:MostStandstills]}, ""},
+		{Health{Standstills: many[:mostStandstills]}, ""},
 		{Health{Standstills: many}, "1001 standstills (allowed 1000)"},
 	} {
 		err := tt.health.Possible()

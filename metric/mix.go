@@ -5,10 +5,7 @@ import (
 	"strings"
 )
 
-// PartAddress returns the address of a part of a mix, such as "production/chat".
-func PartAddress(mix, part string) string { return mix + "/" + part }
-
-// PartName returns the name of a part within its mix, such as "chat".
+// PartName returns the name of a part within its mix, such as "chat" for "production/chat".
 func PartName(mix, address string) string { return strings.TrimPrefix(address, mix+"/") }
 
 // AtOnce returns how many of n requests in flight belong, on average, to a part of a mix; at least

@@ -26,7 +26,7 @@ type Telemetry struct {
 	Histograms map[string]Histogram `json:"histograms,omitempty"`
 	Gauges     map[string]Gauge     `json:"gauges,omitempty"`
 	// Series holds gauges over the whole round. It also holds counters, as their increase since the
-	// point before. Each series has at most MaxPoints points.
+	// point before. Each series has at most maxPoints points.
 	Series []Series `json:"series,omitempty"`
 	// Restarted is set if a counter or a histogram of the server decreased in the round. The round then
 	// has no value of the server's page.
@@ -65,8 +65,8 @@ const LastXID = "gpu_xid"
 // AcceptedAt returns the name of the counter of accepted draft tokens at position i, from 0.
 func AcceptedAt(i int) string { return fmt.Sprintf("%s[%d]", AcceptedTokens, i) }
 
-// MaxPoints bounds a Series.
-const MaxPoints = 500
+// maxPoints bounds a Series.
+const maxPoints = 500
 
 // Series is one quantity over time, with a point for each reading. At holds the times of the
 // readings in milliseconds from the start of the run, in ascending order. Values holds the
@@ -77,10 +77,10 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
-// Thin shortens the series to at most MaxPoints points. Of two neighbouring points it keeps the
+// Thin shortens the series to at most maxPoints points. Of two neighbouring points it keeps the
 // larger, because the longest queue matters most.
 func (s *Series) Thin() {
-	for len(s.At) > MaxPoints {
+	for len(s.At) > maxPoints {
 		n := 0
 		for i := 0; i < len(s.At); i += 2 {
 			s.At[n], s.Values[n] = s.At[i], s.Values[i]

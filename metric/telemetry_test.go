@@ -95,12 +95,12 @@ func TestHistogramIsHonest(t *testing.T) {
 
 func TestThin(t *testing.T) {
 	s := Series{Metric: "waiting"}
-	for i := range 3 * MaxPoints {
+	for i := range 3 * maxPoints {
 		s.At, s.Values = append(s.At, int64(i)), append(s.Values, float64(i%7))
 	}
 	s.Values[1234] = 99
 	s.Thin()
-	if len(s.At) > MaxPoints || len(s.At) < MaxPoints/2 || len(s.At) != len(s.Values) || slices.Max(s.Values) != 99 || !slices.IsSorted(s.At) {
+	if len(s.At) > maxPoints || len(s.At) < maxPoints/2 || len(s.At) != len(s.Values) || slices.Max(s.Values) != 99 || !slices.IsSorted(s.At) {
 		t.Errorf("%d points, the most %v", len(s.At), slices.Max(s.Values))
 	}
 	s = Series{At: []int64{1, 2}, Values: []float64{3, 4}}

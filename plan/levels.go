@@ -218,7 +218,7 @@ func (w *Workload) Settling(l *Load) time.Duration {
 // Part divides the window of a level into rounds. A round counts as one request until the real
 // number is known.
 func (p *People) Part(l *Level) {
-	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
+	l.Duration, l.Rounds, l.Requests = p.Window, windowRounds, windowRounds
 }
 
 // mostRows is the largest number of rows of a data set that are cut to a length. Cutting a row

@@ -106,8 +106,8 @@ const DefaultGrowth = 0.02
 // enough to certify rates up to 0.95 of the largest rate that the server can sustain.
 const DefaultOpenSeconds = 300
 
-// WindowRounds is the number of rounds into which the window of a level at a rate is divided.
-const WindowRounds = 10
+// windowRounds is the number of rounds into which the window of a level at a rate is divided.
+const windowRounds = 10
 
 // Over sets the requests and rounds of a level at a rate, so that the level lasts for the given
 // time.
@@ -116,9 +116,9 @@ func (l *Level) Over(length time.Duration) {
 	l.Part()
 }
 
-// Part divides the window of a level at a rate into rounds: WindowRounds, or as many as there are
+// Part divides the window of a level at a rate into rounds: windowRounds, or as many as there are
 // requests if these are fewer.
-func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
+func (l *Level) Part() { l.Rounds = min(windowRounds, l.Requests) }
 
 // Lasts returns how long the requests of a level at a rate arrive, on average; 0 for other levels.
 func (l Level) Lasts() time.Duration {

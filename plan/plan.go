@@ -475,9 +475,6 @@ func Address(name, key string) string {
 // which the server must listen.
 const PortPlaceholder = "{port}"
 
-// Engines lists the engines that tokgate knows. "openai" stands for any server with OpenAI's API.
-var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
-
 // Alpha returns the one-sided significance level, 1 − Confidence. A Confidence outside (0.5, 1)
 // counts as 0.95; a checked plan has no such Confidence.
 func (p Policy) Alpha() float64 {

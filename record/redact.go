@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Redacted is the text that replaces a secret.
-const Redacted = "[redacted]"
+// redacted is the text that replaces a secret.
+const redacted = "[redacted]"
 
 // minSecret is the length, in bytes, of the shortest secret that is removed. A shorter secret also
 // occurs inside ordinary words, and the gaps left there would reveal it.
@@ -42,7 +42,7 @@ func NewRedactor(secrets []string) Redactor {
 	}
 	pairs := make([]string, 0, 2*len(forms))
 	for _, f := range forms {
-		pairs = append(pairs, f, Redacted)
+		pairs = append(pairs, f, redacted)
 	}
 	return Redactor{strings.NewReplacer(pairs...), forms}
 }
@@ -96,7 +96,7 @@ func (r Redactor) Text(s string) string {
 	for i, p := range parts[:len(parts)-1] {
 		whole := strings.TrimSuffix(p, " ")
 		if n := r.Pending(whole); n >= minSecret {
-			parts[i] = whole[:len(whole)-n] + Redacted + p[len(whole):]
+			parts[i] = whole[:len(whole)-n] + redacted + p[len(whole):]
 		}
 	}
 	return strings.Join(parts, cut)

@@ -46,7 +46,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	job := Job{ID: number, Input: o.input, Output: o.output}
 	if s.profile.PrefixCache != nil {
 		said := o.text.append(nil, 0, o.output)
-		job.Prefix = PrefixHashes(Tokenize(o.tokens, string(said)), s.profile.PrefixCache.BlockTokens)
+		job.Prefix = prefixHashes(Tokenize(o.tokens, string(said)), s.profile.PrefixCache.BlockTokens)
 	}
 	finish := o.finish
 	if finish == "tool_calls" {

@@ -105,7 +105,7 @@ func TestDriftProfiles(t *testing.T) {
 		`{"base":"default","noise":{"slow_cv":1.1,"slow_s":2}}`:         false,
 		`{"base":"default","drift":{"slower":0.1,"slower_a_minute":1}}`: false,
 	} {
-		if _, err := ParseProfile([]byte(src)); (err == nil) != ok {
+		if _, err := parseProfile([]byte(src)); (err == nil) != ok {
 			t.Errorf("%s: %v", src, err)
 		}
 	}

@@ -71,7 +71,7 @@ func (s *Server) serveDetokenize(w http.ResponseWriter, r *http.Request) {
 		answerError(w, err)
 		return
 	}
-	text, err := Detokenize(in.Tokens)
+	text, err := detokenize(in.Tokens)
 	if err != nil {
 		answerError(w, err)
 		return

@@ -215,7 +215,7 @@ func TestPrefixCache(t *testing.T) {
 	prompt := func(n, differs int) Job {
 		ids := make([]int, n)
 		ids[differs] = 7
-		return Job{Input: n, Output: 1, Prefix: PrefixHashes(ids, 16)}
+		return Job{Input: n, Output: 1, Prefix: prefixHashes(ids, 16)}
 	}
 	for i, step := range []struct {
 		job    Job
@@ -341,7 +341,7 @@ func randomLoad(r *rand.Rand, p *Profile) (load []action) {
 		if p.PrefixCache != nil {
 			ids := make([]int, in)
 			ids[r.IntN(in)] = r.IntN(3)
-			j.Prefix = PrefixHashes(ids, p.PrefixCache.BlockTokens)
+			j.Prefix = prefixHashes(ids, p.PrefixCache.BlockTokens)
 		}
 		load = append(load, action{at: now, job: j})
 	}

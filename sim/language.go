@@ -209,10 +209,10 @@ func logprobs(model string, ids []int) []float64 {
 	if at == len(ids) {
 		return out
 	}
-	prompt, _ := Detokenize(ids[:at])
+	prompt, _ := detokenize(ids[:at])
 	tokens := make([]string, len(ids)-at)
 	for i, id := range ids[at:] {
-		tokens[i], _ = Detokenize([]int{id}) // cannot fail: the ids were checked before
+		tokens[i], _ = detokenize([]int{id}) // cannot fail: the ids were checked before
 	}
 	for i, cost := range newLanguage(model, keyOf(ids[:at]), asked(prompt), 1).costs(tokens) {
 		out[at+i] = -cost

@@ -72,7 +72,7 @@ func AnswerPart(prompt []Part, tokens int) Part {
 	return Part{h.next(), tokens}
 }
 
-// partHashes returns the block hashes of a prompt that consists of parts; see PrefixHashes.
+// partHashes returns the block hashes of a prompt that consists of parts; see prefixHashes.
 func partHashes(parts []Part, blockTokens int) []uint64 {
 	var hashes []uint64
 	h, room := rng(1), blockTokens
@@ -91,8 +91,8 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// PrefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
-func PrefixHashes(tokens []int, blockTokens int) []uint64 {
+// prefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
+func prefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)
 	for i, t := range tokens {

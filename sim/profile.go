@@ -222,7 +222,7 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not read the simulator profile: %w", err)
 	}
-	p, err := ParseProfile(src)
+	p, err := parseProfile(src)
 	if err != nil {
 		return nil, fmt.Errorf("simulator profile %s: %w", nameOrPath, err)
 	}
@@ -258,16 +258,16 @@ func shippedProfile(name string) (*Profile, error) {
 		return nil, fmt.Errorf("unknown simulator profile %q%s; shipped are: %s (a path ends in .json)",
 			name, didYouMean(name, names), strings.Join(names, ", "))
 	}
-	p, err := ParseProfile(src)
+	p, err := parseProfile(src)
 	if err != nil {
 		return nil, fmt.Errorf("simulator profile %s: %w", name, err)
 	}
 	return p, nil
 }
 
-// ParseProfile decodes and checks a profile. If a field is unknown, the error names the known field
+// parseProfile decodes and checks a profile. If a field is unknown, the error names the known field
 // that is most similar.
-func ParseProfile(src []byte) (*Profile, error) {
+func parseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
@@ -281,7 +281,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unknown base%s", nearly(head.Base, Profiles()))
 		}
-		if p, err = ParseProfile(b); err != nil {
+		if p, err = parseProfile(b); err != nil {
 			return nil, err
 		}
 		p.Name, p.Description, p.Source = "", "", ""

@@ -137,7 +137,7 @@ func FuzzParseProfile(f *testing.F) {
 	f.Add([]byte(`{"base":"default","faults":[{"fault":"cut","share":1e-9}]}`))
 	f.Add([]byte(`{"base":"../x"}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
-		p, err := ParseProfile(src)
+		p, err := parseProfile(src)
 		if err != nil {
 			return
 		}
@@ -154,7 +154,7 @@ func FuzzParseProfile(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := ParseProfile(again)
+		q, err := parseProfile(again)
 		if err != nil {
 			t.Fatalf("%v in %s", err, again)
 		}
@@ -191,7 +191,7 @@ func TestProfilesAreNotQuoted(t *testing.T) {
 		secret, `"` + secret + `"`, `{"` + secret + `": 1}`, `{"base": "` + secret + `"}`, `{"model": ["` + secret + `"]}`, `{"overhead_ms": "` + secret + `"}`,
 		"TOKEN=" + secret, `{"base": "default"} ` + secret,
 	} {
-		if _, err := ParseProfile([]byte(src)); err == nil || strings.Contains(err.Error(), secret) {
+		if _, err := parseProfile([]byte(src)); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: %v", src, err)
 		}
 	}

@@ -448,7 +448,7 @@ func promptTokens(raw json.RawMessage) ([]int, error) {
 		return nil, refuse("prompt", "prompt must be one text or one list of token ids")
 	}
 	for i, id := range ids {
-		if id < 0 || id >= VocabularySize {
+		if id < 0 || id >= vocabularySize {
 			return nil, refuse("prompt", "Token id %d at position %d is out of vocabulary", id, i)
 		}
 	}

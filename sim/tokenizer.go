@@ -31,8 +31,8 @@ const (
 	tokenEnd   = tokenSpec + 1 // ends a chat message
 	tokenBOS   = tokenSpec + 2
 
-	// VocabularySize is the number of token ids. An id is in [0, VocabularySize).
-	VocabularySize = tokenSpec + 3
+	// vocabularySize is the number of token ids. An id is in [0, vocabularySize).
+	vocabularySize = tokenSpec + 3
 )
 
 var specials = [...]string{"<|im_start|>", "<|im_end|>", "<|bos|>"}
@@ -80,14 +80,14 @@ func nextToken(text string) (id, size int) {
 	return 256 + variant*pieces + value, i + n
 }
 
-// Detokenize returns the text of the tokens. If an id is invalid, the error names the first invalid
+// detokenize returns the text of the tokens. If an id is invalid, the error names the first invalid
 // id.
-func Detokenize(ids []int) (string, error) {
+func detokenize(ids []int) (string, error) {
 	var text []byte
 	for i, id := range ids {
 		switch {
-		case id < 0 || id >= VocabularySize:
-			return "", fmt.Errorf("token id %d at position %d is out of the vocabulary of %d", id, i, VocabularySize)
+		case id < 0 || id >= vocabularySize:
+			return "", fmt.Errorf("token id %d at position %d is out of the vocabulary of %d", id, i, vocabularySize)
 		case id < 256:
 			text = append(text, byte(id))
 		case id >= tokenSpec:

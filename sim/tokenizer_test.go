@@ -24,7 +24,7 @@ func TestCutting(t *testing.T) {
 	} {
 		var got []string
 		for _, id := range Tokenize(nil, test.text) {
-			piece, err := Detokenize([]int{id})
+			piece, err := detokenize([]int{id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,8 +38,8 @@ func TestCutting(t *testing.T) {
 
 func TestLongEveryIDHasAText(t *testing.T) {
 	seen := make(map[string]int)
-	for id := range VocabularySize {
-		text, err := Detokenize([]int{id})
+	for id := range vocabularySize {
+		text, err := detokenize([]int{id})
 		if err != nil || text == "" {
 			t.Fatalf("id %d: %q, %v", id, text, err)
 		}
@@ -54,7 +54,7 @@ func TestLongEveryIDHasAText(t *testing.T) {
 			t.Fatalf("id %d is %q, which is cut into %v", id, text, back)
 		}
 	}
-	if _, err := Detokenize([]int{VocabularySize}); err == nil {
+	if _, err := detokenize([]int{vocabularySize}); err == nil {
 		t.Error("an id out of the vocabulary has a text")
 	}
 }
@@ -79,7 +79,7 @@ func FuzzTokenizer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		ids := Tokenize(nil, text)
-		back, err := Detokenize(ids)
+		back, err := detokenize(ids)
 		if err != nil || back != text {
 			t.Errorf("%q became %q, %v", text, back, err)
 		}

@@ -16,9 +16,9 @@ import (
 
 // Bounds of a data set and of a trace. Anything beyond them is an error.
 const (
-	MaxFile = 2 << 30  // largest file, in bytes
+	maxFile = 2 << 30  // largest file, in bytes
 	MaxRow  = 32 << 20 // largest row, in bytes
-	MaxRows = 2_000_000
+	maxRows = 2_000_000
 )
 
 // Dataset is a file of requests.
@@ -82,16 +82,16 @@ func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	return readOpen(f, path, parse)
 }
 
-// readOpen parses an open file of at most MaxFile bytes.
+// readOpen parses an open file of at most maxFile bytes.
 func readOpen[T any](f *os.File, path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, &Error{Path: path, Err: reason(err)}
 	}
-	if info.Size() > MaxFile {
-		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), MaxFile)}
+	if info.Size() > maxFile {
+		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), maxFile)}
 	}
-	return parse(io.LimitReader(f, MaxFile))
+	return parse(io.LimitReader(f, maxFile))
 }
 
 // reason returns an error of the file system without the path, because the message names

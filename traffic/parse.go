@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", MaxRows)
+var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", maxRows)
 
 // visit is a function that is called with each row of a file. The argument raw is valid only during
 // the call; line is the line at which the row begins.
@@ -33,7 +33,7 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 		if len(raw) == 0 {
 			continue
 		}
-		if rows++; rows > MaxRows {
+		if rows++; rows > maxRows {
 			return line, errMany
 		}
 		if err := row(raw, line); err != nil {
@@ -88,7 +88,7 @@ func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	}
 	for rows := 0; d.More(); {
 		in.row = 0
-		if rows++; rows > MaxRows {
+		if rows++; rows > maxRows {
 			return c.line(d.InputOffset()), errMany
 		}
 		var raw json.RawMessage
@@ -175,7 +175,7 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 			return badLine(err), csvError(err)
 		}
 		line, _ := r.FieldPos(0)
-		if rows++; rows > MaxRows {
+		if rows++; rows > maxRows {
 			return line, errMany
 		}
 		if err := row(fields, line); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Limits on the size of a trace. The limits on a data set apply too.
 const (
-	MaxHashes   = 1 << 26 // largest number of block ids in all rows together
+	maxHashes   = 1 << 26 // largest number of block ids in all rows together
 	MostInTrace = 1 << 12 // turns of one session
 )
 
@@ -132,8 +132,8 @@ func (p *traceParser) add(e *entry, line int) error {
 		return nil
 	}
 	e.Line = line
-	if p.hashes += len(e.Blocks); p.hashes > MaxHashes {
-		return fmt.Errorf("it has more than %d ids of blocks", MaxHashes)
+	if p.hashes += len(e.Blocks); p.hashes > maxHashes {
+		return fmt.Errorf("it has more than %d ids of blocks", maxHashes)
 	}
 	last, follows := p.rows[e.session]
 	follows = follows && e.session != ""

@@ -2,10 +2,10 @@ package stat
 
 import "math"
 
-// AtMost returns P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions;
+// atMost returns P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k may be fractions;
 // for whole numbers it is the exact binomial tail. It is 0 if k < 0, 1 if k ≥ n, and NaN if an
 // argument is NaN.
-func AtMost(k, n, p float64) float64 {
+func atMost(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
 		return math.NaN()
@@ -21,7 +21,7 @@ func AtMost(k, n, p float64) float64 {
 }
 
 // AtLeast returns P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5). n and k may be fractions, as in
-// AtMost. It is 1 if k ≤ 0 and 0 if k > n.
+// atMost. It is 1 if k ≤ 0 and 0 if k > n.
 func AtLeast(k, n, p float64) float64 {
 	switch {
 	case math.IsNaN(k + n + p):
@@ -63,7 +63,7 @@ func Share(k, n, allowed, alpha float64) Decision {
 	switch {
 	case !(n > 0) || !(k >= 0) || k > n || !(alpha > 0):
 		return Open
-	case AtMost(k, n, allowed) <= alpha:
+	case atMost(k, n, allowed) <= alpha:
 		return Below
 	case AtLeast(k, n, allowed) <= alpha:
 		return Above
@@ -83,7 +83,7 @@ func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
 		low = bisect(0, 1, func(p float64) bool { return AtLeast(k, n, p) > alpha })
 	}
 	if k < n {
-		high = bisect(0, 1, func(p float64) bool { return AtMost(k, n, p) <= alpha })
+		high = bisect(0, 1, func(p float64) bool { return atMost(k, n, p) <= alpha })
 	}
 	return low, high, true
 }

@@ -7,13 +7,13 @@ type Group struct {
 	K, N float64
 }
 
-// ShareEffect is the design effect of a share of bad observations that come in groups (rounds or
+// shareEffect is the design effect of a share of bad observations that come in groups (rounds or
 // blocks). It is the variance of the share, divided by its variance for independent observations
 // (Korn and Graubard, Survey Methodology 24, 1998).
 //
 // It is 1 for fewer than two groups, or if no observation or every observation is bad (see
-// MeanEffect).
-func ShareEffect(groups []Group) float64 {
+// meanEffect).
+func shareEffect(groups []Group) float64 {
 	var k, n float64
 	b := 0
 	for _, g := range groups {
@@ -128,12 +128,12 @@ func Persistence(lifetimes float64, parts int) float64 {
 	return math.Sqrt((m - 1) * variance(lifetimes) / (variance(lifetimes/m) - variance(lifetimes)))
 }
 
-// MeanEffect is the design effect of the mean of a measured quantity. It is estimated from the
+// meanEffect is the design effect of the mean of a measured quantity. It is estimated from the
 // variance of block means (batch means: Law and Kelton, Simulation Modeling and Analysis, chapter
-// 9). Unlike ShareEffect, it shows dependence even if no observation is bad.
+// 9). Unlike shareEffect, it shows dependence even if no observation is bad.
 //
 // Empty blocks do not count. The result is 1 for fewer than two blocks, and +Inf if a value is NaN.
-func MeanEffect(blocks []Ascending) float64 {
+func meanEffect(blocks []Ascending) float64 {
 	var means, sizes []float64
 	n := 0.0
 	for _, block := range blocks {
@@ -151,7 +151,7 @@ func MeanEffect(blocks []Ascending) float64 {
 	}
 	mean, s2 := moments(blocks...)
 	// v is the variance of the mean over blocks, weighted by their sizes: a short block must not
-	// look noisy (see ShareEffect). For B blocks of equal size it is the variance between block
+	// look noisy (see shareEffect). For B blocks of equal size it is the variance between block
 	// means, divided by B.
 	v := 0.0
 	for i, m := range means {
@@ -185,7 +185,7 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 	}
 	effective := n
 	if b > 0 {
-		effective = min(n, seen/discounted(ShareEffect(groups), b, alpha))
+		effective = min(n, seen/discounted(shareEffect(groups), b, alpha))
 	}
 	for _, blocks := range quantities {
 		values, b := 0.0, 0
@@ -195,7 +195,7 @@ func Effective(n float64, groups []Group, quantities [][]Ascending, alpha float6
 			}
 		}
 		if b > 0 {
-			effective = min(effective, max(n, values)/discounted(MeanEffect(blocks), b, alpha))
+			effective = min(effective, max(n, values)/discounted(meanEffect(blocks), b, alpha))
 		}
 	}
 	return effective

@@ -24,7 +24,7 @@ func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 
 // pairedBelow reports whether the change is certainly below d, at confidence 1−alpha.
 func pairedBelow(lost, won, n, d, alpha float64) bool {
-	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
+	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || atMost(lost, n, d) <= alpha)
 }
 
 // pairedScore returns how far the measured change is above d, in standard errors. Of m items, b

@@ -5,19 +5,19 @@ import (
 	"sort"
 )
 
-// MostBelow is the largest number of bad observations among n for which the function Share returns
+// mostBelow is the largest number of bad observations among n for which the function Share returns
 // Below. The n observations count as effective independent observations, with 0 < effective ≤ n.
 // The result is −1 if even 0 bad observations are too many.
-func MostBelow(n int, effective, allowed, alpha float64) int {
+func mostBelow(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
 		return Share(float64(k)*scale, effective, allowed, alpha) != Below
 	}) - 1
 }
 
-// LeastAbove is the smallest number of bad observations among n for which the function Share
+// leastAbove is the smallest number of bad observations among n for which the function Share
 // returns Above. The result is n+1 if even n bad observations are not enough.
-func LeastAbove(n int, effective, allowed, alpha float64) int {
+func leastAbove(n int, effective, allowed, alpha float64) int {
 	scale := effective / float64(n)
 	return sort.Search(n+1, func(k int) bool {
 		return Share(float64(k)*scale, effective, allowed, alpha) == Above
@@ -38,8 +38,8 @@ func PercentileRanks(n int, effective, q, alpha float64) (low, high int) {
 	if n < 1 || !(effective > 0) {
 		return 0, n + 1
 	}
-	high = n - MostBelow(n, effective, 1-q, alpha)
-	low = n - LeastAbove(n, effective, 1-q, alpha) + 1
+	high = n - mostBelow(n, effective, 1-q, alpha)
+	low = n - leastAbove(n, effective, 1-q, alpha) + 1
 	return low, high
 }
 

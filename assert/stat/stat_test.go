@@ -43,12 +43,12 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 			for _, r := range shares {
 				p, _ := r.Float64()
 				want := exactAtMost(k, n, r)
-				got := AtMost(float64(k), float64(n), p)
-				near(t, "AtMost", got, want, 1e-12)
+				got := atMost(float64(k), float64(n), p)
+				near(t, "atMost", got, want, 1e-12)
 				// Verdicts depend on small probabilities, so require a relative error of at most
 				// 1e-11 too.
 				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
-					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
+					t.Errorf("atMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				}
 				near(t, "AtLeast", AtLeast(float64(k+1), float64(n), p), 1-want, 1e-12)
 			}
@@ -109,15 +109,15 @@ func TestShareTable(t *testing.T) {
 				t.Fatalf("the table's row for n=%d is wrong", c.n)
 			}
 		}
-		if got := MostBelow(c.n, float64(c.n), 0.05, 0.05); got != c.pass {
-			t.Errorf("MostBelow(%d) = %d, want %d", c.n, got, c.pass)
+		if got := mostBelow(c.n, float64(c.n), 0.05, 0.05); got != c.pass {
+			t.Errorf("mostBelow(%d) = %d, want %d", c.n, got, c.pass)
 		}
-		if got := LeastAbove(c.n, float64(c.n), 0.05, 0.05); got != c.fail {
-			t.Errorf("LeastAbove(%d) = %d, want %d", c.n, got, c.fail)
+		if got := leastAbove(c.n, float64(c.n), 0.05, 0.05); got != c.fail {
+			t.Errorf("leastAbove(%d) = %d, want %d", c.n, got, c.fail)
 		}
 	}
-	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
-		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
+	if got := mostBelow(58, 58, 0.05, 0.05); got != -1 {
+		t.Errorf("mostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
 	}
 	// MLPerf publishes these minimum numbers of observations for 99% confidence if one of them is
 	// bad (MLPerf Endpoints, docs/early_stopping.md).
@@ -309,19 +309,19 @@ func TestTailsAreMonotone(t *testing.T) {
 	for range 3000 {
 		n := r.Float64() * 3000
 		k, p := r.Float64()*n, r.Float64()
-		at := AtMost(k, n, p)
+		at := atMost(k, n, p)
 		if at < 0 || at > 1 || math.IsNaN(at) {
-			t.Fatalf("AtMost(%v, %v, %v) = %v", k, n, p, at)
+			t.Fatalf("atMost(%v, %v, %v) = %v", k, n, p, at)
 		}
 		const slack = 1e-11
-		if more := AtMost(min(k+r.Float64()*5, n), n, p); more < at-slack {
-			t.Fatalf("AtMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
+		if more := atMost(min(k+r.Float64()*5, n), n, p); more < at-slack {
+			t.Fatalf("atMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
 		}
-		if worse := AtMost(k, n, p+(1-p)*r.Float64()); worse > at+slack {
-			t.Fatalf("AtMost(%v, %v, %v) rises with p: %v to %v", k, n, p, at, worse)
+		if worse := atMost(k, n, p+(1-p)*r.Float64()); worse > at+slack {
+			t.Fatalf("atMost(%v, %v, %v) rises with p: %v to %v", k, n, p, at, worse)
 		}
-		if larger := AtMost(k, n+5*r.Float64(), p); larger > at+slack {
-			t.Fatalf("AtMost(%v, %v, %v) rises with n: %v to %v", k, n, p, at, larger)
+		if larger := atMost(k, n+5*r.Float64(), p); larger > at+slack {
+			t.Fatalf("atMost(%v, %v, %v) rises with n: %v to %v", k, n, p, at, larger)
 		}
 	}
 }
@@ -331,12 +331,12 @@ func TestEffective(t *testing.T) {
 	// variance of the share 0.04 is (0.16² + 4·0.04²)/(5·4) = 0.0016. For independent observations
 	// it would be 0.04·0.96/500 = 0.0000768. The design effect is the ratio, 20.833.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
-	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
+	near(t, "shareEffect", shareEffect(groups), 20.8333, 0.001)
 	// All groups have the same share of bad observations, so there is no variance between them.
-	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
-	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
-	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
-	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
+	near(t, "shareEffect", shareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
+	near(t, "shareEffect of nothing bad", shareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
+	near(t, "shareEffect of nothing", shareEffect(nil), 1, 0)
+	near(t, "empty groups count for nothing", shareEffect(append(groups, Group{})), 20.8333, 0.001)
 	// Of the design effect 20.8333, √(2/4) = 0.7071 may be chance. That leaves 20.1262, which is
 	// 19.1262 above 1. The excess is multiplied by (t/z)⁴ = 2.82175, so the final design effect is
 	// 1 + 2.82175·19.1262 = 54.9694.
@@ -346,16 +346,16 @@ func TestEffective(t *testing.T) {
 	// chance. That leaves 3.2323, which is 2.2323 above 1. The excess is multiplied by (t/z)⁴ =
 	// 1.54259, so 200 requests count as 200/(1 + 1.54259·2.2323).
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
-	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
+	near(t, "shareEffect of ten", shareEffect(ten), 3.7037, 0.0001)
 	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
 	// By the two blocks {1,1} and {3,3}, the variance of the mean is 1. For four independent values
 	// it would be s²/4 = 1/3. The effect is the ratio, 3.
-	near(t, "MeanEffect", MeanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
-	near(t, "MeanEffect of equal values", MeanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
-	near(t, "MeanEffect with a value that is none", MeanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
+	near(t, "meanEffect", meanEffect(ascending([]float64{1, 1}, []float64{3, 3})), 3, 1e-9)
+	near(t, "meanEffect of equal values", meanEffect(ascending([]float64{0.1, 0.1, 0.1}, []float64{0.1, 0.1})), 1, 0)
+	near(t, "meanEffect with a value that is none", meanEffect(ascending([]float64{1, math.NaN()}, []float64{3, 3})), math.Inf(1), 0)
 	together := []Ascending{{Values: []float64{1}, Until: []int{2}}, {Values: []float64{1, 3}, Until: []int{1, 4}}}
-	near(t, "MeanEffect of equal ones together", MeanEffect(together), MeanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
+	near(t, "meanEffect of equal ones together", meanEffect(together), meanEffect(ascending([]float64{1, 1}, []float64{1, 3, 3, 3})), 0)
 	// The design effect is 3, of which √2 may be chance. That leaves 3 − √2, which exceeds 1 by 2 −
 	// √2. This excess is multiplied by (t/z)⁴ = (6.31375/1.64485)⁴ = 217.0905, so the final design
 	// effect is 1 + 217.0905·(2 − √2) = 128.169.
@@ -601,7 +601,7 @@ func TestLongShareOfParts(t *testing.T) {
 					q := (limit - low) / (high - low) // probability of the larger share, high
 					passes := 0.0
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
-						passes = AtMost(k, n, q)
+						passes = atMost(k, n, q)
 					}
 					if passes > alpha*(1+1e-9) {
 						t.Errorf("%v groups, limit %v, %v or %v of each bad: %v pass", n, limit, low, high, passes)

@@ -382,7 +382,7 @@ func TestLeftoverContainer(t *testing.T) {
 		say := func(s string) { said = append(said, s) }
 		l.doubt = noted
 		_, err := l.Launch(t.Context(), containerServer(), say)
-		if !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), "docker container tokgate-run-1 on port 8000, of run run-1 of night.hcl") || !strings.Contains(err.Error(), "--reap") {
+		if !errors.Is(err, errLeftover) || !strings.Contains(err.Error(), "docker container tokgate-run-1 on port 8000, of run run-1 of night.hcl") || !strings.Contains(err.Error(), "--reap") {
 			t.Fatalf("noted %v: %v", noted, err)
 		}
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {

@@ -165,7 +165,7 @@ func TestLeftoverProcess(t *testing.T) {
 	say := func(s string) { said = append(said, s) }
 	_, err := l.Launch(t.Context(), childServer(t, "serve"), say)
 	want := fmt.Sprintf("process group %d on port 8000, of run run-1 of night.hcl", left.Process.Pid)
-	if !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), want) {
+	if !errors.Is(err, errLeftover) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("error %v, want %q in it", err, want)
 	}
 	if len(family(left.Process.Pid, "")) == 0 {
@@ -263,7 +263,7 @@ func TestLeftoverElsewhere(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{IDs: []string{"0"}}), func(string) {}); !errors.Is(err, ErrLeftover) {
+	if _, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{IDs: []string{"0"}}), func(string) {}); !errors.Is(err, errLeftover) {
 		t.Errorf("on its GPU: %v", err)
 	}
 }

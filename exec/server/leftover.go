@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ErrLeftover means that a server was not started, because a killed run left a server behind. The
+// errLeftover means that a server was not started, because a killed run left a server behind. The
 // flag --reap removes the server that was left behind.
-var ErrLeftover = errors.New("a killed run left a server behind")
+var errLeftover = errors.New("a killed run left a server behind")
 
 // leftover is a server that still runs although the tokgate that started it has ended.
 type leftover struct{ lease.Server }
@@ -35,7 +35,7 @@ func (o leftover) conflicts(s lease.Server) error {
 	if apart {
 		return nil
 	}
-	return fmt.Errorf("%w that still runs: %v; end it, or run with --reap", ErrLeftover, o)
+	return fmt.Errorf("%w that still runs: %v; end it, or run with --reap", errLeftover, o)
 }
 
 // EndLeftovers ends the servers of runs that were killed or crashed, as the next

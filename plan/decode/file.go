@@ -89,7 +89,7 @@ func (d *decoder) load() {
 	d.decodeWorkloads()
 	d.decodeCompares()
 	d.decodeAsserts()
-	for _, spec := range Schema.Blocks {
+	for _, spec := range schema.Blocks {
 		for _, b := range d.blocks[spec.Name] {
 			if spec.Later {
 				d.reportUnsupported(b.DefRange, "The block "+spec.Name)

@@ -14,7 +14,7 @@ import (
 // wrong. A plan that it accepts may still be wrong; `tokgate validate` checks everything.
 func JSONSchema() []byte {
 	s := jsonSchema{}
-	root := s.body(Schema, "")
+	root := s.body(schema, "")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = "https://raw.githubusercontent.com/tokgate/tokgate/main/plan/schema/plan.schema.json"
 	root["title"] = "tokgate plan, JSON syntax (.hcl.json)"

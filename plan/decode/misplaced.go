@@ -82,12 +82,12 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 // belongs lists the blocks that may hold an attribute or a block of this name. It searches spec and
 // the blocks inside it, and if that finds none, the whole language.
 func belongs(spec *Block, name string) []string {
-	if spec != Schema {
+	if spec != schema {
 		if places := whereIs(spec, spec.Name, name); len(places) > 0 {
 			return places
 		}
 	}
-	return whereIs(Schema, "", name)
+	return whereIs(schema, "", name)
 }
 
 // whereIs lists the blocks that may hold an attribute or a block of the given name.

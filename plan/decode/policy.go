@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan/policy"
 )
 
-// PolicySchema is the schema of policy files.
-var PolicySchema = &Block{
+// policySchema is the schema of policy files.
+var policySchema = &Block{
 	Name: "policy",
 	Doc:  "A policy file: what plans may use, and what they must require.",
 	Blocks: []*Block{
@@ -64,7 +64,7 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 	if diags.HasErrors() {
 		return out, d.finish()
 	}
-	b := d.open(PolicySchema, &hcl.Block{Body: file.Body, DefRange: hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}}, &scope{ctx: d.base, root: noReference}, "policy")
+	b := d.open(policySchema, &hcl.Block{Body: file.Body, DefRange: hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}}, &scope{ctx: d.base, root: noReference}, "policy")
 	if c := b.child("allow"); c != nil {
 		readPatterns(c, out.Allow)
 	}

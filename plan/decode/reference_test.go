@@ -42,7 +42,7 @@ func TestPolicyReference(t *testing.T) {
 		t.Fatalf("%s has no part for it", path)
 	}
 	var b strings.Builder
-	for _, block := range PolicySchema.Blocks {
+	for _, block := range policySchema.Blocks {
 		fmt.Fprintf(&b, "**`%s`**: %s\n\n| attribute | what |\n|---|---|\n", block.Name, block.Doc)
 		for _, a := range block.Attrs {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", a.Name, a.Doc)
@@ -108,7 +108,7 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 			}
 		}
 	}
-	walk(Schema, "plan")
+	walk(schema, "plan")
 	for _, p := range presets {
 		if !strings.Contains(text, "`"+p.name+"`") {
 			t.Errorf("preset %s is not in the reference", p.name)
@@ -148,7 +148,7 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 			})
 		}
 	}
-	walk(Schema, func(body string) string { return body })
+	walk(schema, func(body string) string { return body })
 }
 
 // readsAnything lists the settings that accept any value, even [[{}]].
@@ -160,7 +160,7 @@ var readsAnything = map[string]bool{"variable.default": true}
 func reference() string {
 	var b strings.Builder
 	var later []string
-	writeBlock(&b, Schema, "", &later)
+	writeBlock(&b, schema, "", &later)
 	writeMetrics(&b)
 	writePresets(&b)
 	writeFunctions(&b)

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Schema describes the plan language. It begins with the body of a plan file.
-var Schema = &Block{
+// schema describes the plan language. It begins with the body of a plan file.
+var schema = &Block{
 	Name: "plan",
 	Doc:  "A plan file: the servers under test, the requests that they get, and what must hold.",
 	Attrs: []*Attr{

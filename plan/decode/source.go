@@ -76,8 +76,8 @@ func (d *decoder) readSource(path string, src []byte, including []string) bool {
 		return false
 	}
 
-	content, diags := file.Body.Content(d.schema(Schema))
-	d.explainUnsupported(diags, Schema)
+	content, diags := file.Body.Content(d.schema(schema))
+	d.explainUnsupported(diags, schema)
 	d.add(diags...)
 	ok := true
 	if attr := content.Attributes["include"]; attr != nil {

@@ -46,8 +46,8 @@ func (p *Policy) Folders() []string {
 
 // The summaries of the diagnostics about plans that break the policy.
 const (
-	SumNotAllowed = "Not allowed by the policy"
-	SumWeaker     = "Weaker than the policy allows"
+	sumNotAllowed = "Not allowed by the policy"
+	sumWeaker     = "Weaker than the policy allows"
 )
 
 // Check checks a plan against the rules in Allow and Require. The rules in Keep are checked by the
@@ -65,7 +65,7 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 		if slices.ContainsFunc(list.Patterns, u.matches) {
 			continue
 		}
-		out = add(out, of, SumNotAllowed, p.refuse(u, list, named, required), u.rng)
+		out = add(out, of, sumNotAllowed, p.refuse(u, list, named, required), u.rng)
 	}
 	slices.SortStableFunc(out, func(a, b *hcl.Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Subject.Filename, b.Subject.Filename), cmp.Compare(a.Subject.Start.Byte, b.Subject.Start.Byte))
@@ -111,7 +111,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 			}
-			out = add(out, of, SumWeaker, detail, w.Range)
+			out = add(out, of, sumWeaker, detail, w.Range)
 		}
 	}
 	return out

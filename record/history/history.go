@@ -22,7 +22,7 @@ import (
 // Schema is the version of the format of a history's lines. A new field does not need a new
 // version. Lines of the version unchecked have no checksum.
 const (
-	Schema    = "tokgate.history/1.1"
+	schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"
 )
 
@@ -40,7 +40,7 @@ func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
 	}
-	return add(dir, n.Started, line{Schema: Schema, Night: &n})
+	return add(dir, n.Started, line{Schema: schema, Night: &n})
 }
 
 // AddPin adds a pin, which marks a run, to the history in dir. The history must have that run.
@@ -52,7 +52,7 @@ func AddPin(dir string, p metric.Pin) (repaired string, err error) {
 	if !slices.ContainsFunc(h.Nights, func(n metric.Night) bool { return n.Run == p.Run }) {
 		return "", fmt.Errorf("run %s is not in the history %s", p.Run, dir)
 	}
-	_, repaired, err = add(dir, p.At, line{Schema: Schema, Pin: &p})
+	_, repaired, err = add(dir, p.At, line{Schema: schema, Pin: &p})
 	return repaired, err
 }
 
@@ -201,10 +201,10 @@ func parse(path string, src []byte, h *metric.History) (problems []string) {
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s:%d is not a whole line and does not count", path, i+1))
-		case l.Schema == Schema && record.CheckLine(raw) != nil:
+		case l.Schema == schema && record.CheckLine(raw) != nil:
 			problems = append(problems, fmt.Sprintf("%s:%d was changed after it was written and does not count", path, i+1))
-		case l.Schema != Schema && l.Schema != unchecked:
-			problems = append(problems, fmt.Sprintf("%s:%d has schema %q, this version reads %q: it does not count", path, i+1, l.Schema, Schema))
+		case l.Schema != schema && l.Schema != unchecked:
+			problems = append(problems, fmt.Sprintf("%s:%d has schema %q, this version reads %q: it does not count", path, i+1, l.Schema, schema))
 		case l.Night != nil && l.Night.Run != "" && !l.Night.Started.IsZero():
 			l.Night.Figures = slices.DeleteFunc(l.Night.Figures, func(f metric.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
 			h.Nights = append(h.Nights, *l.Night)

@@ -49,7 +49,7 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 // addInHalves writes the line of a night in two halves. The first half is on disk before the second
 // is written.
 func addInHalves(path string, n metric.Night) error {
-	raw, err := json.Marshal(line{Schema: Schema, Night: &n})
+	raw, err := json.Marshal(line{Schema: schema, Night: &n})
 	if err != nil {
 		return err
 	}

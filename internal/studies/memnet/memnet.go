@@ -125,7 +125,7 @@ func refused(a addr) error {
 // DialContext connects to the listener, with any address. Its signature is that of
 // http.Transport.DialContext. After the listener is closed, the connection is refused.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
-	client, server := Pipe()
+	client, server := pipe()
 	select {
 	case <-l.done:
 		return nil, refused(l.addr)
@@ -141,9 +141,9 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 }
 
-// Pipe returns the two ends of a buffered connection. A write waits for the reader only if the
+// pipe returns the two ends of a buffered connection. A write waits for the reader only if the
 // window is full; a write to net.Pipe always waits.
-func Pipe() (net.Conn, net.Conn) {
+func pipe() (net.Conn, net.Conn) {
 	a, b := newHalf(), newHalf()
 	return &conn{in: a, out: b}, &conn{in: b, out: a}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func TestPipeKeepsBytesAndOrder(t *testing.T) {
-	a, b := Pipe()
+	a, b := pipe()
 	want := bytes.Repeat([]byte("0123456789"), window/4) // more than fits: writes must wait
 	go func() {
 		for rest := want; len(rest) > 0; {
@@ -39,7 +39,7 @@ func TestPipeKeepsBytesAndOrder(t *testing.T) {
 
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := Pipe()
+		a, b := pipe()
 		defer a.Close()
 		defer b.Close()
 		start := time.Now()
@@ -149,7 +149,7 @@ func TestHTTPInABubble(t *testing.T) {
 // A side of a pipe that has finished sending may still receive.
 func TestCloseWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := Pipe()
+		a, b := pipe()
 		defer b.Close()
 		a.Write([]byte("all"))
 		if err := a.(interface{ CloseWrite() error }).CloseWrite(); err != nil {

@@ -72,7 +72,7 @@ func (j *Job) Step(name string) *Step {
 func (j *Job) Summary() string {
 	var b strings.Builder
 	for _, s := range j.Steps {
-		if len(s.Summary) <= SummaryBytes {
+		if len(s.Summary) <= summaryBytes {
 			b.WriteString(s.Summary)
 		}
 	}

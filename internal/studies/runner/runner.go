@@ -132,9 +132,9 @@ func Pairs(file string) (map[string]string, error) {
 	return out, nil
 }
 
-// SummaryBytes is the largest size of a step's summary, in bytes. The runner drops a larger summary
+// summaryBytes is the largest size of a step's summary, in bytes. The runner drops a larger summary
 // as a whole (src/Runner.Worker/FileCommandManager.cs, AttachmentSizeLimit).
-const SummaryBytes = 1024 * 1024
+const summaryBytes = 1024 * 1024
 
 // MostAnnotations is the largest number of errors of a step that GitHub shows, and also the largest
 // number of warnings (src/Runner.Worker/ExecutionContext.cs, _maxCountPerIssueType).
