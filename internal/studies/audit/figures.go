@@ -362,14 +362,10 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
 	}
-	switch {
-	case l.Kind == "rate" && (l.Speedup > 0 || r.Time > 0):
-		// A trace's window begins with its section, and conversations go on after theirs. So neither
-		// follows from when requests were due.
-		return r.WindowStart, r.WindowEnd, r.ended && r.Complete
-	case l.Kind == "rate":
+	switch l.Kind {
+	case "rate":
 		return l.arrivals(r)
-	case l.Kind == "users":
+	case "users":
 		return l.stretch(r)
 	}
 	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) || !slices.ContainsFunc(r.samples, func(s sample) bool { return s.measured() }) {
@@ -425,6 +421,11 @@ func (l *level) stretch(r *round) (from, to int64, known bool) {
 func (l *level) arrivals(r *round) (from, to int64, known bool) {
 	if !r.ended || !r.Complete {
 		return 0, 0, false
+	}
+	if l.Speedup > 0 || r.Time > 0 {
+		// A trace's window begins with its section, and conversations go on after theirs. So neither
+		// follows from when requests were due.
+		return r.WindowStart, r.WindowEnd, true
 	}
 	for i := range r.samples {
 		switch s := &r.samples[i]; s.Phase {

@@ -115,21 +115,7 @@ func (e *evaluation) value(x ast.Expr) (any, error) {
 			return !truthy(v), err
 		}
 	case *ast.BinaryExpr:
-		v, err := e.value(x.X)
-		w, err2 := e.value(x.Y)
-		if err = cmp.Or(err, err2); err != nil {
-			return nil, err
-		}
-		switch {
-		case x.Op == token.EQL:
-			return equal(v, w), nil
-		case x.Op == token.NEQ:
-			return !equal(v, w), nil
-		case x.Op == token.LAND && truthy(v), x.Op == token.LOR && !truthy(v):
-			return w, nil
-		case x.Op == token.LAND, x.Op == token.LOR:
-			return v, nil
-		}
+		return e.binary(x)
 	case *ast.CallExpr:
 		if id, ok := x.Fun.(*ast.Ident); ok && nameOf(id) == "format" {
 			return e.format(x.Args)
@@ -138,6 +124,25 @@ func (e *evaluation) value(x ast.Expr) (any, error) {
 		}
 	}
 	return nil, fmt.Errorf("%T is not supported here", x)
+}
+
+func (e *evaluation) binary(x *ast.BinaryExpr) (any, error) {
+	v, err := e.value(x.X)
+	w, err2 := e.value(x.Y)
+	if err = cmp.Or(err, err2); err != nil {
+		return nil, err
+	}
+	switch {
+	case x.Op == token.EQL:
+		return equal(v, w), nil
+	case x.Op == token.NEQ:
+		return !equal(v, w), nil
+	case x.Op == token.LAND && truthy(v), x.Op == token.LOR && !truthy(v):
+		return w, nil
+	case x.Op == token.LAND, x.Op == token.LOR:
+		return v, nil
+	}
+	return nil, fmt.Errorf("%s is not supported here", x.Op)
 }
 
 func (e *evaluation) named(name string) (any, error) {
