@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -91,8 +92,17 @@ func readOpen[T any](f *os.File, path string, parse func(io.Reader) (*T, error))
 	if info.Size() > maxFile {
 		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), maxFile)}
 	}
-	return parse(io.LimitReader(f, maxFile))
+	return parse(sized{io.LimitReader(f, maxFile), info.Size()})
 }
+
+// sized is a reader of a file of the given size, in bytes.
+type sized struct {
+	io.Reader
+	size int64
+}
+
+// Size returns the size of the file in bytes, as the readers of package bytes and strings do.
+func (s sized) Size() int64 { return s.size }
 
 // reason returns an error of the file system without the path, because the message names
 // the path anyway.
@@ -120,6 +130,9 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 // the length of a row. The buffered reader reads from the input.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
+	if f, ok := r.(interface{ Size() int64 }); ok {
+		in.size = f.Size()
+	}
 	b := bufio.NewReaderSize(in, 1<<20)
 	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		_, _ = b.Discard(3)
@@ -177,8 +190,21 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
-	lines int // number of lines before the first row
-	row   int // number of bytes read since the last row ended
+	lines int   // number of lines before the first row
+	row   int   // number of bytes read since the last row ended
+	size  int64 // of the file, in bytes; 0 if not known
+	done  int64 // number of bytes up to the end of the row that is being read
+}
+
+// reserve returns the rows with room for one more. It grows them once to the number that a file will
+// have if it goes on as it began: by doubling, old and new rows would be in memory together.
+func reserve[T any](in *input, rows []T) []T {
+	const first = 1 << 10 // rows from which the rest is estimated
+	if len(rows) < cap(rows) || len(rows) < first || in.done == 0 {
+		return rows
+	}
+	all := float64(len(rows)) * float64(in.size) / float64(in.done) * 17 / 16
+	return slices.Grow(rows, max(int(min(all, maxRows))-len(rows), 1))
 }
 
 // errLong means that a row is longer than MaxRow.

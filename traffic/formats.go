@@ -177,20 +177,20 @@ func unknown(names []string) error {
 }
 
 // parse reads the rows of a trace. If it returns an error, line is the line of the error.
-func (p *traceParser) parse(b *bufio.Reader, in *input) (line int, err error) {
-	first, err := in.first(b)
+func (p *traceParser) parse(b *bufio.Reader) (line int, err error) {
+	first, err := p.in.first(b)
 	switch {
 	case err != nil || first == 0:
 		return 0, err
 	case first == '[':
-		return eachElement(b, in, p.object)
+		return eachElement(b, p.in, p.object)
 	case first == '{':
-		return eachLine(b, in, p.object)
+		return eachLine(b, p.in, p.object)
 	case first == 0x1f:
 		return 0, errors.New("it is compressed: unpack it first, such as by gunzip")
 	}
-	before := in.lines
-	line, err = eachRecord(b, in, p.header, func(fields []string, line int) error {
+	before := p.in.lines
+	line, err = eachRecord(b, p.in, p.header, func(fields []string, line int) error {
 		return p.record(fields, line+before)
 	})
 	return line + before, err
@@ -206,7 +206,7 @@ func (p *traceParser) object(raw []byte, line int) error {
 	}
 	if p.format == nil {
 		var names []string
-		members(raw, func(name string, _ []byte) { names = append(names, name) })
+		members(raw, func(name, _ []byte) { names = append(names, string(name)) })
 		if p.format = found(false, func(n string) bool { return slices.Contains(names, n) }); p.format == nil {
 			return unknown(names)
 		}
@@ -249,9 +249,12 @@ func (p *traceParser) header(header []string) error {
 // record reads a row of a table.
 func (p *traceParser) record(fields []string, line int) error {
 	var v [slots][]byte
+	p.cells = p.cells[:0]
 	for i, at := range p.at {
 		if at >= 0 && at < len(fields) {
-			v[i] = bytes.TrimSpace([]byte(fields[at]))
+			begin := len(p.cells)
+			p.cells = append(p.cells, fields[at]...)
+			v[i] = bytes.TrimSpace(p.cells[begin:])
 		}
 	}
 	e, err := p.values(&v)

@@ -28,7 +28,7 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	line = in.lines
 	for rows := 0; s.Scan(); {
 		line++
-		in.row = 0
+		in.row, in.done = 0, in.done+int64(len(s.Bytes()))+1
 		raw := bytes.TrimSpace(s.Bytes())
 		if len(raw) == 0 {
 			continue
@@ -95,7 +95,8 @@ func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 		if err := d.Decode(&raw); err != nil {
 			return c.line(d.InputOffset()), arrayError(err)
 		}
-		line := c.line(d.InputOffset() - int64(len(raw)))
+		in.done = d.InputOffset()
+		line := c.line(in.done - int64(len(raw)))
 		if err := row(raw, line); err != nil {
 			return line, err
 		}
@@ -175,6 +176,7 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 			return badLine(err), csvError(err)
 		}
 		line, _ := r.FieldPos(0)
+		in.done = r.InputOffset()
 		if rows++; rows > maxRows {
 			return line, errMany
 		}

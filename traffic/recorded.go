@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
+	"unique"
 )
 
 func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
@@ -18,9 +21,9 @@ func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
 func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	var v [slots][]byte
 	names := p.format.names()
-	members(raw, func(name string, value []byte) {
+	members(raw, func(name, value []byte) {
 		for i, n := range names {
-			if n == name && n != "" {
+			if n != "" && n == string(name) {
 				v[i] = value
 			}
 		}
@@ -32,7 +35,7 @@ func readColumns(p *traceParser, raw []byte) (*entry, error) {
 // reads the same columns as readColumns.
 func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	e, err := readColumns(p, raw)
-	if err == nil && e.session != "" && e.Text == nil {
+	if err == nil && e.session > 0 && e.Text == nil {
 		e.grows, e.append, e.Input = true, e.Input, 0
 	}
 	return e, err
@@ -46,13 +49,15 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 		}
 	}
 	c := &p.format.Columns
-	e := &entry{}
+	e := p.begin()
 	var err error
 	if len(v[slotTime]) > 0 {
 		e.timed = true
-		if e.sent, err = instant(v[slotTime], c.Unit); err != nil {
+		at, err := instant(v[slotTime], c.Unit)
+		if err != nil {
 			return nil, fmt.Errorf("its %s is %w", c.Time, err)
 		}
+		e.At = time.Duration(at)
 	} else if len(v[slotDelay]) == 0 {
 		return nil, fmt.Errorf("it has no %s", c.Time)
 	}
@@ -65,9 +70,10 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	if e.Blocks, err = hashes(v[slotHashes], c, e.Input); err != nil {
 		return nil, err
 	}
-	e.session, e.Type, e.id = name(v[slotSession]), name(v[slotType]), name(v[slotID])
-	if parent := name(v[slotParent]); parent != "-1" {
-		e.parent = parent
+	e.session, e.id = p.sessions.number(name(v[slotSession])), p.ids.number(name(v[slotID]))
+	e.Type = unique.Make(string(name(v[slotType]))).Value()
+	if parent := name(v[slotParent]); string(parent) != "-1" {
+		e.parent = p.ids.number(parent)
 	}
 	return e, nil
 }
@@ -122,11 +128,10 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 		unit = time.Millisecond
 	}
 	for _, x := range []struct {
-		slot  int
-		name  string
-		into  *time.Duration
-		known *bool
-	}{{slotDelay, c.Delay, &e.delay, &e.delayed}, {slotAfter, c.After, &e.after, &e.afterKnown}} {
+		slot int
+		name string
+		into *time.Duration
+	}{{slotDelay, c.Delay, &e.Wait}, {slotAfter, c.After, &e.after}} {
 		if len(v[x.slot]) == 0 {
 			continue
 		}
@@ -137,8 +142,9 @@ func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 		if err != nil {
 			return fmt.Errorf("its %s is %w", x.name, err)
 		}
-		*x.into, *x.known = time.Duration(n), true
+		*x.into = time.Duration(n)
 	}
+	e.afterKnown = len(v[slotAfter]) > 0
 	return nil
 }
 
@@ -153,14 +159,14 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 	if unit == 0 {
 		unit = time.Second
 	}
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
+	if n, err := strconv.ParseFloat(string(text), 64); err == nil {
 		if !(math.Abs(n)*unit.Seconds() <= mostSeconds) {
 			return 0, fmt.Errorf("%s, but no time", kindOf(v))
 		}
 		return int64(math.Round(n * float64(unit))), nil
 	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
-		if at, err := time.Parse(layout, text); err == nil {
+		if at, err := time.Parse(layout, string(text)); err == nil {
 			if s := at.Unix(); s < -mostSeconds || s > mostSeconds {
 				return 0, fmt.Errorf("%s, but no time", kindOf(v))
 			}
@@ -172,7 +178,7 @@ func instant(v []byte, unit time.Duration) (int64, error) {
 
 // tokens reads a number of tokens. Its error completes a sentence such as "its input_length is …".
 func tokens(v []byte) (int, error) {
-	n, err := strconv.ParseFloat(name(v), 64)
+	n, err := strconv.ParseFloat(string(name(v)), 64)
 	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
 		return 0, fmt.Errorf("%s, but not a whole number from 0 to %d", kindOf(v), maxTokens)
 	}
@@ -180,14 +186,18 @@ func tokens(v []byte) (int, error) {
 }
 
 // name returns a JSON string without its quotes. It returns any other value unchanged.
-func name(v []byte) string {
+func name(v []byte) []byte {
 	if len(v) > 1 && v[0] == '"' {
+		special := func(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf }
+		if inner := v[1 : len(v)-1]; v[len(v)-1] == '"' && !slices.ContainsFunc(inner, special) {
+			return inner // Unmarshal allocates 400 bytes
+		}
 		var s string
 		if json.Unmarshal(v, &s) == nil {
-			return s
+			return []byte(s)
 		}
 	}
-	return string(v)
+	return v
 }
 
 // hashes reads the ids of the blocks of a prompt, as 64-bit numbers. The last block of a prompt may
@@ -244,12 +254,13 @@ type round struct {
 
 // readRounds reads one row of a trace of coding agents: a prompt, an answer, and the tool calls
 // after it.
-func readRounds(_ *traceParser, raw []byte) (*entry, error) {
+func readRounds(p *traceParser, raw []byte) (*entry, error) {
 	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("it is no round: %w", notJSON(err))
 	}
-	e := &entry{session: r.Session, prefixed: true, timed: true, Recorded: Recorded{Type: r.Model}}
+	e := p.begin()
+	e.session, e.prefixed, e.timed, e.Type = p.sessions.number([]byte(r.Session)), true, true, unique.Make(r.Model).Value()
 	var err error
 	total := 0
 	for _, x := range []struct {
@@ -269,8 +280,8 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	if err := r.times(e); err != nil {
 		return nil, err
 	}
-	if e.sent == 0 {
-		return &entry{timed: true}, nil // a row without a request has no time
+	if e.At == 0 {
+		e.Output = 0 // a row without a request has no time
 	}
 	return e, nil
 }
@@ -288,7 +299,7 @@ func (r *round) times(e *entry) error {
 		}
 		switch x.Type {
 		case "user_message", "tool_result":
-			e.sent = max(e.sent, at)
+			e.At = max(e.At, time.Duration(at))
 		case "text", "reasoning", "tool_call":
 			e.answered = max(e.answered, at)
 		}
@@ -299,8 +310,8 @@ func (r *round) times(e *entry) error {
 			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
 		}
 	}
-	if e.sent == 0 {
-		e.sent = e.answered
+	if e.At == 0 {
+		e.At = time.Duration(e.answered)
 	}
 	return nil
 }
@@ -342,5 +353,8 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 	if s.Input < 0 || s.Input > maxTokens || s.Output < 0 || s.Output > maxTokens || s.Scheduled < 0 {
 		return nil, errors.New("its sample lacks lengths or a time")
 	}
-	return &entry{timed: true, sent: s.Scheduled, Recorded: Recorded{Input: s.Input, Output: s.Output, Type: cmp.Or(s.Part, s.Workload)}}, nil
+	e := p.begin()
+	e.timed, e.At, e.Input, e.Output = true, time.Duration(s.Scheduled), s.Input, s.Output
+	e.Type = unique.Make(cmp.Or(s.Part, s.Workload)).Value()
+	return e, nil
 }

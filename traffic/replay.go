@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -63,17 +64,16 @@ func spread(rows []Recorded, s Stretch) []Recorded {
 		out[i].At += time.Duration(r.Float64() * float64(s.Spread))
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out[a].At, out[b].At) })
-	sorted := make([]Recorded, len(rows))
+	sort.Stable(byTime[int]{out, order})
 	for i, was := range order {
-		sorted[i], place[was] = out[was], i
+		place[was] = i
 	}
-	for i := range sorted {
-		if p := sorted[i].Parent; p >= 0 {
-			sorted[i].Parent = place[p]
+	for i := range out {
+		if p := out[i].Parent; p >= 0 {
+			out[i].Parent = place[p]
 		}
 	}
-	return sorted
+	return out
 }
 
 // Length returns the duration of the replayed stretch.

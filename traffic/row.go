@@ -75,8 +75,8 @@ func readRow(raw []byte, line int) (Row, error) {
 		return Row{}, fmt.Errorf("it is %s, not an object", kindOf(raw))
 	}
 	found := map[string][]byte{}
-	members(raw, func(name string, v []byte) {
-		switch name {
+	members(raw, func(name, v []byte) {
+		switch name := string(name); name {
 		case "messages", "prompt", "max_tokens", "tools", "response_format", "answer":
 			if delete(found, name); v[0] != 'n' {
 				found[name] = v

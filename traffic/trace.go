@@ -1,13 +1,12 @@
 package traffic
 
 import (
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -67,7 +66,8 @@ func ReadTraceFile(f *os.File, path, format string, columns *Columns) (*Trace, e
 // ParseTrace reads a trace from r; path is its name. Errors are *Error.
 func ParseTrace(r io.Reader, path, format string, columns *Columns) (*Trace, error) {
 	in, b := begin(r)
-	p := &traceParser{format: formatNamed(format), rows: map[string]int{}}
+	p := &traceParser{in: in, format: formatNamed(format)}
+	p.sessions, p.ids = named{map[string]int32{}, []int{0}}, named{map[string]int32{}, []int{0}}
 	if columns != nil {
 		p.format = &Format{Name: "columns", Columns: *columns, read: readColumns}
 		if columns.Hashes != "" && columns.Block < 1 {
@@ -77,53 +77,91 @@ func ParseTrace(r io.Reader, path, format string, columns *Columns) (*Trace, err
 	if p.format == nil && format != "" {
 		return nil, &Error{Path: path, Err: fmt.Errorf("there is no format %q", format)}
 	}
-	line, err := p.parse(b, in)
-	if err == nil && len(p.entries) == 0 {
+	line, err := p.parse(b)
+	if err == nil && len(p.rows) == 0 {
 		line, err = 0, errors.New("it has no request")
 		if p.empty > 0 {
 			err = errors.New("none of its rows has a prompt and an answer")
 		}
 	}
-	t := &Trace{Path: path, Empty: p.empty}
 	if err == nil {
-		t.Format, t.Block = p.format.Name, p.format.Block
-		t.Rows, line, err = p.arrange()
+		line, err = p.arrange()
 	}
 	if err != nil {
 		return nil, &Error{Path: path, Line: line, Err: err}
 	}
-	t.Hash = hex.EncodeToString(in.sum.Sum(nil))
-	if p.hashes == 0 {
-		t.Block = 0
+	t := &Trace{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Format: p.format.Name, Rows: p.rows, Empty: p.empty}
+	if p.hashes > 0 {
+		t.Block = p.format.Block
 	}
 	return t, nil
 }
 
-// entry is a row of a trace whose predecessor in its session is not yet known.
+// entry is a row of a trace as it was read. At is the time of sending, in nanoseconds since any
+// beginning, and Wait is the delay after the session's previous answer, -1 if the row gives none.
 type entry struct {
 	Recorded
-	timed           bool
-	session         string
-	id, parent      string // ids of conversations in Bailian traces; "" for none
-	delay           time.Duration
-	delayed         bool
-	after           time.Duration // time from this row's answer to the next row of its session
-	afterKnown      bool
-	answered        int64 // when the row's answer ended, in nanoseconds; 0 if unknown
-	sent            int64 // when the request was sent, in nanoseconds; 0 if unknown
-	append          int   // number of new tokens, if Input does not count the whole prompt
-	grows, prefixed bool
+	turn
+	timed bool // whether the row gives At
+}
+
+// turn says how a row follows the earlier rows of its session. It is zero for a row that stands alone.
+type turn struct {
+	session                     int32         // number of its session among the parser's; 0 for none
+	id, parent                  int32         // numbers of conversations in Bailian traces; 0 for none
+	nth                         int32         // number of rows before it in its session
+	append                      int           // number of new tokens, if Input does not count the whole prompt
+	after                       time.Duration // time from this row's answer to the next row of its session
+	answered                    int64         // when the row's answer ended, in nanoseconds; 0 if unknown
+	afterKnown, grows, prefixed bool
+}
+
+// named numbers names from 1 in the order in which they are first seen.
+type named struct {
+	numbers map[string]int32
+	last    []int // 1 + the index of the last row with each number; 0 if there is none
+}
+
+// number returns the number of a name; 0 for "".
+func (n *named) number(name []byte) int32 {
+	if len(name) == 0 {
+		return 0
+	}
+	i, ok := n.numbers[string(name)]
+	if !ok {
+		i = int32(len(n.last))
+		n.numbers[string(name)], n.last = i, append(n.last, 0)
+	}
+	return i
+}
+
+// saw notes that row i has the name with the given number.
+func (n *named) saw(number int32, i int) {
+	if number > 0 {
+		n.last[number] = i + 1
+	}
 }
 
 // traceParser reads the rows of a trace.
 type traceParser struct {
-	format  *Format
-	entries []entry
-	hashes  int
-	empty   int
-	rows    map[string]int // for each session: the last row read so far
-	at      [slots]int     // column of each field, if the trace is a table
-	server  string         // server of the first sample; samples of other servers are skipped
+	in            *input
+	format        *Format
+	entry         entry // the row that is being read
+	rows          []Recorded
+	turns         []turn // of each row; nil as long as each row stands alone
+	sessions, ids named
+	hashes        int
+	empty         int
+	at            [slots]int    // column of each field, if the trace is a table
+	start         time.Duration // time of the first request
+	cells         []byte        // values of the row that is being read, if the trace is a table
+	server        string        // server of the first sample; samples of other servers are skipped
+}
+
+// begin returns an empty entry. It is valid until the next row.
+func (p *traceParser) begin() *entry {
+	p.entry = entry{Recorded: Recorded{Wait: -1}}
+	return &p.entry
 }
 
 // add adds the row e, which was read at the given line. A nil row means that the line has no row.
@@ -135,13 +173,12 @@ func (p *traceParser) add(e *entry, line int) error {
 	if p.hashes += len(e.Blocks); p.hashes > maxHashes {
 		return fmt.Errorf("it has more than %d ids of blocks", maxHashes)
 	}
-	last, follows := p.rows[e.session]
-	follows = follows && e.session != ""
 	if !e.timed {
-		if !follows || !e.delayed {
+		last := p.sessions.last[e.session]
+		if last == 0 || e.Wait < 0 {
 			return errors.New("it has no time, and follows no row of its session by a delay")
 		}
-		if e.sent = p.entries[last].sent + int64(e.delay); e.sent > mostSeconds*int64(time.Second) {
+		if e.At = p.rows[last-1].At + e.Wait; e.At > mostSeconds*time.Second {
 			return errors.New("its session lasts for too long")
 		}
 	}
@@ -149,78 +186,98 @@ func (p *traceParser) add(e *entry, line int) error {
 		p.empty++
 		return nil
 	}
-	if e.session != "" {
-		p.rows[e.session] = len(p.entries)
+	p.sessions.saw(e.session, len(p.rows))
+	if p.turns == nil && e.turn != (turn{}) {
+		p.turns = make([]turn, len(p.rows))
 	}
-	p.entries = append(p.entries, *e)
+	if p.turns != nil {
+		p.turns = append(reserve(p.in, p.turns), e.turn)
+	}
+	p.rows = append(reserve(p.in, p.rows), e.Recorded)
 	return nil
 }
 
 // arrange sorts the rows by time. It links each row of a session to the row that it follows.
-func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
-	slices.SortStableFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.sent, b.sent) })
-	rows = make([]Recorded, len(p.entries))
-	last, ids, turns, sessions := map[string]int{}, map[string]int{}, make([]int, len(rows)), 0
-	for i := range p.entries {
-		e := &p.entries[i]
-		e.At, e.Parent = time.Duration(e.sent-p.entries[0].sent), -1
-		if before, ok := last[e.session]; ok && e.session != "" {
-			e.Parent = before
+func (p *traceParser) arrange() (line int, err error) {
+	sort.Stable(byTime[turn]{p.rows, p.turns})
+	clear(p.sessions.last)
+	sessions := 0
+	p.start = p.rows[0].At
+	for i := range p.rows {
+		r := &p.rows[i]
+		r.At, r.Parent = r.At-p.start, -1
+		if p.turns == nil {
+			r.Wait = -1
+			continue
 		}
-		if before, ok := ids[e.parent]; ok && e.parent != "" {
-			e.Parent = before
+		t := &p.turns[i]
+		if r.Parent = p.ids.last[t.parent] - 1; r.Parent < 0 {
+			r.Parent = p.sessions.last[t.session] - 1
 		}
-		switch {
-		case e.Parent >= 0:
-			turns[i] = turns[e.Parent] + 1
-			e.follow(&p.entries[e.Parent])
-		case e.session != "" || e.id != "":
-			sessions++
-			e.Session = sessions
-			e.begins()
-		default:
-			e.begins()
+		if r.Parent >= 0 {
+			p.follow(r, t)
+		} else {
+			if t.session > 0 || t.id > 0 {
+				sessions++
+				r.Session = sessions
+			}
+			r.begins(t)
 		}
-		if turns[i] >= MostInTrace {
-			return nil, e.Line, fmt.Errorf("its session has more than %d turns", MostInTrace)
+		if t.nth >= MostInTrace {
+			return r.Line, fmt.Errorf("its session has more than %d turns", MostInTrace)
 		}
-		if e.Input > maxTokens {
-			return nil, e.Line, fmt.Errorf("its prompt has %d tokens with those of the turns before, more than %d", e.Input, maxTokens)
+		if r.Input > maxTokens {
+			return r.Line, fmt.Errorf("its prompt has %d tokens with those of the turns before, more than %d", r.Input, maxTokens)
 		}
-		last[e.session], ids[e.id] = i, i
-		rows[i] = e.Recorded
+		p.sessions.saw(t.session, i)
+		p.ids.saw(t.id, i)
 	}
-	return rows, 0, nil
+	return 0, nil
+}
+
+// byTime sorts rows by time, and what belongs to each of them along. with is nil if nothing does.
+type byTime[T any] struct {
+	rows []Recorded
+	with []T
+}
+
+func (b byTime[T]) Len() int           { return len(b.rows) }
+func (b byTime[T]) Less(i, j int) bool { return b.rows[i].At < b.rows[j].At }
+func (b byTime[T]) Swap(i, j int) {
+	b.rows[i], b.rows[j] = b.rows[j], b.rows[i]
+	if b.with != nil {
+		b.with[i], b.with[j] = b.with[j], b.with[i]
+	}
 }
 
 // begins marks the row as the first of its session, so that it waits for no other row.
-func (e *entry) begins() {
-	e.Wait = -1
+func (r *Recorded) begins(t *turn) {
+	r.Wait = -1
 	// The row continues an earlier row that is not in the trace.
-	if e.prefixed {
-		e.Input, e.Prefix = e.append+e.Prefix, 0
-	} else if e.grows {
-		e.Input = e.append
+	if t.prefixed {
+		r.Input, r.Prefix = t.append+r.Prefix, 0
+	} else if t.grows {
+		r.Input = t.append
 	}
 }
 
-// follow makes the row wait until the row parent, an earlier turn of the session, is answered.
-func (e *entry) follow(parent *entry) {
-	e.Session, e.Wait = parent.Session, -1
+// follow makes the row wait until its parent, an earlier turn of the session, is answered.
+func (p *traceParser) follow(r *Recorded, t *turn) {
+	parent, before := &p.rows[r.Parent], &p.turns[r.Parent]
+	r.Session, t.nth = parent.Session, before.nth+1
 	switch {
-	case e.delayed:
-		e.Wait = e.delay
-	case parent.answered > 0 && e.timed:
-		e.Wait = time.Duration(max(e.sent-parent.answered, 0))
-	case parent.afterKnown:
-		e.Wait = parent.after
+	case r.Wait >= 0: // its own delay
+	case before.answered > 0:
+		r.Wait = max(p.start+r.At-time.Duration(before.answered), 0)
+	case before.afterKnown:
+		r.Wait = before.after
 	}
 	whole := parent.Input + parent.Output
 	switch {
-	case e.prefixed:
-		e.Input = e.append + e.Prefix
-		e.Prefix = min(e.Prefix, whole)
-	case e.grows:
-		e.Prefix, e.Input = whole, whole+e.append
+	case t.prefixed:
+		r.Input = t.append + r.Prefix
+		r.Prefix = min(r.Prefix, whole)
+	case t.grows:
+		r.Prefix, r.Input = whole, whole+t.append
 	}
 }

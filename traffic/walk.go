@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,15 +62,14 @@ func elements(b []byte, visit func(e []byte) error) error {
 }
 
 // members visits the members of an object, in order. It may visit the same name twice.
-func members(b []byte, visit func(name string, v []byte)) {
+func members(b []byte, visit func(name, v []byte)) {
 	for i := space(b, 1); i < len(b) && b[i] != '}'; {
 		end := value(b, i)
-		name := string(b[i+1 : end-1])
-		for _, c := range b[i:end] {
-			if c == '\\' {
-				_ = json.Unmarshal(b[i:end], &name)
-				break
-			}
+		name := b[i+1 : end-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			var plain string
+			_ = json.Unmarshal(b[i:end], &plain)
+			name = []byte(plain)
 		}
 		i = space(b, space(b, end)+1)
 		end = value(b, i)
@@ -93,8 +93,8 @@ func checkMessages(raw []byte) error {
 			return errors.New("its messages are not a list of objects with a role")
 		}
 		role, content := []byte(`""`), []byte("null")
-		members(m, func(name string, v []byte) {
-			switch name {
+		members(m, func(name, v []byte) {
+			switch string(name) {
 			case "role":
 				role = v
 			case "content":
