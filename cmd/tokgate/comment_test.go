@@ -346,12 +346,27 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 	}
 }
 
-// The workflow comments only on runs of pull requests.
+// The workflow comments only on runs of pull requests from the same repository. Nobody verified what
+// a fork measured.
 func TestLongWorkflowCommentEvents(t *testing.T) {
-	p := newPulls(t)
-	for _, event := range []string{"push", "schedule", "workflow_dispatch"} {
-		if job := commented(t, p, "always", runEnded(event, "abc"), map[string]string{"results.json": resultsOf(t, "pass", nil)}); !job.Skipped {
-			t.Errorf("the job ran after a %s:\n%s", event, job.Log)
+	for _, tt := range []struct {
+		event, from string
+		comments    int
+	}{
+		{"pull_request", "team/serving", 1},
+		{"pull_request", "someone/serving", 0},
+		{"pull_request", "team/serving-fork", 0},
+		{"pull_request", "", 0}, // the fork was deleted
+		{"push", "team/serving", 0},
+		{"schedule", "team/serving", 0},
+		{"workflow_dispatch", "team/serving", 0},
+	} {
+		event := runEnded(tt.event, "abc")
+		event["workflow_run"].(map[string]any)["head_repository"].(map[string]any)["full_name"] = tt.from
+		p := newPulls(t)
+		job := commented(t, p, "always", event, map[string]string{"results.json": resultsOf(t, "pass", nil)})
+		if got := p.comments(t); job.Failed || job.Skipped != (tt.comments == 0) || len(got) != tt.comments {
+			t.Errorf("after a %s from %q: skipped %t, %d comments, want %d\n%s", tt.event, tt.from, job.Skipped, len(got), tt.comments, job.Log)
 		}
 	}
 }
