@@ -50,9 +50,46 @@ type Compare struct {
 	// is set if the reason is that both servers are equal.
 	Skip      string
 	Unchanged bool
-	Policy    Policy // of the gate
-	Range     hcl.Range
+	// BaseMissing is set if the base branch lacks the plan or the server, so there is nothing to
+	// compare with. It says what this decides; otherwise it is "".
+	BaseMissing BaseMissing
+	Policy      Policy // of the gate
+	Range       hcl.Range
 }
+
+// BaseMissing says what a comparison with the base branch decides if the base branch lacks the plan
+// or the server, as it does in the pull request that adds them.
+type BaseMissing string
+
+const (
+	// BaseMissingOthers leaves the decision to the other requirements of the plan. If there are
+	// none, the comparison is inconclusive.
+	BaseMissingOthers BaseMissing = "others"
+	// BaseMissingFail fails the comparison.
+	BaseMissingFail BaseMissing = "fail"
+	// BaseMissingPass passes the comparison.
+	BaseMissingPass BaseMissing = "pass"
+)
+
+// BaseMissings lists the values of BaseMissing; the first is the default.
+var BaseMissings = []string{string(BaseMissingOthers), string(BaseMissingFail), string(BaseMissingPass)}
+
+// Requires reports whether a threshold, a required capacity, a rate, an assert, or a comparison that
+// is made can fail the plan.
+func (p *Plan) Requires() bool {
+	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Workloads, func(w *Workload) bool {
+		return w.Capacity != nil && w.Capacity.Require > 0 ||
+			slices.ContainsFunc(w.Loads, func(l *Load) bool { return l.Kind == metric.OpenLoop }) ||
+			slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
+				return s.Severity == SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
+			})
+	}) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+		return c.Skip == "" && (c.Answers != nil || slices.ContainsFunc(c.Claims, (*Claim).MustHold))
+	})
+}
+
+// MustHold reports whether the claim can fail the plan.
+func (c *Claim) MustHold() bool { return c.Severity == SeverityError }
 
 // Reading holds the settings of a comparison's answers block.
 type Reading struct {

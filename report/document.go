@@ -409,6 +409,9 @@ type Verdict struct {
 	Cautions []string `json:"cautions,omitempty"`
 	// Quoted means that the first note quotes a bad answer.
 	Quoted bool `json:"quoted,omitempty"`
+	// BaseMissing means that the base branch lacks the plan or the server of a comparison, so that
+	// nothing was compared. The message says which.
+	BaseMissing bool `json:"base_missing,omitempty"`
 
 	Threshold  *Threshold `json:"threshold,omitempty"` // nil unless kind is "sla"
 	Decide     string     `json:"decide,omitempty"`    // "certified" or "estimate"

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -171,6 +172,9 @@ func (d *Document) Word() string {
 // Headline writes a summary of the run in one line, without the word for the outcome.
 func (d *Document) Headline() string {
 	parts := d.Tally().parts()
+	if said := d.Uncompared(); said != "" {
+		parts = slices.Insert(parts, 0, said)
+	}
 	if d.Why != "" {
 		parts = append(parts, d.Why)
 	}
@@ -190,12 +194,35 @@ func (d *Document) Headline() string {
 	return strings.Join(parts, " · ")
 }
 
+// Uncompared says which comparisons had nothing to compare with, because the base branch lacks the
+// plan or the server; "" if there are none.
+func (d *Document) Uncompared() string {
+	var names, why []string
+	for i := range d.Verdicts {
+		if v := &d.Verdicts[i]; v.BaseMissing {
+			names = append(names, v.Name)
+			if !slices.Contains(why, v.Message) {
+				why = append(why, v.Message)
+			}
+		}
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) == len(d.Comparisons):
+		return "nothing was compared: " + strings.Join(why, "; ")
+	}
+	return strings.Join(names, ", ") + " compared nothing: " + strings.Join(why, "; ")
+}
+
 // Required reports whether a verdict is on a requirement of the plan, and not on the validity of a
 // measurement.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	if judged.Kind == verdict.KindCompare && v.Workload == "" {
-		return false // this verdict only summarises the changes of a comparison
+		// This verdict only summarises the changes of a comparison, unless there was nothing to
+		// compare with.
+		return v.BaseMissing && v.Severity != "warn" && (v.Outcome == Fail || v.Outcome == Inconclusive)
 	}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }

@@ -30,17 +30,17 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	}
 	for _, c := range p.Compares {
 		switch {
-		case len(c.Claims) > 0 && !slices.ContainsFunc(c.Claims, mustHold):
+		case len(c.Claims) > 0 && !slices.ContainsFunc(c.Claims, (*plan.Claim).MustHold):
 			say(hcl.DiagWarning, c.Range, "Comparison only warns", `Every tolerate and improve block of compare.%s has severity = "warn", so no change could fail it: it is required only that both servers were measured.`, c.Name)
 		case requiresNothing(c):
 			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
 		}
 	}
-	diags = append(diags, lenient(p)...)
+	diags = slices.Concat(diags, withoutBase(p), lenient(p))
 	if len(p.Asserts) > 0 {
 		return diags // asserts may require anything; their conditions are not analysed
 	}
-	if i := slices.IndexFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" }); i >= 0 && !requires(p) {
+	if i := slices.IndexFunc(p.Compares, leftOut); i >= 0 && !p.Requires() {
 		say(hcl.DiagWarning, p.Compares[i].Range, "Only what is implied is required", `compare.%s is left out (%s), and nothing else requires anything: a run passes as soon as its load is valid. Name a base with --base, or add an sla block.`, p.Compares[i].Name, p.Compares[i].Skip)
 		return diags
 	}
@@ -95,20 +95,33 @@ func lenient(p *plan.Plan) hcl.Diagnostics {
 // requiresNothing reports whether a comparison has no requirement that could fail.
 func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answers == nil }
 
-func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
+// leftOut reports whether a comparison is left out for another reason than withoutBase warns of.
+func leftOut(c *plan.Compare) bool { return c.Skip != "" && c.BaseMissing == "" }
 
-// requires reports whether a threshold, a required capacity, a rate, or a comparison that is not
-// left out can fail the plan.
-func requires(p *plan.Plan) bool {
-	return slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
-		return w.Capacity != nil && w.Capacity.Require > 0 ||
-			slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) ||
-			slices.ContainsFunc(w.SLAs, func(s *plan.SLA) bool {
-				return s.Severity == plan.SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
-			})
-	}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool {
-		return c.Skip == "" && (c.Answers != nil || slices.ContainsFunc(c.Claims, mustHold))
-	})
+// withoutBase warns of each comparison whose plan or server the base branch lacks, and says what it
+// decides.
+func withoutBase(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, c := range p.Compares {
+		means := ""
+		switch {
+		case c.BaseMissing == "":
+			continue
+		case c.BaseMissing == plan.BaseMissingFail:
+			means = "A run fails, because base-missing is fail."
+		case c.BaseMissing == plan.BaseMissingPass:
+			means = "A run can pass without it, because base-missing is pass."
+		case p.Requires():
+			means = "Only the other requirements of the plan decide a run."
+		default:
+			means = "Nothing else is required, so a run is inconclusive. Add an sla block, or --base-missing=pass."
+		}
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagWarning, Summary: "Nothing to compare with", Subject: &c.Range,
+			Detail: fmt.Sprintf("compare.%s compares nothing: %s. %s", c.Name, c.Skip, means),
+		})
+	}
+	return diags
 }
 
 // boundBy reports whether a threshold or a claim on one of the metrics can fail the
@@ -122,7 +135,7 @@ func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	}
 	for _, c := range p.Compares {
 		for _, claim := range c.Claims {
-			if mustHold(claim) && slices.Contains(claim.Workloads, w) &&
+			if claim.MustHold() && slices.Contains(claim.Workloads, w) &&
 				slices.ContainsFunc(claim.Changes, func(x *plan.Change) bool { return slices.Contains(metrics, x.Metric.Name) }) {
 				return true
 			}

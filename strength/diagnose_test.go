@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
@@ -92,6 +93,26 @@ compare "c" {
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", more, diff)
+		}
+	}
+	// The base branch has no such plan.
+	for _, tt := range []struct {
+		more    string
+		missing plan.BaseMissing
+		says    string
+	}{
+		{"", "", "so a run is inconclusive"},
+		{"sla { e2e = \"mean < 1s\" }", "", "Only the other requirements"},
+		{"sla { e2e = \"mean < 1s\" }", plan.BaseMissingFail, "A run fails"},
+		{"", plan.BaseMissingPass, "A run can pass without it"},
+	} {
+		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(servers, "MORE", tt.more, 1)), Base: t.TempDir(), BaseMissing: tt.missing})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		got := Diagnose(p)
+		if len(got) != 1 || got[0].Summary != "Nothing to compare with" || !strings.Contains(got[0].Detail, tt.says) {
+			t.Errorf("%q, %q: %v, want one that says %q", tt.more, tt.missing, got, tt.says)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	}
 	confidence := 1 - x.alpha
 	outcome, message := x.comparable()
-	if outcome == verdict.Pass && !c.Unchanged {
+	if outcome == verdict.Pass && c.Skip == "" {
 		x.measure()
 		x.read()
 		x.unfounded()
@@ -46,11 +46,15 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	}
 	x.out.Outcome = outcome
 	x.list = []verdict.Verdict{{
-		Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: c.Name, Unchanged: c.Unchanged, Name: "compare." + c.Name,
+		Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: c.Name, Unchanged: c.Unchanged, BaseMissing: c.BaseMissing != "", Name: "compare." + c.Name,
 		Outcome: outcome, Message: message, Notes: x.notes(), Value: metric.None("a comparison has no value of its own"), Confidence: confidence,
 		File: c.Range.Filename, Line: c.Range.Start.Line,
 	}}
-	if outcome != verdict.Pass || c.Unchanged {
+	if outcome == verdict.Inconclusive {
+		x.list[0].Warn = c.Policy.OnInconclusive == plan.Warn
+		x.list[0].Needs = "needs another requirement, such as an sla block, or --base-missing=pass"
+	}
+	if outcome != verdict.Pass || c.Skip != "" {
 		x.skip(message)
 		return x.out, x.list
 	}

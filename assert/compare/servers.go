@@ -82,6 +82,12 @@ func (x *comparison) skipped() (verdict.Outcome, string) {
 			return verdict.Fail, c.Skip + ", so nothing improved"
 		}
 		return verdict.Pass, c.Skip
+	case c.BaseMissing == plan.BaseMissingFail:
+		return verdict.Fail, c.Skip + ", and base-missing is fail"
+	case c.BaseMissing == plan.BaseMissingPass:
+		return verdict.Pass, c.Skip + ", and base-missing is pass"
+	case c.BaseMissing != "" && !x.Plan.Requires() && !x.Plan.Gate.MeasureOnly:
+		return verdict.Inconclusive, c.Skip + ", and nothing else is required"
 	case c.Skip != "":
 		return verdict.Skipped, c.Skip
 	case x.record != nil && x.record.Skipped == metric.SkippedOnly:

@@ -98,6 +98,9 @@ type Verdict struct {
 	Comparison string // name of the compare block, for KindCompare
 	Metric     string // changed metric of a KindCompare verdict; "" for the whole comparison
 	Unchanged  bool   // the servers are equal, so nothing was measured; for a whole comparison
+	// BaseMissing means that the base branch lacks the plan or the server, so nothing was compared;
+	// for a whole comparison.
+	BaseMissing bool
 
 	File string // file with the threshold or block, for annotations
 	Line int    // 1-based; 0: unknown
@@ -124,7 +127,9 @@ func (v *Verdict) Required() bool {
 	switch v.Kind {
 	case KindSLA, KindCapacity, KindAssert:
 	case KindCompare:
-		if v.Workload == "" { // the verdict only says whether the servers could be compared
+		// A verdict on a whole comparison only says whether the servers could be compared. If there
+		// was nothing to compare with, it can be what the run fails by.
+		if v.Workload == "" && !(v.BaseMissing && (v.Outcome == Fail || v.Outcome == Inconclusive)) {
 			return false
 		}
 	default:
@@ -142,7 +147,7 @@ func (v *Verdict) judges() bool {
 	case KindCapacity:
 		return v.Demanded
 	case KindCompare:
-		return v.Workload != "" || v.Unchanged
+		return v.Workload != "" || v.Unchanged || v.BaseMissing
 	}
 	return false
 }

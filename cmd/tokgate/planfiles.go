@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -85,6 +86,8 @@ type inputs struct {
 	list []decode.Input
 	base string // checkout of the base branch; "" if there is none
 	self bool   // if base is "", compare the plan with itself; nothing is run
+	// baseMissing is what a comparison decides if the base branch lacks the plan; "" if not given.
+	baseMissing wordFlag
 
 	files     []string // folders outside the repository whose files the plan may read
 	rulesFile string   // policy file for plans; "" if there is none
@@ -99,6 +102,8 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 		"read variables from a `file` (HCL or JSON); may be repeated")
 	f.StringArrayVar(&in.files, "files", nil, "`folder` outside the repository whose files the plan may read, such as /data; may be repeated")
 	f.StringVar(&in.base, "base", "", "`folder` with a checkout of the base branch; base.server.NAME is the server of the same plan there")
+	in.baseMissing.known = plan.BaseMissings
+	f.Var(&in.baseMissing, "base-missing", "what a comparison decides if the base branch has no such plan or server: `others` (the other requirements decide, inconclusive without any), fail or pass")
 }
 
 // policyFlag adds --policy.
@@ -113,6 +118,22 @@ func (in *inputs) rules() (*policy.Policy, hcl.Diagnostics) {
 	}
 	return decode.Policy(in.rulesFile, nil)
 }
+
+// wordFlag is a flag that takes one of a few words; "" if it is not given.
+type wordFlag struct {
+	word  string
+	known []string
+}
+
+func (v *wordFlag) Set(s string) error {
+	if !slices.Contains(v.known, s) {
+		return fmt.Errorf("write one of %s", strings.Join(v.known, ", "))
+	}
+	v.word = s
+	return nil
+}
+func (v *wordFlag) Type() string   { return "string" }
+func (v *wordFlag) String() string { return v.word }
 
 type inputFlag struct {
 	in  *inputs
@@ -144,8 +165,11 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			RequireEnv: requireEnv,
 			Base:       in.base,
 			Self:       in.self,
-			Files:      slices.Concat(in.files, rules.Folders()),
-			Reading:    reading,
+
+			BaseMissing: cmp.Or(plan.BaseMissing(in.baseMissing.word), rules.BaseMissing()),
+
+			Files:   slices.Concat(in.files, rules.Folders()),
+			Reading: reading,
 			Drafts: func(profile string) bool {
 				read, err := sim.LoadProfile(profile, filepath.Dir(path))
 				return err == nil && read.Speculation != nil

@@ -28,7 +28,7 @@ func hold(rules *policy.Policy, p *plan.Plan, base func() (*plan.Plan, hcl.Diagn
 	case old == nil:
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: "No plan on the base branch", Subject: whole,
-			Detail: "The plan is new, so the base branch has no demands for " + rules.KeepAt() + " to protect.",
+			Detail: "The plan is new, so the base branch has no demands for " + rules.KeepAt() + " to protect. If it was renamed, `tokgate diff` of both folders shows what is gone.",
 		})
 	default:
 		diags = append(diags, rules.Weakened(old, p)...)

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -80,12 +81,12 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	default:
 		base, why := d.basePlan(out.Range)
 		if base == nil {
-			c.Skip = why
+			d.baseMissing(c, why)
 			return
 		}
 		i := slices.IndexFunc(base.Servers, func(s *plan.Server) bool { return s.Address() == address })
 		if i < 0 {
-			c.Skip = "the plan on the base branch has no server." + address
+			d.baseMissing(c, "the plan on the base branch has no server."+address)
 			return
 		}
 		s := *base.Servers[i]
@@ -100,6 +101,11 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 		}
 		d.addBase(&s, c.Candidate, out)
 	}
+}
+
+// baseMissing leaves out a comparison whose plan or server the base branch lacks.
+func (d *decoder) baseMissing(c *plan.Compare, why string) {
+	c.Skip, c.BaseMissing = why, cmp.Or(d.opts.BaseMissing, plan.BaseMissingOthers)
 }
 
 // addBase adds the server of the base branch to the plan, and to every workload of the candidate.

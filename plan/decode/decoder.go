@@ -40,6 +40,9 @@ type Options struct {
 	// Base is the folder of a checkout of the base branch. It is needed for a control on the base
 	// branch, such as base.server.vllm. It is "" without a checkout.
 	Base string
+	// BaseMissing says what a comparison decides if that checkout lacks the plan or the server; ""
+	// is BaseMissingOthers.
+	BaseMissing plan.BaseMissing
 	// Self makes the candidate its own control if Base is "". So the duration and the power of a
 	// comparison can be computed without a checkout of the base branch.
 	Self bool

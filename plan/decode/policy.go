@@ -33,10 +33,11 @@ var policySchema = &Block{
 			},
 		},
 		{
-			Name: "require", Doc: "What the gate block of a plan must set. Workloads and comparisons that override the gate must set it too.",
+			Name: "require", Doc: "What a plan and its run must set. `decide` and `on_inconclusive` are of the gate block, and of workloads and comparisons that override it.",
 			Attrs: []*Attr{
 				{Name: "decide", Type: "list of strings", Doc: "The values of `decide` that are allowed."},
 				{Name: "on_inconclusive", Type: "list of strings", Doc: "The values of `on_inconclusive` that are allowed."},
+				{Name: "base_missing", Type: "list of strings", Doc: "The values of `--base-missing` that are allowed. Without the flag the first of them applies, such as [\"fail\"]."},
 				{Name: "keep", Type: "list of strings", Doc: "Demands of the base branch that a plan may not lower or drop. Write them as `tokgate diff --weakened` prints them. \"*\" stands for all demands, and \"* ttft *\" for the thresholds on ttft."},
 			},
 		},
@@ -84,6 +85,7 @@ var oneOfThese = map[string][]string{
 	"servers":         {"container", "endpoint", "process", "simulator"},
 	"decide":          {string(plan.Certified), string(plan.Estimate)},
 	"on_inconclusive": {string(plan.Stop), string(plan.Extend), string(plan.Warn)},
+	"base_missing":    plan.BaseMissings,
 }
 
 func readPatterns(b *body, into map[string]policy.List) {

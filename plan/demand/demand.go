@@ -44,7 +44,7 @@ type Weakening struct {
 
 // Weakened lists the requirements of the base plan that the head plan drops or weakens. They are in
 // the order of the base plan. For a requirement that cannot be compared, such as the condition of
-// an assert, any change counts as weaker.
+// an assert, any change counts as weaker. If head is nil, the plan is gone, and all its demands are.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}
 	for _, d := range demandsOf(head) {
@@ -75,6 +75,9 @@ func Weakened(base, head *plan.Plan) []Weakening {
 }
 
 func demandsOf(p *plan.Plan) []demand {
+	if p == nil {
+		return nil
+	}
 	var out []demand
 	add := func(d demand) { out = append(out, d) }
 	required(p, add)

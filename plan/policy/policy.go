@@ -44,6 +44,15 @@ func (p *Policy) Folders() []string {
 	return p.Allow["files"].Patterns
 }
 
+// BaseMissing returns what a comparison decides if the base branch lacks its plan and the command
+// line does not say: the first value that the policy allows, or "" if it allows any.
+func (p *Policy) BaseMissing() plan.BaseMissing {
+	if p == nil || len(p.Require["base_missing"].Patterns) == 0 {
+		return ""
+	}
+	return plan.BaseMissing(p.Require["base_missing"].Patterns[0])
+}
+
 // The summaries of the diagnostics about plans that break the policy.
 const (
 	sumNotAllowed = "Not allowed by the policy"
@@ -73,8 +82,9 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	return out
 }
 
-// Required lists the attributes of the gate for which a policy may require values.
-var Required = []string{"decide", "on_inconclusive"}
+// Required lists what a policy may require: attributes of the gate, and what a comparison decides
+// without a base.
+var Required = []string{"decide", "on_inconclusive", "base_missing"}
 
 // nouns maps each kind of thing that policies allow to its name in the singular and plural.
 var nouns = map[string][2]string{
@@ -86,6 +96,9 @@ var nouns = map[string][2]string{
 
 func (p *Policy) refuse(u use, list List, named, required bool) string {
 	line := max(list.Range.Start.Line, 1)
+	if u.kind == "base_missing" {
+		return fmt.Sprintf("The base branch has nothing to compare with, and %s:%d requires --base-missing to be %s, but it is %s. Remove the flag, or change its value.", p.Path, line, strings.Join(list.Patterns, " or "), u.value)
+	}
 	if required {
 		return fmt.Sprintf("%s:%d requires %s to be %s, but the plan has %q. Change the plan.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
 	}
@@ -115,6 +128,17 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 		}
 	}
 	return out
+}
+
+// Gone reports that a plan of the base branch is gone here, if Keep lists a demand of it.
+func (p *Policy) Gone(base *plan.Plan) hcl.Diagnostics {
+	for _, w := range demand.Weakened(base, nil) {
+		if slices.ContainsFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }) {
+			detail := fmt.Sprintf("The plan is gone, and with it demands that the policy at %s keeps: %s. Keep the plan under its name, or remove it on the base branch first.", p.KeepAt(), w.What)
+			return add(nil, base, sumWeaker, detail, w.Range)
+		}
+	}
+	return nil
 }
 
 // KeepAt returns the place of the policy's keep list, such as "policy.hcl:12".

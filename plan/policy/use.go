@@ -47,6 +47,9 @@ func uses(p *plan.Plan) []use {
 	}
 	for _, c := range p.Compares {
 		l.gate(c.Policy, c.Range)
+		if c.BaseMissing != "" {
+			l.add("base_missing", string(c.BaseMissing), c.Range)
+		}
 	}
 	return l.uses
 }

@@ -30,6 +30,9 @@ func brief(r Run) *Brief {
 	if said := unmetWords(r); said != "" {
 		v.Sentence = said
 	}
+	if said := r.Uncompared(); said != "" {
+		v.Sentence = Line(strings.ToUpper(said[:1])+said[1:]) + ". " + v.Sentence
+	}
 	v.System = system(r)
 	v.Choice = choice(r)
 	v.Tiles = tiles(r)
@@ -196,7 +199,7 @@ func limitedBy(r Run, c *report.Capacity) string {
 
 // answered returns the decisions of a comparison as rows of a table.
 func answered(r Run, c *report.Comparison) []Change {
-	name := Line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
+	name := Line(c.Name) + ": " + sides(r, c)
 	if c.Skipped != "" {
 		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: Line(c.Skipped)}}
 	}

@@ -27,6 +27,14 @@ func comparisons(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
+// sides names both servers of a comparison, or only the candidate if there is no control.
+func sides(r Run, c *report.Comparison) string {
+	if c.Control == "" {
+		return r.title(c.Candidate)
+	}
+	return r.title(c.Candidate) + " against " + r.title(c.Control)
+}
+
 // how says how the rounds of a comparison were run.
 func how(c *report.Comparison) string {
 	switch {
@@ -46,7 +54,7 @@ const mostCompared = 4
 
 func comparison(r Run, c *report.Comparison) []Block {
 	out := []Block{
-		{Heading: Line(fmt.Sprintf("compare %s: %s against %s · %s", c.Name, r.title(c.Candidate), r.title(c.Control), how(c)))},
+		{Heading: Line(fmt.Sprintf("compare %s: %s · %s", c.Name, sides(r, c), how(c)))},
 		{Text: Line(cmp.Or(c.Skipped, c.Line)), Strong: true},
 		{List: append(lines(c.Notes), outliers(r, c)...)},
 	}
