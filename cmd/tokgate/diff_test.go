@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,5 +40,72 @@ func TestDiffWeakened(t *testing.T) {
 		if code != tt.code || !strings.Contains(out.String(), tt.says) {
 			t.Errorf("diff %v: exit %d, want %d and %q:\n%s%s", tt.args, code, tt.code, tt.says, out.String(), errors.String())
 		}
+	}
+}
+
+// Two folders are compared plan by plan. A plan that is gone is weaker, also for a policy that keeps
+// its demands. A new plan is not weaker. A name that the base does not have is an error.
+func TestDiffFolders(t *testing.T) {
+	const plan = "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load { concurrency = [1] }\n  sla {\n    ttft = \"p95 < 2s\"\n  }\n}\n"
+	looser := strings.Replace(plan, "2s", "4s", 1)
+	const rules = "allow {\n  servers = [\"simulator\"]\n}\nrequire {\n  keep = [\"KEEP\"]\n}\n"
+	both := map[string]string{"base/a.hcl": plan, "base/b.hcl": plan, "head/a.hcl": plan, "head/b.hcl": plan}
+	with := func(changes ...string) map[string]string {
+		out := maps.Clone(both)
+		for i := 0; i < len(changes); i += 2 {
+			if out[changes[i]] = changes[i+1]; changes[i+1] == "" {
+				delete(out, changes[i])
+			}
+		}
+		return out
+	}
+	keep := func(what string) string { return strings.Replace(rules, "KEEP", what, 1) }
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		args  string
+		code  int
+		says  []string
+	}{
+		{"the same", both, "--weakened base head", 0, []string{"head/a.hcl demands as much as base/a.hcl", "head/b.hcl demands as much"}},
+		{"one is looser", with("head/b.hcl", looser), "--weakened base head", 1, []string{"head/a.hcl demands as much", "head/b.hcl:9: w on s at 1: ttft p95"}},
+		{"deleted", with("head/b.hcl", ""), "--weakened base head", 1, []string{"head/a.hcl demands as much", "base/b.hcl:1: the plan is gone: there is no head/b.hcl"}},
+		{"renamed", with("head/b.hcl", "", "head/c.hcl", plan), "--weakened base head", 1, []string{"base/b.hcl:1: the plan is gone", "head/c.hcl is new"}},
+		{"all deleted", with("head/a.hcl", "", "head/b.hcl", ""), "--weakened base head", 1, []string{"base/a.hcl:1: the plan is gone", "base/b.hcl:1: the plan is gone"}},
+		{"no plan is left in the folder", with("head/a.hcl", "", "head/b.hcl", "", "head/readme", "x"), "--weakened base head", 1, []string{"base/a.hcl:1: the plan is gone"}},
+		{"moved into a subfolder", with("head/b.hcl", "", "head/sub/b.hcl", plan), "--weakened base head", 1, []string{"base/b.hcl:1: the plan is gone"}},
+		{"deleted below", with("base/sub/c.hcl", plan), "--weakened --recursive base head", 1, []string{"there is no head/sub/c.hcl"}},
+		{"new", with("head/c.hcl", looser), "--weakened base head", 0, []string{"head/c.hcl is new"}},
+		{"two files, the second deleted", with("head/b.hcl", ""), "--weakened base/b.hcl head/b.hcl", 1, []string{"base/b.hcl:1: the plan is gone: there is no head/b.hcl"}},
+		{"two files, the first wrong", both, "--weakened base/x.hcl head/b.hcl", 2, []string{"no such file"}},
+		{"a wrong folder", both, "--weakened bass head", 2, []string{"bass"}},
+		{"a folder and a file", both, "--weakened base head/a.hcl", 2, []string{"base is a folder, and head/a.hcl is not"}},
+		{"a wrong plan", with("head/b.hcl", "nonsense {}\n"), "--weakened base head", 2, []string{"head/b.hcl: not a valid plan"}},
+		{"a kept demand is gone", with("head/b.hcl", "", "policy.hcl", keep("* ttft *")), "--policy policy.hcl base head", 2, []string{"head/a.hcl keeps to policy.hcl", "The plan is gone", "ttft p95: p95 < 2s is gone", "head/b.hcl: not a valid plan"}},
+		{"no kept demand is gone", with("head/b.hcl", "", "policy.hcl", keep("* e2e *")), "--policy policy.hcl base head", 0, []string{"head/a.hcl keeps to policy.hcl"}},
+		{"a new plan breaks the policy", with("head/c.hcl", plan, "policy.hcl", "allow {\n  servers = [\"process\"]\n}\n"), "--policy policy.hcl base head", 2, []string{"head/c.hcl: not a valid plan"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for name, text := range tt.files {
+				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out, errors bytes.Buffer
+			code := Main(context.Background(), append([]string{"diff"}, strings.Fields(tt.args)...), []string{"COLUMNS=1000"}, Streams{Out: &out, Err: &errors})
+			said := filepath.ToSlash(out.String() + errors.String())
+			if code != tt.code {
+				t.Errorf("exit %d, want %d:\n%s", code, tt.code, said)
+			}
+			for _, want := range tt.says {
+				if !strings.Contains(said, want) {
+					t.Errorf("it does not say %q:\n%s", want, said)
+				}
+			}
+		})
 	}
 }
