@@ -127,6 +127,9 @@ func (s *Rates) Next() (Probe, bool) {
 // want returns the next probe, or the reason why the search ends.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
+	if !ok && s.estimates() >= shortProbes {
+		return p, s.unestimated()
+	}
 	if !ok || s.estimates() == 0 {
 		return s.estimating(s.clamp(firstShort * s.opts.Largest))
 	}
@@ -152,6 +155,16 @@ func (s *Rates) want() (p Probe, why string) {
 		return p, "the certified rate is near enough to the estimate"
 	}
 	return s.climb(pass, estimate)
+}
+
+// unestimated says why a search ends whose probes gave no value of any threshold, such as on a server
+// that fails every request.
+func (s *Rates) unestimated() string {
+	said := fmt.Sprintf("%d probes gave no estimate of the largest rate", s.estimates())
+	if last := s.visits[len(s.visits)-1].Result.Note; last != "" {
+		said += ": " + last
+	}
+	return said
 }
 
 // climb returns a probe that may certify a higher rate than pass. It chooses the highest rate that

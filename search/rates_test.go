@@ -187,6 +187,19 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 	}
 }
 
+// A server that fails every request gives no estimate. The search then ends, without a budget too.
+func TestRatesOfAServerThatFails(t *testing.T) {
+	s, n := NewRates(rateOptions()), 0
+	for p, ok := s.Next(); ok && n < 100; p, ok = s.Next() {
+		n++
+		s.Report(p, Result{N: p.N, Outcome: Fail, Binding: "success", Spent: time.Second, Note: "every warm-up request failed: 500"})
+	}
+	l := s.Limit()
+	if want := "2 probes gave no estimate of the largest rate: every warm-up request failed: 500"; n != shortProbes || l.Kind != metric.CapacityUnknown || l.Reason != want {
+		t.Errorf("%d probes, %s, %q, want %q", n, l.Kind, l.Reason, want)
+	}
+}
+
 // Levels that were measured before the search narrow the range of the search.
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
