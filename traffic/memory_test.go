@@ -1,3 +1,7 @@
+// With the race detector, the compiler copies strings that it otherwise does not.
+
+//go:build !race
+
 package traffic_test
 
 import (
