@@ -75,22 +75,18 @@ func declared(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return out
 }
 
-// mostFailed is the share of the measured requests that may fail where the plan does not say how
-// many may.
-const mostFailed = 0.02
-
 // succeeding lists the requirements on success that other thresholds imply. Otherwise a server
 // could pass because it refuses requests.
 //
 // Means and gaps ignore failed requests, so every request must succeed. Under all other thresholds
-// at most the share mostFailed of the requests may fail. A threshold on success replaces both. If
+// at most the share plan.MostFailed of the requests may fail. A threshold on success replaces both. If
 // it only warns, it replaces the second only for thresholds that only warn too.
 //
 // own holds the thresholds of the workload itself. all holds those of its mix as well, which imply
 // the second requirement only.
 func succeeding(own, all []required) []required {
-	every := strictest(own, func(r required) bool { return blind(r.Threshold) })
-	some := strictest(all, func(r required) bool { return !blind(r.Threshold) && !boundsFailures(r.Threshold) })
+	every := strictest(own, func(r required) bool { return r.IgnoresFailures() })
+	some := strictest(all, func(r required) bool { return !r.IgnoresFailures() && !r.BoundsFailures() })
 	written := strictest(all, func(r required) bool { return r.Metric.Name == "success" })
 	success := metric.MustLookup("success")
 	var out []required
@@ -99,7 +95,7 @@ func succeeding(own, all []required) []required {
 		out, written = append(out, required{t, every.severity, every.Threshold}), every
 	}
 	if some != nil && (written == nil || written.severity == verdict.SeverityWarn && some.severity != verdict.SeverityWarn) {
-		limit := 1 - mostFailed
+		limit := 1 - plan.MostFailed
 		t := &plan.Threshold{Metric: success, Stat: metric.Stat{Kind: metric.Implied}, Op: plan.GreaterEqual, Limit: limit,
 			Text: ">= " + metric.Format(metric.Ratio, limit), Range: some.Range}
 		out = append(out, required{t, some.severity, some.Threshold})
@@ -117,20 +113,6 @@ func strictest(list []required, is func(required) bool) *required {
 		}
 	}
 	return out
-}
-
-// blind reports whether a threshold hardly sees failed requests. A mean covers only completed
-// requests. A failed request has few gaps between tokens, so statistics of gaps miss it.
-func blind(t *plan.Threshold) bool {
-	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
-		return false
-	}
-	return t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
-}
-
-// boundsFailures reports whether a threshold itself says how many requests may fail.
-func boundsFailures(t *plan.Threshold) bool {
-	return t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare()
 }
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }

@@ -38,7 +38,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 		out = append(out, v)
 	}
 	for i := range out {
-		if v := &out[i]; blind(list[i].Threshold) && v.Outcome == Pass && success != Pass {
+		if v := &out[i]; list[i].IgnoresFailures() && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
 			v.Message += ", but the threshold on success does not pass"
 			v.Notes = append(v.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the threshold on success passes", label(list[i].Threshold)))

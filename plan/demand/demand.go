@@ -24,6 +24,7 @@ type demand struct {
 	strength float64  // larger is stricter
 	exact    string   // text that must not change
 	measured bool     // it is about what is measured, not about a limit
+	stated   bool     // another demand says it too, so a change of this one is no news
 	allows   []string // differences that the demand allows
 	text     string   // the demand as the author wrote it
 	rng      hcl.Range
@@ -52,6 +53,9 @@ func Weakened(base, head *plan.Plan) []Weakening {
 	}
 	var out []Weakening
 	for _, was := range demandsOf(base) {
+		if was.stated {
+			continue
+		}
 		there := now[was.key]
 		if slices.ContainsFunc(there, func(is demand) bool { return !weaker(is, was) }) {
 			continue
@@ -155,6 +159,7 @@ func workload(w *plan.Workload, add func(demand)) {
 					add(demand{key: at + ": duration", strength: level.Duration.Seconds(), text: level.Duration.String(), rng: level.Range})
 				}
 				add(demand{key: at + ": timeout", strength: -l.Timeout.Seconds(), text: l.Timeout.String(), rng: l.Range})
+				failed(at, w, func(sla *plan.SLA) bool { return slices.Contains(sla.At, level.Name) }, add)
 			}
 		}
 		for _, sla := range w.SLAs {
@@ -174,6 +179,7 @@ func workload(w *plan.Workload, add func(demand)) {
 		if c := w.Capacity; c != nil {
 			add(demand{key: on + ": capacity", strength: float64(c.Require), text: "require " + c.Amount(c.Require), rng: c.Range})
 			searched(on, c, add)
+			failed(on+" at capacity", w, func(sla *plan.SLA) bool { return sla.AtCapacity }, add)
 			add(demand{key: on + ": capacity up_to", strength: float64(c.UpTo), text: c.Amount(c.UpTo), rng: c.Range})
 		}
 	}
@@ -190,6 +196,46 @@ func threshold(at string, t *plan.Threshold, severity plan.Severity, add func(de
 		d.strength = math.Inf(1)
 	}
 	add(d)
+}
+
+// failed adds the demand on failed requests at a level: the share of them that its thresholds
+// allow. Most thresholds imply one, so a threshold on success that is added can weaken the plan.
+func failed(at string, w *plan.Workload, binds func(*plan.SLA) bool, add func(demand)) {
+	d := demand{key: at + ": failed requests"}
+	allow := func(share float64, t *plan.Threshold) {
+		if d.text == "" || -share > d.strength {
+			d.strength, d.rng, d.text = -share, t.Range, "none"
+			if share > 0 {
+				d.text = "at most " + metric.Format(metric.Ratio, share)
+			}
+		}
+	}
+	for _, sla := range w.SLAs {
+		if sla.Severity == plan.SeverityWarn || !binds(sla) {
+			continue
+		}
+		for _, t := range sla.Thresholds {
+			switch {
+			case t.Metric.Name == "success":
+				if !d.stated {
+					d.text, d.stated = "", true
+				}
+				if t.Op == "" { // every request must succeed
+					allow(0, t)
+				} else {
+					allow(1-t.Limit, t)
+				}
+			case d.stated || t.BoundsFailures():
+			case t.IgnoresFailures():
+				allow(0, t)
+			default:
+				allow(plan.MostFailed, t)
+			}
+		}
+	}
+	if d.text != "" {
+		add(d)
+	}
 }
 
 func comparison(c *plan.Compare, add func(demand)) {

@@ -152,3 +152,29 @@ func TestWeakenedComparison(t *testing.T) {
 		})
 	}
 }
+
+// Thresholds imply how many requests may fail: none under a mean, at most 2 % under a percentile. A
+// threshold on success that allows more is weaker.
+func TestWeakenedFailures(t *testing.T) {
+	plan := func(sla string) *plan.Plan {
+		return load(t, "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 128\n  output_tokens = 16\n  load {\n    concurrency = [8]\n    requests    = 400\n  }\n  sla {\n"+sla+"\n  }\n}\n")
+	}
+	const p95, mean = "ttft = \"p95 < 2s\"\ntpot = \"p95 < 1s\"\n", "speed = \"mean > 9 tok/s\"\n"
+	for _, tt := range []struct{ was, is, want string }{
+		{p95, p95, ""},
+		{p95, p95 + "success = \"observed >= 90%\"", "w on s at 8: failed requests: at most 2% is now at most 10%"},
+		{p95, p95 + "success = \"observed >= 99%\"", ""},
+		{p95, p95 + "success = \"every\"", ""},
+		{p95 + mean, p95 + mean + "success = \"observed >= 98%\"", "w on s at 8: failed requests: none is now at most 2%"},
+		{p95, p95 + mean, ""},
+		{p95 + "success = \"observed >= 90%\"", p95 + "success = \"observed >= 80%\"", "w on s at 8: success observed: observed >= 90% is now observed >= 80%"}, // once
+	} {
+		var said []string
+		for _, w := range demand.Weakened(plan(tt.was), plan(tt.is)) {
+			said = append(said, w.What)
+		}
+		if got := strings.Join(said, "\n"); got != tt.want {
+			t.Errorf("%q, then %q:\n%s\nwant\n%s", tt.was, tt.is, got, tt.want)
+		}
+	}
+}
