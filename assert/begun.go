@@ -16,6 +16,7 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	asked := n
 	out := *l
 	out.Rounds = nil
+	round, _ := l.RoundNames()
 	for _, r := range l.Rounds {
 		if n == 0 {
 			break
@@ -29,11 +30,11 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 			continue
 		}
 		if !r.Complete && len(measured) < due {
-			return nil, fmt.Sprintf("only %d of the %d requests of round %d have ended", len(measured), due, r.Index+1)
+			return nil, fmt.Sprintf("only %d of the %d requests of %s %d have ended", len(measured), due, round, r.Index+1)
 		}
 		kept := measured[:min(due, len(measured))]
 		if k := len(kept); k > 0 && kept[k-1].Order >= due {
-			return nil, fmt.Sprintf("one of the requests of round %d that started among the first %d has not ended", r.Index+1, due)
+			return nil, fmt.Sprintf("one of the requests of %s %d that started among the first %d has not ended", round, r.Index+1, due)
 		}
 		out.Rounds = append(out.Rounds, shortened(r, all, kept, due))
 	}

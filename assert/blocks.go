@@ -97,7 +97,7 @@ func atOnce(l *metric.Level) int {
 func (e evidence) String() string {
 	noun := "blocks"
 	if e.rounds {
-		noun = "rounds"
+		_, noun = e.level.RoundNames()
 		if e.level.Kind == metric.Burst {
 			noun = "bursts"
 		}
@@ -152,7 +152,7 @@ func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
 		switch {
-		case e.level.Kind.Windowed():
+		case e.level.Windowed():
 			sum += (r.WindowEnd - r.WindowStart).Seconds()
 		case r.End > r.Start:
 			sum += (r.End - r.Start).Seconds()
@@ -162,8 +162,11 @@ func (e evidence) seconds() float64 {
 }
 
 // stretches returns for each block which part of the round's window it covers. It skips blocks of
-// rounds without a window.
+// rounds without a window. For batches it returns equal parts of the whole window.
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
+	if e.batched() && e.rounds {
+		return e.level.Windows(w)
+	}
 	var out []metric.Stretch
 	for _, b := range e.blocks {
 		if s := e.level.Stretches(b.round, w, b.parts); s != nil {

@@ -42,8 +42,8 @@ func (e evidence) drift() []string {
 	} else if change, p, ok := slope(at, logs); ok && e.sound {
 		word(math.Exp(change)-1, p, "from the first of "+e.String()+" to the last")
 	}
-	if e.level.Kind != metric.ClosedLoop || len(e.level.Rounds) < leastRounds {
-		return notes
+	if e.level.Kind != metric.ClosedLoop || e.batched() || len(e.level.Rounds) < leastRounds {
+		return notes // a batch has no beginning and end of its own
 	}
 	var halves []float64
 	for _, r := range e.level.Rounds {

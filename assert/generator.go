@@ -40,17 +40,18 @@ type objection func(of verdict.Cause, format string, args ...any)
 func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
 	cpu := 0.0
 	var said []string
+	round, rounds := s.level.RoundNames()
 	for _, r := range s.level.Rounds {
 		cpu = math.Max(cpu, r.Health.CPU) // NaN stays
 		if s.held(r) > 0 || s.light(r) {
-			said = append(said, fmt.Sprintf("%s in round %d", s.level.Disturbed(r), r.Index+1))
+			said = append(said, fmt.Sprintf("%s in %s %d", s.level.Disturbed(r), round, r.Index+1))
 		}
 	}
 	if !(cpu < mostCPU) {
 		invalid(verdict.CauseGenerator, "generator: the load generator used %s of its cores; run it on a larger machine", metric.Format(metric.Ratio, cpu))
 	}
 	if len(said) > 3 {
-		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more rounds")+" like these")
+		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more "+rounds)+" like these")
 	}
 	words := strings.Join(said, "; ")
 	if words != "" {
@@ -99,12 +100,19 @@ func lateOnlyAdds(t judgedThreshold) bool {
 // mostLate of the requests late. It is false if the recording lacks the standstills.
 func (s *subject) steady() bool {
 	held := 0.0
+	watched := s.seconds()
+	if s.batched() { // each batch is watched until its last request ends
+		watched = 0
+	}
 	for _, r := range s.level.Rounds {
 		seconds, ok := r.Health.Held()
 		if !ok {
 			return false
 		}
 		held += seconds
+		if s.batched() {
+			watched += (r.End - r.Start).Seconds()
+		}
 	}
 	late, limit, samples := 0, s.level.LagLimit(), s.level.MeasuredSamples()
 	for _, x := range samples {
@@ -112,7 +120,7 @@ func (s *subject) steady() bool {
 			late++
 		}
 	}
-	return held <= mostHeld*s.seconds() && float64(late) <= mostLate*float64(len(samples))
+	return held <= mostHeld*watched && float64(late) <= mostLate*float64(len(samples))
 }
 
 // askedAgain judges an undecided threshold again on the rounds that the generator did not disturb,
@@ -121,7 +129,7 @@ func (s *subject) steady() bool {
 // cannot be judged on some of its rounds.
 func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, words string) bool {
 	m, alone := t.threshold.Metric, *s
-	if m.Untimed() || m.Name == "cache_hit_rate" || m.Source != metric.Client || m.Scope == metric.PerLevel && s.level.Kind.Windowed() {
+	if m.Untimed() || m.Name == "cache_hit_rate" || m.Source != metric.Client || m.Scope == metric.PerLevel && s.level.Windowed() {
 		return false
 	}
 	l := s.undisturbed()
@@ -137,8 +145,9 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 		return false
 	}
 	v.Severity, v.Implied = t.Severity, t.Implied
+	_, rounds := l.RoundNames()
 	v.Notes = append(v.Notes, fmt.Sprintf("judged on the %s that the generator did not disturb, with half the allowed error, because all %d left it undecided (%s)",
-		verdict.Count(len(l.Rounds), "rounds"), len(s.level.Rounds), words))
+		verdict.Count(len(l.Rounds), rounds), len(s.level.Rounds), words))
 	*t.Verdict = v
 	return true
 }

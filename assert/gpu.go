@@ -28,22 +28,23 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		s.reported("foreign_processes", "foreign_processes", invalid)
 	}
 	capped, errs := 0.0, 0.0
+	round, _ := s.level.RoundNames()
 	for _, r := range s.level.Rounds {
 		if r.Telemetry == nil {
 			continue
 		}
 		gauge := func(name string) metric.Gauge { return r.Telemetry.Gauges[name] }
 		if g := gauge("gpu_throttled"); g.N > 0 && !(g.Mean < most) {
-			invalid(verdict.CauseInvalid, "round %d: heat or hardware held a GPU's clocks down in %s of the readings%s; less than %s is allowed", r.Index+1,
+			invalid(verdict.CauseInvalid, "%s %d: heat or hardware held a GPU's clocks down in %s of the readings%s; less than %s is allowed", round, r.Index+1,
 				metric.Format(metric.Ratio, g.Mean), state(r), metric.Format(metric.Ratio, most))
 		}
 		if g, n := gauge("foreign_processes"), require.ForeignProcesses; n != nil && g.N > 0 && !(g.Max <= float64(*n)) {
-			invalid(verdict.CauseInvalid, "round %d: %.0f foreign processes computed on the GPUs, but at most %d are allowed", r.Index+1, g.Max, *n)
+			invalid(verdict.CauseInvalid, "%s %d: %.0f foreign processes computed on the GPUs, but at most %d are allowed", round, r.Index+1, g.Max, *n)
 		}
 		if g := gauge(metric.LastXID); g.N > 0 && g.Max != g.Min {
-			invalid(verdict.CauseInvalid, "round %d: the driver reported Xid error %.0f of a GPU", r.Index+1, g.Max)
+			invalid(verdict.CauseInvalid, "%s %d: the driver reported Xid error %.0f of a GPU", round, r.Index+1, g.Max)
 		} else if g.N > 0 && g.Max > 0 && r == s.level.Rounds[0] {
-			v.Notes = append(v.Notes, fmt.Sprintf("before the first round, the last Xid error of a GPU was %.0f", g.Max))
+			v.Notes = append(v.Notes, fmt.Sprintf("before the first %s, the last Xid error of a GPU was %.0f", round, g.Max))
 		}
 		capped, errs = max(capped, gauge("gpu_power_capped").Mean), errs+r.Telemetry.Added[metric.ECCErrors]
 	}

@@ -44,7 +44,8 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		}
 	}
 	v.N = s.n
-	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, verdict.Count(len(l.Rounds), "rounds"))
+	_, rounds := l.RoundNames()
+	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, verdict.Count(len(l.Rounds), rounds))
 	often := mostFrequent(failures)
 	if failed > 0 {
 		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed, s.n, failed, often)
@@ -159,23 +160,24 @@ func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples 
 	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {
 		invalid(verdict.CauseInvalid, "cut short: requests were sent for only %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
 	}
+	round, rounds := s.level.RoundNames()
 	unended := 0 // rounds of which a look judges requests, but whose end is not recorded
 	for _, r := range s.level.Rounds {
 		switch {
 		case r.Complete && r.Unended:
 			unended++
 		case !r.Complete:
-			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, verdict.Because(r.Stopped))
+			invalid(verdict.CauseInvalid, "%s %d was cut short%s", round, r.Index+1, verdict.Because(r.Stopped))
 		}
 		switch n := len(r.MeasuredSamples()); {
 		case n < r.Due:
-			invalid(verdict.CauseInvalid, "the record lacks %d of the %d requests that were due in round %d", r.Due-n, r.Due, r.Index+1)
+			invalid(verdict.CauseInvalid, "the record lacks %d of the %d requests that were due in %s %d", r.Due-n, r.Due, round, r.Index+1)
 		case n > r.Due:
-			invalid(verdict.CauseInvalid, "round %d has records of %d requests, but only %d were due", r.Index+1, n, r.Due)
+			invalid(verdict.CauseInvalid, "%s %d has records of %d requests, but only %d were due", round, r.Index+1, n, r.Due)
 		}
 	}
 	if unended > 0 {
-		invalid(verdict.CauseInvalid, "the recording lacks the end of %s, so it is not known whether the load generator kept up", verdict.Count(unended, "rounds"))
+		invalid(verdict.CauseInvalid, "the recording lacks the end of %s, so it is not known whether the load generator kept up", verdict.Count(unended, rounds))
 	}
 	canceled := 0
 	for _, x := range samples {
@@ -332,6 +334,14 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 // sent at the same time. If only some rounds had less load, the function generator checks whether
 // these rounds could have decided a threshold.
 func (s *subject) loaded(v *Verdict, invalid objection) {
+	if s.batched() {
+		switch idle, byServer := s.level.Idle(s.level.Window()); {
+		case idle != "" && byServer:
+			v.Notes = append(v.Notes, idle+"; requests failed")
+		case idle != "":
+			invalid(verdict.CauseGenerator, "%s", idle)
+		}
+	}
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {
 		if late := s.level.Late(); late != "" {
@@ -343,7 +353,7 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 			if none || s.level.Kind == metric.OpenLoop {
 				invalid(verdict.CauseGenerator, "round %d: %s", r.Index+1, d.Load)
 			}
-		} else if idle, byServer := s.level.Idle(r); s.level.Kind != metric.Burst && byServer {
+		} else if idle, byServer := s.level.Idle(r); s.level.Kind != metric.Burst && !s.batched() && byServer {
 			v.Notes = append(v.Notes, fmt.Sprintf("round %d: %s; requests failed", r.Index+1, idle))
 		}
 	}
@@ -353,18 +363,19 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 // are too many such rounds, or if one of them was not disturbed on any server.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
+	round, rounds := l.RoundNames()
 	for _, r := range l.Voided {
 		if !disturbed(l, r) && !slices.ContainsFunc(s.pairs, func(other *metric.Level) bool {
 			return slices.ContainsFunc(other.Voided, func(p *metric.Round) bool {
 				return r.Leg != nil && p.Leg != nil && p.Index == r.Index && disturbed(other, p)
 			})
 		}) {
-			invalid(verdict.CauseInvalid, "round %d was left out, although nothing had disturbed it", r.Index+1)
+			invalid(verdict.CauseInvalid, "%s %d was left out, although nothing had disturbed it", round, r.Index+1)
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("round %d was measured again: %s", r.Index+1, verdict.OneLine(r.Void)))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s %d was measured again: %s", round, r.Index+1, verdict.OneLine(r.Void)))
 	}
 	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
-		invalid(verdict.CauseInvalid, "%d of %s were left out, but at most %d may be left out", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
+		invalid(verdict.CauseInvalid, "%d of %s were left out, but at most %d may be left out", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), rounds), most)
 	}
 }
 

@@ -116,7 +116,11 @@ func (e evidence) standstill() standstill {
 	if e.level.Kind != metric.ClosedLoop || !(st.seconds > 0) {
 		return st
 	}
-	for _, r := range e.level.Rounds {
+	rounds := e.level.Rounds
+	if e.batched() {
+		rounds = []*metric.Round{e.level.Window()} // streams of several batches run at the same time
+	}
+	for _, r := range rounds {
 		st.spans = append(st.spans, silences(r)...)
 	}
 	for _, s := range st.spans {

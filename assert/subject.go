@@ -24,10 +24,10 @@ type subject struct {
 }
 
 // effective returns how many independent requests the level's requests count as. Requests at the
-// same moment depend on each other, so they count less; see stat.Effective and the method crowding.
-// With too few blocks the number is at most the number of waves.
+// same moment depend on each other, so they count less; see stat.Effective and the methods
+// resemblance and crowding. With too few blocks the number is at most the number of waves.
 func (s *subject) effective(groups []stat.Group, quantities [][]stat.Ascending) float64 {
-	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
+	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha()) / s.resemblance(quantities)
 	if !s.sound {
 		n = min(n, float64(s.waves))
 	}

@@ -224,9 +224,7 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 	}
 	var units []float64
 	for _, r := range s.level.Rounds {
-		one := *s.level
-		one.Rounds = []*metric.Round{r}
-		if x := of(&one); x.OK {
+		if x := of(s.level.Only(r)); x.OK {
 			units = append(units, x.V)
 		}
 	}

@@ -38,7 +38,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 
 	share := float64(over) / float64(total)
 	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
-	if decision == stat.Below && (together || s.unfinished() && !s.clear(t, o, e)) {
+	if decision == stat.Below && (together || (s.unfinished() || s.grouped(e, total)) && !s.clear(t, o, e)) || s.tooFew() {
 		decision = stat.Open
 	}
 	if decision == stat.Open && !(together && s.lifetimes() < leastLifetimes) && s.margin(v, t, o, groups, share, e) {
@@ -63,6 +63,9 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	needed := s.needed(share, e, counted)
+	if s.grouped(e, total) {
+		needed = max(needed, fewBeyond/e)
+	}
 	if together {
 		needed = s.inWindow(needed, e)
 	}
@@ -112,7 +115,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	if s.unfinished() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
-	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha())
+	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha()) / s.resemblance([][]stat.Ascending{o.values()})
 	counted = min(counted, s.crowding()*float64(s.n))
 	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
 		return false
@@ -129,8 +132,9 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
-	v.Caution(fmt.Sprintf("certified by its margin: judging by the worst request of each of %[4]s, every request stays %[2]s %[3]s in %[1]s of all rounds",
-		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
+	_, rounds := s.level.RoundNames()
+	v.Caution(fmt.Sprintf("certified by its margin: judging by the worst request of each of %[4]s, every request stays %[2]s %[3]s in %[1]s of all %[5]s",
+		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), rounds), rounds))
 	return true
 }
 
@@ -199,10 +203,10 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 }
 
 // interval judges a mean by a t interval. The units are the values of rounds or blocks, or the
-// reciprocals of these values for a pooled metric. Rounds of a constant rate resemble their
-// neighbours, so the interval is widened first (see persistence).
+// reciprocals of these values for a pooled metric. Rounds of a constant rate and batches resemble
+// their neighbours, so the interval is widened first (see persistence and spread).
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
-	k := s.persistence(len(units))
+	k := s.persistence(len(units)) * math.Sqrt(s.spread(units, t.Metric.Scope == metric.PerLevel))
 	skewed := stat.LogMeanBound(units, k, s.alpha)
 	units = widened(units, k)
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
@@ -216,7 +220,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	}
 	noun := "blocks"
 	if s.rounds {
-		noun = "rounds"
+		_, noun = s.level.RoundNames()
 	}
 	v.Message = fmt.Sprintf("%s: %s over %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit), verdict.Count(len(units), noun))
 	if s.policy.Decide == plan.Estimate {
@@ -225,6 +229,9 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	}
 	v.Outcome = Inconclusive
 	switch {
+	case s.tooFew():
+		v.Needs, v.More = s.shortfall(float64(leastRounds * s.level.AtOnce()))
+		return
 	case !ok || len(units) < 2:
 		v.Needs = "needs at least two rounds, or two blocks of requests; a block has as many requests as are in flight"
 		return
@@ -313,8 +320,8 @@ func (s *subject) judgeByRounds(v *Verdict, t *plan.Threshold) {
 			add(metric.CacheHitRate(b.samples))
 		}
 	case "synchrony":
-		for _, r := range s.level.Rounds {
-			add(r.Synchrony(s.level.N))
+		for _, x := range s.level.Synchronies() {
+			add(x)
 		}
 	default:
 		for _, st := range s.stretches(s.policy.Window) {

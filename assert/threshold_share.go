@@ -282,8 +282,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	wave, open, end := s.wave(), 0, 0 // requests per wave, bad ones in a cluster, the cluster's end
 	at := 0
 	for i, b := range s.blocks {
-		if i > 0 && b.round != s.blocks[i-1].round {
-			end = at
+		if i > 0 && b.round != s.blocks[i-1].round && !s.batched() {
+			end = at // batches are cut where a cluster may go on
 		}
 		k := b.lost
 		for _, x := range b.samples {

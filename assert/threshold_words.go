@@ -17,8 +17,9 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	words, crowded := s.crowded(v.Effective)
 	switch {
 	case !s.sound && v.Effective > 0:
+		_, rounds := s.level.RoundNames()
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to show how requests depend on each other, so each wave of %d requests counts as one request (%s in all)",
-			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
+			verdict.Count(len(s.level.Rounds), rounds), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
 	case together && s.noteMoments(v, moments):
 	case crowded:
 		v.Notes = append(v.Notes, words)

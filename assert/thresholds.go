@@ -111,6 +111,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
 		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
 	}
+	s.early(&v, t)
 	return v
 }
 

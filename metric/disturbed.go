@@ -74,6 +74,9 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		}
 		return out
 	}
+	if l.Batches {
+		return out // slots must be busy in the whole window, not in each batch
+	}
 	if idle, byServer := l.Idle(r); !byServer {
 		out.Load = idle
 	}
@@ -88,8 +91,8 @@ func medianTTFT(samples []*Sample) float64 {
 	return median
 }
 
-// Idle says in words which slots of a closed loop were idle in a round. It returns "" if all slots
-// were busy, or if there was only one wave of requests. If slots were idle because requests failed,
+// Idle says in words which slots of a closed loop were idle in a round, or in a whole window of
+// batches. It returns "" if all slots were busy, or if there was only one wave of requests. If slots were idle because requests failed,
 // byServer is true: the thresholds already count these failures.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
 	if l.Kind.Windowed() {

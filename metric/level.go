@@ -26,8 +26,11 @@ type Stretch struct {
 	From, To time.Duration
 	Measured bool // only measured requests count
 	// Among lists the rounds whose requests count; nil means only the field Round. It is needed in
-	// an open loop, where a request may begin in one round and end in the next.
+	// a window of several rounds, where a request may begin in one round and end in the next.
 	Among []*Round
+	// Spread says that the tokens of a chunk count evenly over the time since the chunk before.
+	// Otherwise whole steps of the server would count on one side of the stretch's edge.
+	Spread bool
 }
 
 func (s Stretch) among() []*Round {
@@ -58,8 +61,12 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	return out
 }
 
-// Windows returns the windows of all rounds. It skips a round without a window.
+// Windows returns the windows of all rounds. It skips a round without a window. Of batches it
+// returns equally long parts of the whole window.
 func (l *Level) Windows(w Window) []Stretch {
+	if l.Batches {
+		return l.batchWindows(w)
+	}
 	var out []Stretch
 	for _, r := range l.Rounds {
 		out = append(out, l.Stretches(r, w, 1)...)
@@ -70,7 +77,7 @@ func (l *Level) Windows(w Window) []Stretch {
 // Stretches divides a round of the level into equal parts. In an open loop they are the same for
 // both values of w, and cover the time in which measured requests were due.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
-	if !l.Kind.Windowed() {
+	if !l.Windowed() {
 		return r.Stretches(w, parts)
 	}
 	out := r.Stretches(Steady, parts)
@@ -104,7 +111,8 @@ func (l *Level) OnRamp() int {
 // divided by their total length. The names and their events are:
 //
 //	throughput        output tokens, at the times at which their chunks came
-//	                  (FirstTokens with the first chunk, the rest evenly)
+//	                  (FirstTokens with the first chunk, the rest evenly;
+//	                  see Stretch.Spread)
 //	input_throughput  input tokens of requests, when the first output token came
 //	request_rate      completed requests
 //	goodput           completed requests for which good is true; no value if good is nil
@@ -151,6 +159,9 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 	switch name {
 	case "throughput":
+		if st.Spread {
+			return s.made(st.From, st.To, perChunk), true
+		}
 		return s.emitted(st.From, st.To, perChunk), true
 	case "input_throughput":
 		if s.First != 0 && in(s.First) && s.counts() && s.Usage != nil {
@@ -418,8 +429,8 @@ func (l *Level) Synchrony() Value {
 		return None("it has no slots")
 	}
 	sum, n, why := 0.0, 0, "no round was run"
-	for _, r := range l.Rounds {
-		if v := r.Synchrony(l.N); v.OK {
+	for _, v := range l.Synchronies() {
+		if v.OK {
 			sum, n = sum+v.V, n+1
 		} else {
 			why = v.Why

@@ -37,7 +37,8 @@ func (l *Level) Divide() {
 // and windows of the mix, but leaves out a round without a request of the part.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
-	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
+	out.Kind, out.Batches, out.N, out.Rate, out.Stage = l.Kind, l.Batches, l.N, l.Rate, l.Stage
+	out.Cut, out.Saturation = l.Cut, l.Saturation
 	out.Shed, out.Skipped, out.Probe, out.Looks, out.Parts = l.Shed, l.Skipped, l.Probe, l.Looks, nil
 	name := PartName(l.Workload, of.Workload)
 	out.Rounds, out.Voided = partOf(l.Rounds, of, name), partOf(l.Voided, of, name)

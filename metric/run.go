@@ -126,6 +126,10 @@ func (k LoadKind) Text(n int, rate float64) string {
 // between them, and each request is due at a time of its own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
+// Windowed reports whether the level's rounds are consecutive parts of one window: those of a rate
+// or of users, and the batches of a closed loop.
+func (l *Level) Windowed() bool { return l.Kind.Windowed() || l.Batches }
+
 // Steady reports whether the level offers one constant rate, which the server either sustains or
 // not. Stages of an open loop and replays offer changing rates.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
@@ -176,8 +180,12 @@ type Level struct {
 	// Unrecovered is set if the server was still busy with its last saturation when the level
 	// began. That saturation then certifies nothing.
 	Unrecovered bool `json:"unrecovered,omitempty"`
-	Exact       bool `json:"exact"` // whether the server's own tokenizer sized the prompts
-	Natural     bool `json:"natural,omitempty"`
+	// Batches is set if the level is a closed loop whose rounds are batches of one window: the
+	// measured requests in order of start, cut into groups. The load does not stop between batches,
+	// so requests of neighbouring batches are in flight together. See Windowed.
+	Batches bool `json:"batches,omitempty"`
+	Exact   bool `json:"exact"` // whether the server's own tokenizer sized the prompts
+	Natural bool `json:"natural,omitempty"`
 	// Asked describes the requests as the plan of the run asked for them; nil if not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
@@ -225,18 +233,21 @@ type Round struct {
 	// number of requests.
 	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is the time at which the first measured request was due. End is the time at which the
-	// last measured request ended.
+	// last measured request ended. The times of two neighbouring batches overlap; their windows do
+	// not.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
 	// WindowStart and WindowEnd enclose the measured window, in which all slots are busy. It leaves
 	// out the ramp at the start and the drain at the end. They are equal if the slots were never
-	// all busy.
+	// all busy. The window of a batch lasts from its first measured request to the start of the
+	// request after its last.
 	WindowStart time.Duration `json:"window_start_ns"`
 	WindowEnd   time.Duration `json:"window_end_ns"`
 	// Busy is the share of the slots' time in the window that went to requests and to the pause in
 	// the plan, in [0, 1].
-	Busy   float64 `json:"busy"`
-	Health Health  `json:"health"`
+	Busy float64 `json:"busy"`
+	// Health covers the time from Start to End of a batch, and of any other round its window.
+	Health Health `json:"health"`
 	// Leg is set if the round is one server's turn (leg) in a comparison; otherwise nil.
 	Leg *Leg `json:"leg,omitempty"`
 	// Telemetry holds the server's own metrics; nil if they were not read.

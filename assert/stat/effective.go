@@ -169,6 +169,18 @@ func meanEffect(blocks []Ascending) float64 {
 	return v / (s2 / n)
 }
 
+// BlockMeans returns the mean of each block that has a value, in order.
+func BlockMeans(blocks []Ascending) []float64 {
+	var out []float64
+	for _, block := range blocks {
+		if block.count() > 0 {
+			m, _ := moments(block)
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
 // Effective is the number of independent requests that n requests are worth; at most n. The
 // argument alpha is the error of the plan.
 //

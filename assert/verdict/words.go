@@ -7,8 +7,11 @@ import (
 
 // Count returns a number with its noun, such as "1 round" or "12 rounds".
 func Count(n int, plural string) string {
-	if n == 1 && plural[len(plural)-1] == 's' {
-		return "1 " + plural[:len(plural)-1]
+	if one, ok := strings.CutSuffix(plural, "s"); ok && n == 1 {
+		if strings.HasSuffix(one, "che") {
+			one = strings.TrimSuffix(one, "e")
+		}
+		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, plural)
 }

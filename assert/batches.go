@@ -1,0 +1,107 @@
+package assert
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// This file has the rules for batches: the groups, in order of start, into which the window of a
+// closed loop is cut. Neighbouring batches resemble each other, and a window has up to five looks.
+// So an interval over batches is widened by their autocorrelation, and an early pass must be clear.
+//
+// The rules were found by simulation of servers with noise that lasts up to three requests, pauses,
+// heavy prefills and queues (make characteristics).
+//
+// Recordings of earlier versions, and the legs of comparisons, have rounds with a pause between
+// them. None of these rules applies to them.
+
+const (
+	// clearShare is the largest share of its limit at which an estimate passes early.
+	clearShare = 0.85
+	// manyBatches is the number of batches from which half a standard error of the autocorrelation
+	// suffices, because the window is long enough to show slow noise.
+	manyBatches = 20
+	// fewBatches is the number of batches below which a percentile needs a standard error too.
+	fewBatches = 10
+	// fewBeyond is the number of requests over a percentile's limit below which their number alone
+	// does not show that they come in groups, such as the prefills of one step.
+	fewBeyond = 20
+)
+
+// batched reports whether the rounds of the level are batches of one window.
+func (e evidence) batched() bool { return e.level.Batches }
+
+// spread returns by which factor an interval over values of batches is too short, because
+// neighbouring batches resemble each other. A rate of the level keeps a whole standard error of the
+// autocorrelation in any window, because slow times last longer and so have more of its parts.
+func (e evidence) spread(units []float64, rate bool) float64 {
+	if !e.batched() {
+		return 1
+	}
+	errors := 1.0
+	if len(units) >= manyBatches && !rate {
+		errors = 0.5
+	}
+	return stat.Inflation(units, errors)
+}
+
+// resemblance returns by which factor the requests of a level count as fewer, because neighbouring
+// batches resemble each other in one of the given quantities. It is 1 without a quantity.
+func (s *subject) resemblance(quantities [][]stat.Ascending) float64 {
+	worst := 1.0
+	if !s.batched() {
+		return worst
+	}
+	errors := 0.0
+	if len(s.level.Rounds) < fewBatches && !s.unfinished() {
+		errors = 1
+	}
+	for _, blocks := range quantities {
+		worst = max(worst, stat.Inflation(stat.BlockMeans(blocks), errors))
+	}
+	return worst
+}
+
+// tooFew reports whether the window has too few batches for any verdict on a percentile or mean.
+func (e evidence) tooFew() bool { return e.batched() && len(e.level.Rounds) < leastRounds }
+
+// grouped reports whether too few of n observations may be over the limit of a percentile to show
+// whether they come in groups. The percentile allows the share e. The batches' worst observations
+// must then show it; see the method clear.
+func (s *subject) grouped(e float64, n int) bool {
+	return s.batched() && e < 0.05 && float64(n)*e < fewBeyond
+}
+
+// early withdraws a pass before the planned end of a window if the estimate is not clear of its
+// limit. The first batches often look good by chance: a pause may not have come yet.
+func (s *subject) early(v *Verdict, t *plan.Threshold) {
+	if !s.batched() || !s.unfinished() || v.Outcome != Pass || t.Stat.Exact() || t.Stat.Kind == metric.Implied || s.policy.Decide == plan.Estimate {
+		return
+	}
+	if clearly(v.Value.V, t) {
+		return
+	}
+	v.Outcome, v.More = Inconclusive, s.due-s.n
+	v.Needs = fmt.Sprintf("needs the rest of the planned requests: before the end, a pass needs an estimate at most %s of the way to its limit", metric.Format(metric.Ratio, clearShare))
+}
+
+// clearly reports whether an estimate stays at a distance from its limit: at most clearShare of it,
+// or at least 1/clearShare of it where more is better. Of a share it compares the shares of bad
+// requests.
+func clearly(x float64, t *plan.Threshold) bool {
+	limit := t.Limit
+	switch {
+	case t.Metric.Name == "success" || t.Stat.IsShare():
+		if t.Metric.Better != metric.LowerIsBetter {
+			x, limit = 1-x, 1-limit
+		}
+		return x <= clearShare*limit
+	case sample.Upward(t.Op):
+		return limit <= clearShare*x
+	}
+	return x <= clearShare*limit
+}
