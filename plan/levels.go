@@ -51,6 +51,28 @@ func LevelName(kind metric.LoadKind, n int) string {
 // two waves, because each round of a probe has a warm-up.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
+// The window of a closed loop is judged by its batches. At most mostBatches are judged, because the
+// error that they share would not suffice for more. A batch has at least leastBatch requests, and
+// at least one wave: as many requests as are in flight.
+const (
+	mostBatches = 20
+	leastBatch  = 10
+)
+
+// BatchesOf returns how many batches the window of a closed loop has, for the given numbers of
+// requests and of requests in flight. It is at least metric.LeastRounds if there are that many
+// waves, and with fewer waves nothing can be certified.
+func BatchesOf(requests, n int) int {
+	k := min(mostBatches, requests/max(n, leastBatch))
+	if requests >= metric.LeastRounds*n {
+		k = max(k, metric.LeastRounds)
+	}
+	return max(k, 1)
+}
+
+// Cut divides the level's requests into batches of one window.
+func (l *Level) Cut() { l.Batches, l.Rounds = true, BatchesOf(l.Requests, l.N) }
+
 // RoundRequests is the number of measured requests of round i, from 0. The level's requests are
 // divided evenly. A remainder goes to the first rounds, one request for each.
 func (l Level) RoundRequests(i int) int {

@@ -58,3 +58,27 @@ func TestRowsOfADataSet(t *testing.T) {
 		}
 	}
 }
+
+func TestBatchesOf(t *testing.T) {
+	for _, c := range []struct{ requests, n, want int }{
+		{640, 32, 20}, // 20 waves
+		{1280, 32, 20},
+		{300, 30, 10},
+		{300, 64, 4}, // 4.7 waves
+		{320, 64, 5},
+		{600, 64, 9},
+		{200, 8, 20}, // batches of ten requests
+		{200, 1, 20},
+		{199, 8, 19},
+		{40, 8, 5}, // five waves: batches of eight
+		{39, 8, 3},
+		{5, 1, 5},
+		{4, 1, 1},
+		{1, 1, 1},
+	} {
+		l := Level{N: c.n, Requests: c.requests}
+		if l.Cut(); l.Rounds != c.want || !l.Batches {
+			t.Errorf("%d requests, %d in flight: %d batches, want %d", c.requests, c.n, l.Rounds, c.want)
+		}
+	}
+}

@@ -31,18 +31,31 @@ const abortShare = 10
 // earlyTenths lists when a level may be judged early: after 5/10 and after 7/10 of its rounds.
 var earlyTenths = []int{5, 7}
 
-// earlyLooks returns when the levels of a load may be judged early, in tenths of their rounds. A
-// level at a rate is never judged early, because its rounds are parts of one window.
-func (l *Load) earlyLooks() []int {
-	if l.Kind.Windowed() {
-		return nil
+// earlyBatches lists after how many batches the window of a closed loop may be judged early. A
+// window of fewer than fewBatches is judged only at its end.
+var earlyBatches = []int{5, 7, 10, 14}
+
+const fewBatches = 10
+
+// earlyLooks returns after how many rounds a level of the load may be judged early. Levels at a rate
+// and of users run to their end.
+func (l *Load) earlyLooks(level Level) []int {
+	var out []int
+	switch {
+	case l.Kind.Windowed(), level.Batches && level.Rounds < fewBatches:
+	case level.Batches:
+		out = slices.Clone(earlyBatches)
+	default:
+		for _, tenths := range earlyTenths {
+			out = append(out, (level.Rounds*tenths+9)/10)
+		}
 	}
-	return earlyTenths
+	return slices.DeleteFunc(out, func(rounds int) bool { return rounds < metric.LeastRounds || rounds >= level.Rounds })
 }
 
 // half returns the number of rounds before a look that can only fail the level; 0 if there is none.
 func (l *Load) half(level Level) int {
-	if l.Kind.Windowed() {
+	if l.Kind.Windowed() || level.Batches && level.Rounds < fewBatches {
 		return 0
 	}
 	return level.Rounds / 2
@@ -50,9 +63,9 @@ func (l *Load) half(level Level) int {
 
 // Looks plans the looks at a level before the level runs.
 //
-// Early looks come first. If half of the rounds could suffice for a pass, the early looks come
-// after half and after seven tenths of the rounds. Otherwise there is one look half-way, which can
-// only fail the level.
+// Early looks come first: after 5, 7, 10 and 14 batches, or after half and after seven tenths of the
+// rounds. A look is left out if some threshold could not pass there. If all are left out, there is
+// one look half-way, which can only fail the level.
 //
 // The next look is at the planned end. If an inconclusive level is extended, more looks follow.
 // They come each time the number of requests has doubled, up to the plan's maximum.
@@ -85,9 +98,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	part := 1 / float64(len(ends))
 	var looks []Look
 	played := 0
-	for _, tenths := range load.earlyLooks() {
-		rounds := (level.Rounds*tenths + 9) / 10
-		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil || level.Duration > 0 {
+	for _, rounds := range load.earlyLooks(level) {
+		if p.History != nil || level.Duration > 0 {
 			continue
 		}
 		look := Look{Due: level.requestsDue(played, rounds), Requests: level.sent(rounds), Ahead: true}
@@ -169,11 +181,14 @@ func (w *Workload) required(level string) []*Threshold {
 // parameter share is the part of the plan's error that may be spent by then.
 //
 // A threshold on an exact statistic cannot pass early, because it covers all planned requests.
-// Scaling efficiency cannot either, because it needs another level.
+// Scaling efficiency cannot either, because it needs another level. A share cannot in the first half
+// of a window: bad requests that come in groups may not have come yet.
 func (w *Workload) canPassEarly(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {
 	case t.Stat.Exact(), t.Metric.Name == "scaling_efficiency":
+		return false
+	case t.Stat.IsShare() && level.Batches && 2*n < level.Requests:
 		return false
 	case t.Stat.IsShare():
 		n = w.Policy.Clusters.Units(kind, level.AtOnce(), rounds, n)

@@ -28,6 +28,7 @@ func TestLooks(t *testing.T) {
 	mean, rate, most := bound("e2e", "mean", 1), bound("success", "rate", 0.95), bound("ttft", "max", 1)
 	byRound := func(_ *Plan, w *Workload) { w.Policy.Clusters = ClustersRound }
 	alone := func(_ *Plan, w *Workload) { w.Policy.Clusters = ClustersNone }
+	batches := func(_ *Plan, w *Workload) { w.Description = "batches" }
 	timed := func(_ *Plan, w *Workload) { w.Description = "by time" }
 	extend := func(_ *Plan, w *Workload) { w.Policy.OnInconclusive = Extend }
 	for _, c := range []struct {
@@ -69,6 +70,17 @@ func TestLooks(t *testing.T) {
 		{"nothing required", 200, 10, nil, nil, "200/1.00/10"},
 		{"by time", 40, 10, timed, []*Threshold{p95}, "20/fail/5 40/1.00/5"},
 		{"by time, extended", 40, 10, func(p *Plan, w *Workload) { timed(p, w); extend(p, w) }, []*Threshold{p95}, "20/fail/5 40/0.33/5 80/0.67/10 160/1.00/20"},
+		{"a window of 20 batches", 200, 20, batches, []*Threshold{mean}, "50/0.06/5 70/0.12/2 100/0.25/3 140/0.49/4 200/1.00/6"},
+		// ln(0.05·0.0625)/ln(0.95) = 112 requests without one over the limit, ln(0.05·0.1225)/ln(0.95) = 99,
+		// ln(0.05·0.25)/ln(0.95) = 85: a p95 can pass from 100 requests on.
+		{"batches of ten requests, p95", 200, 20, batches, []*Threshold{p95}, "100/0.25/10 140/0.49/4 200/1.00/6"},
+		{"batches, p99", 200, 20, batches, []*Threshold{p99}, "100/fail/10 200/1.00/10"},
+		{"batches, a share", 800, 20, batches, []*Threshold{rate}, "400/0.25/10 560/0.49/4 800/1.00/6"},
+		{"batches, an exact statistic", 200, 20, batches, []*Threshold{most}, "100/fail/10 200/1.00/10"},
+		{"ten batches", 100, 10, batches, []*Threshold{mean}, "50/0.25/5 70/0.49/2 100/1.00/3"},
+		{"nine batches", 90, 9, batches, []*Threshold{mean}, "90/1.00/9"},
+		{"batches, history", 200, 20, func(p *Plan, w *Workload) { batches(p, w); p.History = &History{} }, []*Threshold{mean}, "100/fail/10 200/1.00/10"},
+		{"batches, extended", 200, 20, func(p *Plan, w *Workload) { batches(p, w); extend(p, w) }, []*Threshold{mean}, "50/0.02/5 70/0.04/2 100/0.08/3 140/0.16/4 200/0.33/6 400/0.67/20 800/1.00/40"},
 	} {
 		w := &Workload{SLAs: []*SLA{{At: []string{"4"}, Severity: SeverityError, Thresholds: c.bounds}}}
 		p := &Plan{}
@@ -77,6 +89,7 @@ func TestLooks(t *testing.T) {
 		}
 		var got []string
 		level := Level{Name: "4", N: 4, Requests: c.requests, Rounds: c.rounds}
+		level.Batches = w.Description == "batches"
 		if w.Description == "by time" {
 			level.Duration = time.Minute
 		}

@@ -381,8 +381,10 @@ type Level struct {
 	// Duration is the time in which measured requests start, in equal parts for all rounds. It is 0
 	// if the level ends after a number of requests.
 	Duration time.Duration
-	Rounds   int           // at least 1; a rate's window has this many parts, a stage this many passes
-	Stage    *metric.Stage // stage of an open loop; nil for any other level
+	Rounds   int // at least 1; a rate's window has this many parts, a stage this many passes
+	// Batches is set if the rounds are batches of one window; see metric.Level.Batches.
+	Batches bool
+	Stage   *metric.Stage // stage of an open loop; nil for any other level
 	// Speedup is the speed of a replay as a multiple of the recorded speed; 0 if the level is not a
 	// replay. In a replay the field Rate is the mean rate.
 	Speedup float64
