@@ -1,0 +1,190 @@
+package assert
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// batches returns a window of k batches of ten requests, four in flight. The TTFT of a batch's
+// requests is given in seconds; the e2e time is 0.2 s longer.
+func batches(ttft ...float64) *metric.Level {
+	l := shape{n: 4, rounds: len(ttft), perRound: 10, ttft: func(round, _ int) float64 { return ttft[round] }}.level()
+	l.Batches = true
+	for i, r := range l.Rounds {
+		r.WindowStart, r.WindowEnd = r.Start, r.End
+		if i > 0 {
+			l.Rounds[i-1].WindowEnd = r.Start
+		}
+	}
+	return l
+}
+
+func TestClearly(t *testing.T) {
+	for _, c := range []struct {
+		metric, text string
+		value        float64
+		want         bool
+	}{
+		{"ttft", "p95 < 2s", 1.70, true}, // 0.85 · 2 s
+		{"ttft", "p95 < 2s", 1.71, false},
+		{"speed", "mean > 40 tok/s", 47.1, true}, // 40 / 0.85 = 47.06
+		{"speed", "mean > 40 tok/s", 47, false},
+		{"success", "rate >= 90%", 0.92, true}, // 8 % fail, 8.5 % may
+		{"success", "rate >= 90%", 0.91, false},
+		{"goodput", "share >= 95%", 0.96, true}, // 4 %, at most 4.25 %
+		{"goodput", "share >= 95%", 0.957, false},
+		{"cache_hit_rate", "< 50%", 0.42, true},
+		{"ttft", "p95 < 2s", math.NaN(), false},
+	} {
+		if got := clearly(c.value, threshold(c.metric, c.text)); got != c.want {
+			t.Errorf("%s %s, %v: %v", c.metric, c.text, c.value, got)
+		}
+	}
+}
+
+// Batches that resemble their neighbours widen an interval and count as fewer requests. Rounds with
+// the same values, such as those of an earlier recording, are judged as they always were.
+func TestBatchesThatResembleTheirNeighbours(t *testing.T) {
+	var waves []float64 // slow for five batches, fast for five
+	for i := range 20 {
+		waves = append(waves, 1+0.1*float64(i/5%2))
+	}
+	judge := func(ttft []float64, batched bool, th *plan.Threshold) Verdict {
+		l := batches(ttft...)
+		l.Batches = batched
+		s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05}
+		return s.judge(th)
+	}
+	mean := threshold("ttft", "mean < 2s")
+	old, now := judge(waves, false, mean), judge(waves, true, mean)
+	// The deviations are ±0.05; of 19 products 16 are positive and 3 negative, so the lag-1
+	// autocorrelation is 13/20. r = min(0.65 + 1/20 + 0.5/√20, 0.9) = 0.8118, and √((1+r)/(1−r)) = 3.103.
+	widened := (now.Value.V - now.Low.V) / (old.Value.V - old.Low.V)
+	if math.Abs(widened-3.103) > 0.001 {
+		t.Errorf("the interval is %.3f times as wide", widened)
+	}
+	p95 := threshold("ttft", "p95 < 2s")
+	if was, is := judge(waves, false, p95).Effective, judge(waves, true, p95).Effective; math.Abs(was/is-1.7/0.3) > 1e-9 { // r = 0.65 + 0.05
+		t.Errorf("%v effective requests in rounds, %v in batches", was, is)
+	}
+}
+
+func TestEarlyPassIsClear(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ttft    float64
+		batched bool
+		due     int
+		want    Outcome
+	}{
+		{"clear, before the end", 0.8, true, 200, Pass},
+		{"near, before the end", 0.9, true, 200, Inconclusive},
+		{"near, at the end", 0.9, true, 100, Pass},
+		{"near, rounds", 0.9, false, 200, Pass},
+		{"over, before the end", 1.2, true, 200, Fail},
+	} {
+		values := make([]float64, 10)
+		for i := range values {
+			values[i] = c.ttft + 0.001*float64(i%2)
+		}
+		l := batches(values...)
+		l.Batches = c.batched
+		s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05, due: c.due}
+		if v := s.judge(threshold("ttft", "mean < 1s")); v.Outcome != c.want {
+			t.Errorf("%s: %s: %s", c.name, v.Outcome, v.Message)
+		}
+	}
+}
+
+// Fewer than five waves decide nothing, however far from the limit they are.
+func TestFewBatches(t *testing.T) {
+	for _, text := range []string{"mean < 2s", "p95 < 2s", "mean < 30ms", "p95 < 30ms"} {
+		for k := range 5 {
+			values := make([]float64, k+1)
+			for i := range values {
+				values[i] = 1 + 0.001*float64(i)
+			}
+			s := subject{evidence: gather(batches(values...)), workload: &plan.Workload{}, alpha: 0.05}
+			v := s.judge(threshold("ttft", text))
+			if decided := v.Outcome == Pass || v.Outcome == Fail; decided && k < 4 {
+				t.Errorf("%s, %d batches: %s", text, k+1, v.Outcome)
+			} else if k < 4 && v.More < 1 && v.More != -1 {
+				t.Errorf("%s, %d batches: it does not say how many more requests decide: %q", text, k+1, v.Needs)
+			}
+		}
+	}
+}
+
+// A p99 of few requests passes only if the batches' worst requests stay clear of the limit.
+func TestGroupedPercentile(t *testing.T) {
+	level := func(worst float64) *metric.Level {
+		l := shape{n: 32, rounds: 20, perRound: 32, lean: true, ttft: func(round, i int) float64 {
+			if i == 0 && round%2 == 0 {
+				return worst
+			}
+			return 0.5 + 0.01*float64((round*7+i)%13)
+		}}.level()
+		l.Batches = true
+		return l
+	}
+	for _, c := range []struct {
+		worst float64
+		want  Outcome
+	}{{0.6, Pass}, {1.9, Inconclusive}} {
+		s := subject{evidence: gather(level(c.worst)), workload: &plan.Workload{}, alpha: 0.05}
+		if v := s.judge(threshold("ttft", "p99 < 2s")); v.Outcome != c.want {
+			t.Errorf("the worst of every other batch takes %v s: %s: %s", c.worst, v.Outcome, v.Message)
+		}
+	}
+}
+
+// The slots must be busy over the whole window, not in each batch.
+func TestBusyWindow(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		busy func(i int) float64
+		want string
+	}{
+		{"one idle batch", func(i int) float64 { return map[bool]float64{true: 0.3, false: 1}[i == 3] }, ""}, // 0.965 of twenty batches
+		{"two idle batches", func(i int) float64 { return map[bool]float64{true: 0.3, false: 1}[i < 2] }, "the slots were busy for 92.9%"},
+		{"a little idle everywhere", func(int) float64 { return 0.94 }, "the slots were busy for 94%"},
+	} {
+		values := make([]float64, 20)
+		for i := range values {
+			values[i] = 1
+		}
+		l := batches(values...)
+		for i, r := range l.Rounds {
+			r.Busy = c.busy(i)
+		}
+		p, run := gate(l, threshold("ttft", "mean < 2s"))
+		p.Workloads[0].Loads[0].Levels[0].Batches = true
+		got := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		if failed := got.Outcome == Error; failed != (c.want != "") || !strings.Contains(got.Message, c.want) {
+			t.Errorf("%s: %s: %s", c.name, got.Outcome, got.Message)
+		}
+	}
+}
+
+// A batch that the generator disturbed is left out, and its replacement comes at the end. The judge
+// names batches, and counts the others.
+func TestVoidedBatch(t *testing.T) {
+	l := batches(1, 1.01, 1.02, 1, 1.01, 1.02, 1)
+	r := l.Rounds[2]
+	r.Health.Stall, r.Void = time.Minute, "the generator stood still for 1 min"
+	l.Voided, l.Rounds = l.Rounds[2:3:3], append(l.Rounds[:2:2], l.Rounds[3:]...)
+	p, run := gate(l, threshold("ttft", "mean < 2s"))
+	v := Judge(p, run, Options{})
+	if got := verdictOf(t, v, "load at 4"); got.Outcome != Pass || !strings.Contains(got.Message, "in 6 batches") || !strings.Contains(strings.Join(got.Notes, " "), "batch 3 was measured again") {
+		t.Errorf("%s: %s %q", got.Outcome, got.Message, got.Notes)
+	}
+	r.Health.Stall = 0
+	if got := verdictOf(t, Judge(p, run, Options{}), "load at 4"); got.Outcome != Error || !strings.Contains(got.Message, "batch 3 was left out, although nothing had disturbed it") {
+		t.Errorf("left out for nothing: %s: %s", got.Outcome, got.Message)
+	}
+}
