@@ -14,15 +14,15 @@ import (
 // makes one token of every other running request. So requests in flight together depend on each
 // other. Times are in milliseconds.
 type engine struct {
-	name                  string
-	base, each, perToken  float64 // of a step: fixed, per running request, per prompt token
-	noise                 float64 // standard deviation of ln(step)
-	slow, lasts           float64 // slow noise: standard deviation of ln(step), and its time constant
-	pauseEvery, pauseFor  float64
-	heavy, times          float64 // share of prompts that take times as long to prefill
-	atOnce                float64 // requests that run at the same time, as a share of those in flight; 0: all
-	alone                 bool    // no steps: each request takes a log-normal time of its own
-	random                bool    // lengths of answers are random, not in strata
+	name                 string
+	base, each, perToken float64 // of a step: fixed, per running request, per prompt token
+	noise                float64 // standard deviation of ln(step)
+	slow, lasts          float64 // slow noise: standard deviation of ln(step), and its time constant
+	pauseEvery, pauseFor float64
+	heavy, times         float64 // share of prompts that take times as long to prefill
+	atOnce               float64 // requests that run at the same time, as a share of those in flight; 0: all
+	alone                bool    // no steps: each request takes a log-normal time of its own
+	random               bool    // lengths of answers are random, not in strata
 }
 
 // lifetime is about how long a request takes, in milliseconds.
