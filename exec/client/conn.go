@@ -7,6 +7,8 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 	"time"
+
+	"github.com/tokgate/tokgate/exec/direct"
 )
 
 // stampedConn records when bytes were read and written, as close to the system call as possible.
@@ -50,7 +52,7 @@ func (c *stampedConn) Read(b []byte) (int, error) {
 
 func (c *stampedConn) Write(b []byte) (int, error) {
 	if c.armed.CompareAndSwap(true, false) {
-		if c.plain && pending(c.Conn) {
+		if c.plain && direct.Pending(c.Conn) {
 			if c.early.Store(true); c.kept {
 				return 0, errUnasked
 			}

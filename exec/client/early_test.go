@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -66,7 +65,7 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 				l := memnet.Listen()
 				go hasty(l, tt.read, tt.answer)
 				start := time.Now()
-				h, err := New(Config{
+				h, err := New(on(path, Config{
 					BaseURL: "http://memory.test",
 					Now:     func() time.Duration { return time.Since(start) + time.Second },
 					Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -74,13 +73,13 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 						time.Sleep(ms) // so what the server sends at once arrives before the request
 						return conn, err
 					},
-				})
+				}))
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := chatRequest()
 				r.Prompt.Text = tt.prompt
-				got[path] = send(t, usePath(path, h), r)
+				got[path] = send(t, h, r)
 				h.Close()
 				l.Close()
 				time.Sleep(24 * time.Hour)
@@ -118,7 +117,7 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 			l := memnet.Listen()
 			go scripted(l, []answer{{pieces: []string{byChunks(goodBody, 60)}}})
 			start, dialled := time.Now(), 0
-			h, err := New(Config{
+			h, err := New(on(path, Config{
 				BaseURL: "http://memory.test",
 				Now:     func() time.Duration { return time.Since(start) + time.Second },
 				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -126,11 +125,10 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 					conn, err := l.DialContext(ctx, network, address)
 					return &nosy{Conn: conn}, err
 				},
-			})
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			usePath(path, h)
 			for i := range 2 {
 				if s := send(t, h, chatRequest()); s.Failure != nil || s.Chunks != 2 || s.Reconnects != 0 || h.FreshConns() {
 					t.Errorf("%s, request %d: %d chunks, %d reconnects, failure %+v", path, i, s.Chunks, s.Reconnects, s.Failure)
@@ -144,43 +142,6 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 			l.Close()
 			time.Sleep(24 * time.Hour)
 		})
-	}
-}
-
-// Bytes that wait in a socket are seen, with and without a poller, and they stay there.
-func TestPendingOnSockets(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	for _, keep := range []func(net.Conn) net.Conn{unpolled, func(c net.Conn) net.Conn { return c }} {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn = keep(conn)
-		if pending(conn) {
-			t.Errorf("%T: bytes wait before any was sent", conn)
-		}
-		if _, err := io.WriteString(server, "x"); err != nil {
-			t.Fatal(err)
-		}
-		for !pending(conn) {
-			runtime.Gosched()
-		}
-		if n, err := conn.Read(make([]byte, 2)); n != 1 || err != nil || pending(conn) {
-			t.Errorf("%T: read %d bytes, %v, then %v", conn, n, err, pending(conn))
-		}
-		server.Close()
-		for !pending(conn) {
-			runtime.Gosched()
-		}
-		conn.Close()
 	}
 }
 
@@ -214,13 +175,13 @@ func TestAnswerWithoutEnd(t *testing.T) {
 					}
 				}()
 				start := time.Now()
-				h, err := New(Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})
+				h, err := New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }}))
 				if err != nil {
 					t.Fatal(err)
 				}
 				r := chatRequest()
 				r.Output = tt.output
-				got[path] = send(t, usePath(path, h), r)
+				got[path] = send(t, h, r)
 				h.Close()
 				l.Close()
 				time.Sleep(time.Hour)

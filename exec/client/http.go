@@ -45,6 +45,8 @@ type Config struct {
 	// AnyRedirect follows redirects to other hosts too, without the key and the headers. Otherwise
 	// a redirect to another host is a failure, because the answers would come from another server.
 	AnyRedirect bool
+	// Standard sends streams with net/http, even if package direct could. Samples are the same.
+	Standard bool
 	// H2C uses HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
 	H2C bool
 	// OnFresh, if not nil, is called when FreshConns becomes true. It is called once, from any
@@ -60,15 +62,16 @@ type HTTP struct {
 	host   string       // scheme and authority of the only server that gets the key
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // opens a new connection for each request
-	direct *direct      // sends streams without net/http; nil if that cannot be done here
-	detour string       // why direct is nil
+	own    *own         // sends streams without net/http; nil if that cannot be done here
+	detour string       // why own is nil
 
-	freshOnly  atomic.Bool
-	redirected atomic.Pointer[string]
-	gateway    atomic.Pointer[string]
-	looked     atomic.Int64                  // answers searched so far for a gateway's name
-	forms      sync.Map                      // for each API, the tokenizer request that works
-	scores     atomic.Pointer[engine.Scores] // form of scoring request that works
+	freshOnly   atomic.Bool
+	redirecting atomic.Bool // the server redirects, so net/http sends all streams
+	redirected  atomic.Pointer[string]
+	gateway     atomic.Pointer[string]
+	looked      atomic.Int64                  // answers searched so far for a gateway's name
+	forms       sync.Map                      // for each API, the tokenizer request that works
+	scores      atomic.Pointer[engine.Scores] // form of scoring request that works
 }
 
 // dialTimeout bounds the time to open a connection.
@@ -106,7 +109,7 @@ func New(c Config) (*HTTP, error) {
 	h.kept = h.client(false)
 	h.fresh = h.client(true)
 	h.freshOnly.Store(c.Engine.Dialect.FreshConns)
-	h.direct, h.detour = newDirect(h)
+	h.own, h.detour = newOwn(h)
 	return h, nil
 }
 
@@ -137,10 +140,6 @@ func LoadCA(file string) (*x509.CertPool, error) {
 // client builds one of the two HTTP clients. If fresh is set, it opens a new connection for each
 // request.
 func (h *HTTP) client(fresh bool) *http.Client {
-	dial := h.config.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
 	var protocols *http.Protocols // nil: the usual protocols
 	if h.config.H2C {
 		protocols = new(http.Protocols)
@@ -154,7 +153,7 @@ func (h *HTTP) client(fresh bool) *http.Client {
 			// Loopback is never proxied.
 			Proxy: http.ProxyFromEnvironment,
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := dial(ctx, network, address)
+				conn, err := h.dial(ctx, network, address)
 				if err != nil {
 					return nil, err
 				}
@@ -172,6 +171,14 @@ func (h *HTTP) client(fresh bool) *http.Client {
 			IdleConnTimeout:     IdleTimeout,
 		},
 	}
+}
+
+// dial opens a connection.
+func (h *HTTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if h.config.Dial != nil {
+		return h.config.Dial(ctx, network, address)
+	}
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 }
 
 // redirect follows up to ten redirects that keep method and body. It sends the key and the headers
@@ -214,7 +221,7 @@ func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
 // Detour returns why net/http carries the streams; "" if it does not.
 func (h *HTTP) Detour() string {
-	if h.direct != nil && h.direct.off.Load() {
+	if h.own != nil && h.redirecting.Load() {
 		return "the server redirects"
 	}
 	return h.detour
@@ -231,8 +238,8 @@ func (h *HTTP) Redirected() string {
 
 // Close drops idle connections.
 func (h *HTTP) Close() {
-	if h.direct != nil {
-		h.direct.closeIdle(0)
+	if h.own != nil {
+		h.own.Close()
 	}
 	h.kept.CloseIdleConnections()
 	h.fresh.CloseIdleConnections()

@@ -15,10 +15,23 @@ type reader struct {
 	usage Usage
 }
 
+// readers holds the unused readers.
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// room returns the memory for the next bytes of a body.
-func (rd *reader) room() ([]byte, error) {
+// Reset implements direct.Buffer.
+func (rd *reader) Reset(mid bool) {
+	rd.split.reset()
+	rd.split.notFirst = mid
+}
+
+// Advance implements direct.Buffer.
+func (rd *reader) Advance(n int) { rd.split.advance(n) }
+
+// Between implements direct.Buffer.
+func (rd *reader) Between() bool { return rd.split.between() && rd.split.notFirst }
+
+// Room implements direct.Buffer.
+func (rd *reader) Room() ([]byte, error) {
 	room, err := rd.split.free()
 	if err != nil {
 		return nil, &Error{Kind: metric.FailProtocol, Message: err.Error()}
@@ -26,12 +39,7 @@ func (rd *reader) room() ([]byte, error) {
 	return room, nil
 }
 
-// take passes on the events that have come so far. The argument readErr is the error of the last
-
-// read. If the answer is over, over is true, end is the time of its end, and err is the reason or
-
 // next returns the next frame. If over is true, the stream has ended. Then next also returns an
-
 // incomplete last frame, with cut set.
 func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
 	kind, data, err = rd.split.next()
@@ -67,7 +75,6 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 }
 
 // notStream returns the error for a body that has no event. It includes the error message in the
-
 // body, if there is one.
 func (rd *reader) notStream() error {
 	junk := bytes.TrimSpace(rd.split.junk)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tokgate/tokgate/exec/direct"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -23,8 +24,8 @@ import (
 // the new connection.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
 	c := h.newCall(ctx, r, s)
-	if h.direct != nil && !h.direct.off.Load() && allOrdinary(r.Headers) {
-		h.direct.send(c, r)
+	if h.own != nil && !h.redirecting.Load() && allOrdinary(r.Headers) {
+		h.own.send(c, r)
 		return
 	}
 	go func() {
@@ -55,9 +56,9 @@ const linger = 100 * time.Millisecond
 // newCall prepares the call that sends the request r. The method end must be called to end it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), headers: r.Headers, most: r.mostTexts(), stop: func() bool { return true }}
-	c.ctx, c.cancel = context.WithCancelCause(ctx)
+	c.Ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
-		c.ctx, c.untimed = context.WithTimeoutCause(c.ctx, r.Timeout, errTimeout)
+		c.Ctx, c.untimed = context.WithTimeoutCause(c.Ctx, r.Timeout, errTimeout)
 	}
 	return c
 }
@@ -85,7 +86,8 @@ func (c *call) end(at time.Duration, err error) {
 
 // standard sends the request through net/http and reads its answer.
 func (c *call) standard() {
-	err := c.post(httptrace.WithClientTrace(context.WithValue(c.ctx, callKey{}, c), c.trace()))
+	c.own = nil
+	err := c.post(httptrace.WithClientTrace(context.WithValue(c.Ctx, callKey{}, c), c.trace()))
 	c.end(c.answered(err))
 }
 
@@ -97,7 +99,7 @@ func (c *call) answered(err error) (time.Duration, error) {
 		err = c.failure(err)
 		at := c.h.config.Now()
 		if e, ok := errors.AsType[*Error](err); ok && e.Status > 0 {
-			c.s.Headers(max(time.Duration(c.firstByte.Load()), 1), e.Status)
+			c.s.Headers(max(time.Duration(c.First.Load()), 1), e.Status)
 		}
 		return at, err
 	}
@@ -131,12 +133,13 @@ func streaming(r *http.Request) {
 
 // call is one request under way.
 type call struct {
+	direct.Exchange // on either path, what is known of the attempts
+
 	h       *HTTP
 	s       Stream
 	path    string            // below the base URL
 	headers map[string]string // of this request alone
 	timeout time.Duration
-	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	untimed context.CancelFunc // releases the timer; nil if the request has no time-out
 	lingers *time.Timer        // cancels the call some time after its answer has ended; nil before
@@ -147,27 +150,18 @@ type call struct {
 	most    int           // largest number of them; see Request.mostTexts
 	ended   time.Duration // time of [DONE] or of an error event; 0 before that
 
-	// The next fields belong to the direct path, which sends without net/http; see line.
-	line  atomic.Pointer[line] // nil once net/http sends
-	stop  func() bool          // stops watching for the end of the context
-	head  []byte               // head of the answer, as far as it was read
-	tried int                  // number of bytes of head that were already parsed
-	frame frame                // removes the framing from the answer's body
-	moved *http.Response       // a redirect that was read, which net/http follows; nil if there is none
+	own   *own           // carries the call; nil once net/http does
+	stop  func() bool    // stops watching for the end of the context
+	moved *http.Response // a redirect that was read, which net/http follows; nil if there is none
 
-	// These fields describe the current attempt. Goroutines other than the sender use only
-	// firstByte and wrote.
-	conn      *stampedConn // nil over HTTP/2
-	reused    bool
-	firstByte atomic.Int64
-	interim   bool         // an interim answer (status 1xx) came first; firstByte is its time
-	wrote     atomic.Int64 // over HTTP/2, the time at which the request's head was written
-	short     bool         // the request's body fits into one piece; see asked
-	asked     atomic.Int64 // on the standard path, the time at which the last piece of a longer body was read
+	// These fields describe the current attempt of net/http. Goroutines other than the sender use
+	// only First and wrote.
+	conn  *stampedConn // nil over HTTP/2
+	wrote atomic.Int64 // over HTTP/2, the time at which the request's head was written
+	short bool         // the request's body fits into one piece; see asked
+	asked atomic.Int64 // the time at which the last piece of a longer body was read
 
-	sent      time.Duration // time of the first byte of the first attempt; 0 if none was written
-	conns     int           // attempts that got a connection; a redirect adds one
-	redirects int
+	redirects int // each adds one to Conns
 }
 
 type callKey struct{}
@@ -183,10 +177,9 @@ func (c *call) trace() *httptrace.ClientTrace {
 		GotConn: func(info httptrace.GotConnInfo) {
 			c.noteSent()
 			if c.conn == nil || !c.conn.unasked() {
-				c.conns++
+				c.Conns++
 			}
-			c.line.Store(nil)
-			c.reused, c.interim, c.short = info.Reused, false, len(c.body) <= mostInline
+			c.Reused, c.Interim, c.short = info.Reused, false, len(c.body) <= direct.MostInline
 			c.asked.Store(0)
 			if c.conn = stamped(info.Conn); c.h.config.H2C || overHTTP2(info.Conn) {
 				c.conn = nil
@@ -196,7 +189,7 @@ func (c *call) trace() *httptrace.ClientTrace {
 			}
 		},
 		Got1xxResponse: func(int, textproto.MIMEHeader) error {
-			c.interim = true
+			c.Interim = true
 			return nil
 		},
 		WroteHeaders: func() { c.wrote.CompareAndSwap(0, int64(now())) },
@@ -205,20 +198,20 @@ func (c *call) trace() *httptrace.ClientTrace {
 			if c.conn != nil {
 				at = time.Duration(c.conn.read.Load())
 			}
-			c.firstByte.Store(int64(at))
+			c.First.Store(int64(at))
 		},
 	}
 }
 
 // noteSent records the time at which the first attempt wrote its first byte.
 func (c *call) noteSent() {
-	if c.sent != 0 || c.conns == 0 {
+	if c.Sent != 0 || c.Conns == 0 {
 		return
 	}
 	if c.conn != nil {
-		c.sent = time.Duration(c.conn.wrote.Load())
+		c.Sent = time.Duration(c.conn.wrote.Load())
 	} else {
-		c.sent = time.Duration(c.wrote.Load())
+		c.Sent = time.Duration(c.wrote.Load())
 	}
 }
 
@@ -232,7 +225,7 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 		client, c.moved = &then, nil
 	}
 	resp, err := client.Do(r)
-	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
+	if err != nil && c.Reused && c.First.Load() == 0 && r.Context().Err() == nil {
 		if _, ours := errors.AsType[*Error](err); !ours {
 			r.Body = c.payload()
 			resp, err = h.fresh.Do(r)
@@ -246,7 +239,7 @@ func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
 func (c *call) began() {
 	c.body = nil
 	c.noteSent()
-	if n := c.conns - 1 - c.redirects; n > 0 {
+	if n := c.Conns - 1 - c.redirects; n > 0 {
 		if s, ok := c.s.(Retried); ok {
 			for range n {
 				s.Reconnect()
@@ -254,31 +247,32 @@ func (c *call) began() {
 		}
 		// Over HTTP/2 a server may ask for a new connection at any time. That is no reason to use a
 		// new connection for each request.
-		if (c.conn != nil || c.line.Load() != nil) && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
+		if (c.conn != nil || c.own != nil) && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
 			c.h.config.OnFresh("the server closed a kept-alive connection that was about to be used again; from now on each request gets a connection of its own")
 		}
 	}
-	if c.sent != 0 {
-		c.s.Sent(c.sent)
+	if c.Sent != 0 {
+		c.s.Sent(c.Sent)
 	}
 }
 
 // answers passes on the status of an answer that succeeded. It returns an error if the answer began
 // before the last piece of its request was written: then it cannot be the answer to this request.
 func (c *call) answers() error {
-	first, asked := c.firstByte.Load(), c.asked.Load()
+	first, asked := c.First.Load(), c.asked.Load()
 	early := false
-	if l := c.line.Load(); l != nil {
-		early, asked = l.early, l.asked.Load()
+	if c.own != nil {
+		at, before := c.Written()
+		early, asked = before, int64(at)
 	} else if c.conn != nil {
 		if early = c.conn.early.Load(); c.short {
 			asked = c.conn.wrote.Load()
 		}
 	}
-	c.s.Headers(max(time.Duration(first), c.sent), c.resp.StatusCode)
+	c.s.Headers(max(time.Duration(first), c.Sent), c.resp.StatusCode)
 	// Over HTTP/2 a frame names its request. After an interim answer, the time at which the answer
 	// itself began is not known.
-	if http2 := c.line.Load() == nil && c.conn == nil; c.resp.StatusCode/100 != 2 || c.interim || http2 {
+	if http2 := c.own == nil && c.conn == nil; c.resp.StatusCode/100 != 2 || c.Interim || http2 {
 		return nil
 	}
 	if early || asked == 0 || first < asked {
@@ -331,7 +325,7 @@ func (c *call) payload() *payload {
 func (p *payload) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if left := p.rest.Len(); left > 0 && left <= mostInline {
+	if left := p.rest.Len(); left > 0 && left <= direct.MostInline {
 		p.c.asked.CompareAndSwap(0, max(int64(p.c.h.config.Now()), 1))
 	}
 	return p.rest.Read(b)
@@ -348,7 +342,7 @@ func (p *payload) Close() error {
 func (c *call) read() (time.Duration, error) {
 	rd := readers.Get().(*reader)
 	defer readers.Put(rd)
-	rd.split.reset()
+	rd.Reset(false)
 	body, err := plainBody(c.resp)
 	if e, ok := errors.AsType[*Error](err); ok {
 		return c.stamp(), e
@@ -356,7 +350,7 @@ func (c *call) read() (time.Duration, error) {
 		return c.stamp(), c.broken(err)
 	}
 	for {
-		room, err := rd.room()
+		room, err := rd.Room()
 		if err != nil {
 			return c.stamp(), err
 		}
@@ -369,6 +363,8 @@ func (c *call) read() (time.Duration, error) {
 	}
 }
 
+// take passes on the events that have come so far. The argument readErr is the error of the last
+// read. If the answer is over, over is true, end is the time of its end, and err is the reason or
 // nil.
 func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
 	for c.ended == 0 {
@@ -446,9 +442,9 @@ func (c *call) broken(err error) error {
 // or its context was cancelled. It returns nil otherwise.
 func (c *call) stopped() error {
 	switch {
-	case context.Cause(c.ctx) == errTimeout:
+	case context.Cause(c.Ctx) == errTimeout:
 		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no end within %v", c.timeout)}
-	case c.ctx.Err() != nil:
+	case c.Ctx.Err() != nil:
 		return &Error{Kind: metric.FailCanceled, Message: "the run was stopped"}
 	}
 	return nil
@@ -462,5 +458,5 @@ func (c *call) failure(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return unreached(err, c.conns)
+	return unreached(err, c.Conns)
 }

@@ -1,6 +1,6 @@
 //go:build !race
 
-package client
+package direct
 
 import (
 	"syscall"
@@ -23,7 +23,7 @@ func peekNow(fd int) bool {
 	return errno != syscall.EAGAIN && errno != syscall.EINTR
 }
 
-// writeNow writes as many bytes as the socket takes without waiting. Write at most mostInline bytes:
+// writeNow writes as many bytes as the socket takes without waiting. Write at most MostInline bytes:
 // during the call, no other goroutine can use the processor.
 func writeNow(fd int, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))

@@ -1,4 +1,4 @@
-package client
+package direct
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ type poller struct {
 
 	events []syscall.EpollEvent
 	found  []finding
-	spare  []*reader // unused readers; few, because few streams are within an event at once
+	spare  []Buffer // unused buffers; few, because few streams are within an event at once
 
 	lines struct {
 		sync.Mutex
@@ -239,7 +239,7 @@ func (l *line) poll() bool {
 	if l.by = polling(); !l.gone && l.rewatch() != nil {
 		// The poller has no memory to watch the line, so fail the call as on a dead connection.
 		l.conn.(*socket).interrupt()
-		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
+		l.arrived(nil, l.p.Now(), io.ErrUnexpectedEOF)
 	}
 	return true
 }
@@ -274,9 +274,9 @@ func (l *line) unwatch() {
 
 // rest gives the line's read buffer back while the line waits for bytes.
 func (l *line) rest() {
-	if l.by != nil && l.rd != nil {
-		readers.Put(l.rd)
-		l.rd = nil
+	if l.by != nil && l.buf != nil {
+		l.p.Buffers.Put(l.buf)
+		l.buf = nil
 	}
 }
 
@@ -286,12 +286,6 @@ const (
 	mostFound = 1024
 	readAgain = 16
 )
-
-// between reports whether the line is between two events. It then does not need the bytes that it
-// has read.
-func (l *line) between() bool {
-	return l.call != nil && l.call.frames > 0 && l.rd != nil && l.rd.split.between()
-}
 
 // turn reads all waiting bytes before it passes any on. So the work on one chunk does not delay the
 // timestamp of the next.
@@ -308,8 +302,8 @@ func (p *poller) turn() (more bool) {
 		p.found[i] = finding{}
 		f.l.found = false
 		f.l.arrived(f.b, f.at, f.err)
-		if f.l.between() {
-			p.spare, f.l.rd = append(p.spare, f.l.rd), nil
+		if f.l.x != nil && f.l.buf != nil && f.l.buf.Between() {
+			p.spare, f.l.buf, f.l.mid = append(p.spare, f.l.buf), nil, true
 		}
 		if aside := f.l.aside; aside != nil {
 			f.l.unwatch()
@@ -354,13 +348,13 @@ func (p *poller) read(l *line, ready uint32) (more bool) {
 		l.mu.Unlock()
 		return false
 	}
-	if n := len(p.spare) - 1; n >= 0 && l.rd == nil {
+	if n := len(p.spare) - 1; n >= 0 && l.buf == nil {
 		l.use(p.spare[n])
 		p.spare = p.spare[:n]
 	}
 	room := l.room()
 	n, err := l.conn.(*socket).read(room)
-	at := l.d.h.config.Now()
+	at := l.p.Now()
 	if err == syscall.EAGAIN {
 		l.mu.Unlock()
 		return false
@@ -377,7 +371,7 @@ func (l *line) handOver(aside func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.gone && l.rewatch() != nil {
-		l.d.drop(l)
+		l.p.drop(l)
 		l.close()
 	}
 }

@@ -190,7 +190,7 @@ func scripts(t *testing.T) map[string][]answer {
 		"open after the end":                {{pieces: []string{strings.TrimSuffix(good, "0\r\n\r\n")}}},
 		"a long event":                      one(sized(okHead, fmt.Sprintf("data: {\"choices\":[{\"logprobs\":%q,\"delta\":{\"content\":\"a\"}}]}\n\n", strings.Repeat("x", 2<<20))+goodBody)),
 		"an event too long":                 last(okHead + "\r\ndata: " + strings.Repeat("x", maxEvent+1000)),
-		"a head without end":                last("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("b", 1<<19)+"\r\n", maxHead>>19+1)),
+		"a head without end":                last("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("b", 1<<19)+"\r\n", 10<<20>>19+1)),
 	}
 	for n := range len(good) {
 		if n%13 == 0 {
@@ -242,19 +242,19 @@ func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
 	return out
 }
 
-// usePath makes the client h use the given path. It turns off the path that bypasses net/http, or
-// lets it work without the poller.
-func usePath(path string, h *HTTP) *HTTP {
+// on returns the Config of a client that takes the given path: net/http, or package direct with its
+// pollers, or with a goroutine for each connection.
+func on(path string, c Config) Config {
 	switch path {
 	case "net/http":
-		h.direct = nil
+		c.Standard = true
 	case "a goroutine":
-		h.config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			return struct{ net.Conn }{conn}, err
 		}
 	}
-	return h
+	return c
 }
 
 // untimed returns a copy of the sample without its chunk times.
@@ -279,11 +279,11 @@ func TestLongPathsAgree(t *testing.T) {
 				l := memnet.Listen()
 				go scripted(l, script)
 				start := time.Now()
-				h, err := New(Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})
+				h, err := New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }}))
 				if err != nil {
 					t.Fatal(err)
 				}
-				got[path] = three(t, usePath(path, h))
+				got[path] = three(t, h)
 				h.Close()
 				l.Close()
 				// After a day of virtual time, the server has noticed that the client has gone.
@@ -324,7 +324,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			go scripted(l, script)
-			h := usePath(path, dial(t, Config{}, "http://"+l.Addr().String()))
+			h := dial(t, on(path, Config{}), "http://"+l.Addr().String())
 			for _, s := range three(t, h) {
 				if s.Failure != nil {
 					s.Failure.Message = strings.ReplaceAll(s.Failure.Message, l.Addr().String(), "SERVER")
@@ -352,6 +352,7 @@ func TestDetours(t *testing.T) {
 	}{
 		{Config{BaseURL: "http://127.0.0.1:1"}, ""},
 		{Config{BaseURL: "http://h", Headers: map[string]string{"X-Team": "a b", "Host": "other"}}, ""},
+		{Config{BaseURL: "http://h", Standard: true}, "--transport"},
 		{Config{BaseURL: "https://h"}, "TLS"},
 		{Config{BaseURL: "http://h", H2C: true}, "HTTP/2"},
 		{Config{BaseURL: "http://h", MaxConns: 3}, "a bound on connections"},
@@ -365,7 +366,7 @@ func TestDetours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.Detour() != tt.want || (h.direct == nil) != (tt.want != "") {
+		if h.Detour() != tt.want || (h.own == nil) != (tt.want != "") {
 			t.Errorf("%+v: %q, want %q", tt.config, h.Detour(), tt.want)
 		}
 	}
@@ -375,11 +376,11 @@ func TestDetours(t *testing.T) {
 func TestPathsSendTheSame(t *testing.T) {
 	var got [2][]string
 	for i, path := range []string{"net/http", "the poller"} {
-		h := usePath(path, serve(t, Config{APIKey: "k", Headers: map[string]string{"host": "other.test", "X-Team": " a b"}, Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
+		h := serve(t, on(path, Config{APIKey: "k", Headers: map[string]string{"host": "other.test", "X-Team": " a b"}, Engine: engine.Of("vllm")}), func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			got[i] = append(got[i], fmt.Sprint(r.Method, r.URL, r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, string(body)))
 			good(w, 8)
-		}))
+		})
 		for _, fresh := range []bool{false, true} {
 			h.freshOnly.Store(fresh)
 			for _, api := range []string{"chat", "completions"} {
@@ -425,8 +426,8 @@ func TestOwnHeadersDetour(t *testing.T) {
 	if r.Prompt = h.Prepare(r); r.Prompt.Ready != nil {
 		t.Error("the request was built for the direct path")
 	}
-	if s := send(t, h, r); s.Failure != nil || len(h.direct.idle) != 0 {
-		t.Errorf("%+v, %d idle connections of the direct path", s.Failure, len(h.direct.idle))
+	if s := send(t, h, r); s.Failure != nil || h.own.Idle() != 0 {
+		t.Errorf("%+v, %d idle connections of the direct path", s.Failure, h.own.Idle())
 	}
 }
 
@@ -480,15 +481,14 @@ func FuzzPaths(f *testing.F) {
 					go scripted(l, []answer{{pieces: pieces}})
 				}
 				start := time.Now()
-				h, err := New(Config{
+				h, err := New(on(path, Config{
 					BaseURL: "http://memory.test",
 					Now:     func() time.Duration { return time.Since(start) + time.Second },
 					Dial:    l.DialContext,
-				})
+				}))
 				if err != nil {
 					t.Fatal(err)
 				}
-				usePath(path, h)
 				for range 2 {
 					r := chatRequest()
 					r.Timeout = 2 * time.Second

@@ -1,15 +1,15 @@
 //go:build unix
 
-package client
+package direct
 
 import (
 	"net"
 	"syscall"
 )
 
-// pending reports whether bytes wait to be read on the connection, or its end. It takes none of them,
+// Pending reports whether bytes wait to be read on the connection, or its end. It takes none of them,
 // and it does not wait. It returns false if the connection cannot be asked.
-func pending(conn net.Conn) (some bool) {
+func Pending(conn net.Conn) (some bool) {
 	switch conn := conn.(type) {
 	case interface{ Pending() bool }:
 		return conn.Pending()

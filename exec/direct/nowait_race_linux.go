@@ -1,6 +1,6 @@
 //go:build race
 
-package client
+package direct
 
 import "syscall"
 
