@@ -63,9 +63,16 @@ func TestCompareRecords(t *testing.T) {
 		change(r)
 		return r
 	}
+	for _, s := range turns.Servers {
+		s.Path = metric.PathOwn
+	}
 	for name, r := range map[string]*metric.Run{
 		"the control was measured, but the candidate was simulated": other(func(r *metric.Run) { r.Simulated = true }),
-		"the candidate's run did not end: the recording ends here":  other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
+		"record both with the same --transport": other(func(r *metric.Run) {
+			s := *r.Servers[0]
+			s.Path, r.Servers = metric.PathChosen, []*metric.ServerRun{&s}
+		}),
+		"the candidate's run did not end: the recording ends here": other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
 	} {
 		_, v, err := CompareRecords(compare.Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
 		if text := strings.Join(names(v), "\n"); err != nil || v.Outcome != Error || !strings.Contains(text, name) {

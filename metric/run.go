@@ -74,9 +74,12 @@ type ServerRun struct {
 	Log string `json:"log,omitempty"`
 }
 
-// PathOwn is the value of ServerRun.Path if tokgate read the streams without net/http. See package
-// exec/client.
-const PathOwn = "own transport"
+// PathOwn is the value of ServerRun.Path if tokgate read the streams without net/http; see package
+// exec/direct. PathChosen is its value if the user asked for net/http.
+const (
+	PathOwn    = "own transport"
+	PathChosen = "net/http: --transport"
+)
 
 // LoadKind is the kind of a level's load.
 type LoadKind string

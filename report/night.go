@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -13,6 +14,19 @@ var nightly = []struct{ name, stat string }{
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
 
+// facts returns the server's fingerprint, with the transport if it was not tokgate's own: it makes times
+// differ between two nights.
+func (s *Server) facts() metric.Fingerprint {
+	out := metric.Fingerprint{}
+	for _, p := range s.Fingerprint {
+		out[p.Key] = p.Value
+	}
+	if strings.HasPrefix(s.Path, "net/http") {
+		out["transport"] = s.Path
+	}
+	return out
+}
+
 // Night returns the document as one night of a history. It has the figures of every valid level and
 // of every capacity that was found. It leaves out figures without a value.
 func (d *Document) Night() metric.Night {
@@ -21,11 +35,7 @@ func (d *Document) Night() metric.Night {
 		Servers: map[string]metric.Fingerprint{}, Figures: []metric.Figure{},
 	}
 	for _, s := range d.Servers {
-		prints := metric.Fingerprint{}
-		for _, p := range s.Fingerprint {
-			prints[p.Key] = p.Value
-		}
-		n.Servers[s.Address] = prints
+		n.Servers[s.Address] = s.facts()
 		if last := len(s.Starts) - 1; last >= 0 && s.Program != "" {
 			n.Starts = append(n.Starts, metric.NightStart{Server: s.Address, Program: s.Program, Model: s.Model, Took: s.Starts[last]})
 		}

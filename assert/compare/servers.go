@@ -146,11 +146,30 @@ func (x *comparison) servers() string {
 			return fmt.Sprintf("the recording ends before the %s was stopped, so it is not known whether the same server ran until the end", s.what)
 		}
 	}
+	if problem := x.transports(control.Path, candidate.Path); problem != "" {
+		return problem
+	}
 	x.out.Differences = plan.Apart(x.Block.Changed, control, candidate)
 	if unnamed := plan.Unnamed(x.Block.Changed, x.out.Differences); unnamed != "" {
 		return unnamed
 	}
 	x.cold(control, candidate)
+	return ""
+}
+
+// transports compares how the streams of control and candidate were read. net/http stamps chunks later
+// than tokgate's own transport if many come at once. If only one side was recorded with --transport
+// net/http, the result is a reason not to compare them; any other difference is a note.
+func (x *comparison) transports(control, candidate string) string {
+	if control == "" || candidate == "" || (control == metric.PathOwn) == (candidate == metric.PathOwn) {
+		return ""
+	}
+	words := fmt.Sprintf("the streams of the control were read by %s, those of the candidate by %s, and net/http stamps chunks later when many come at once",
+		verdict.OneLine(control), verdict.OneLine(candidate))
+	if (control == metric.PathChosen) != (candidate == metric.PathChosen) {
+		return words + "; record both with the same --transport"
+	}
+	x.out.Notes = append(x.out.Notes, words+"; with --transport net/http both are read alike")
 	return ""
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -95,6 +96,29 @@ func testRunPasses(t *testing.T) {
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
 }
 
+// With --transport net/http the streams are read by net/http, which results.json and the report tell.
+// Such a recording is not compared with one that was made without the flag.
+func TestRunTransport(t *testing.T) { inBubble(testRunTransport)(t) }
+
+func testRunTransport(t *testing.T) {
+	path := writePlan(t, fmt.Sprintf(smallPlan, simServer(t).URL(), `ttft = "p95 < 2s"`))
+	own, standard := t.TempDir(), t.TempDir()
+	tokgate(t, "run", "--out", own, path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--out", standard, "--transport", "net/http", path).check(t, assert.ExitPass)
+	if !strings.Contains(read(t, filepath.Join(standard, "results.json")), `"path": "net/http: --transport"`) {
+		t.Error("results.json does not say that --transport was given")
+	}
+	if page := read(t, filepath.Join(standard, "report.html")); !strings.Contains(page, "streams read by") || !strings.Contains(page, metric.PathChosen) {
+		t.Error("the report does not say that --transport was given")
+	}
+	tokgate(t, "compare", own, standard).check(t, assert.ExitError, "streams of the control were read by own transport", "record both with the same --transport")
+	again := t.TempDir()
+	tokgate(t, "run", "--out", again, "--transport", "net/http", path).check(t, assert.ExitPass)
+	if r := tokgate(t, "compare", standard, again); strings.Contains(r.out+r.err, "--transport") {
+		t.Errorf("both were recorded alike:\n%s", r.out)
+	}
+}
+
 // A threshold that no server can meet fails the gate. The output has its name, its value and its
 // line in the plan.
 func TestRunFails(t *testing.T) { inBubble(testRunFails)(t) }
@@ -142,6 +166,8 @@ func TestNothingStarts(t *testing.T) {
 		{"an unknown variable", good, []string{"--var", "x=1", "PLAN"}, []string{`"x"`}},
 		{"one file for two plans", good, []string{"--junit", "x", "PLAN", "PLAN"}, []string{"cannot share"}},
 		{"one folder for two plans", good, []string{"PLAN", "PLAN"}, []string{"would both leave"}},
+		{"an unknown transport", good, []string{"--transport", "http", "PLAN"}, []string{`unknown --transport "http"`, "use own or net/http"}},
+		{"a transport in virtual time", good, []string{"--transport", "net/http", "--simulate", "PLAN"}, []string{"virtual time has no connections"}},
 		{"no colour", good, []string{"--color", "green", "PLAN"}, []string{"auto, always or never"}},
 	}
 	for _, tt := range tests {

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/github"
+	"github.com/tokgate/tokgate/report/progress"
 )
 
 // observers passes every event to each observer, even if another one returns an error.
@@ -74,4 +77,43 @@ func (o observers) ComparisonDone(c *metric.Comparison) error {
 }
 func (o observers) RunDone(r *metric.Run) error {
 	return o.each(func(x exec.Observer) error { return x.RunDone(r) })
+}
+
+// paintEvery is the time between two repaints while a run waits without output.
+const paintEvery = 100 * time.Millisecond
+
+// progress begins the display of a run, on standard error or in the log of a CI step. The function
+// stop ends the display.
+func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
+	out := a.Err
+	if a.actions != nil {
+		out, o.Fold = a.actions.log, github.Folds()
+	}
+	t, err := a.terminal(out)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.TTY = progress.Repaint(a.getenv, t.isTTY)
+	o.Width = func() int { t, _ := a.terminal(out); return t.width }
+	o.Color = t.color
+	d = progress.New(out, o)
+	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				d.Tick()
+			case <-done:
+				return
+			}
+		}
+	}()
+	var once sync.Once
+	return d, func() {
+		once.Do(func() {
+			ticker.Stop()
+			close(done)
+			d.Close()
+		})
+	}, nil
 }

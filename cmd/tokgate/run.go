@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report/formats"
-	"github.com/tokgate/tokgate/report/github"
 	"github.com/tokgate/tokgate/report/progress"
 )
 
@@ -41,6 +39,7 @@ type runOptions struct {
 	simulate  bool
 	crashed   string // start time of the run that crashed, RFC 3339; "" if none crashed
 	salt      uint64
+	transport string
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -91,6 +90,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.DurationVar(&o.budget, "budget", 0, "time limit of each plan, instead of the plan's own budget; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the built-in server in virtual time instead of the plans' servers")
 	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other noise, faults, arrivals, prompts and natural answers")
+	f.StringVar(&o.transport, "transport", ownTransport, "what reads the streams: own, or net/http if the own one makes trouble")
 	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
@@ -98,6 +98,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	_ = f.MarkHidden("crashed") // hiding a flag fails only if the flag does not exist
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{ownTransport, standardTransport}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
 	return cmd
 }
@@ -110,8 +111,20 @@ func (o runOptions) check() error {
 	if o.salt != 0 && !o.simulate {
 		return usageError("remove it: every real run draws its own prompts", "--salt is for simulated runs only")
 	}
+	if o.transport != ownTransport && o.transport != standardTransport {
+		return usageError("use own or net/http", "unknown --transport %q", o.transport)
+	}
+	if o.transport != ownTransport && o.simulate {
+		return usageError("leave one of them out", "--transport and --simulate exclude each other: virtual time has no connections")
+	}
 	return nil
 }
+
+// The values of --transport.
+const (
+	ownTransport      = "own"
+	standardTransport = "net/http"
+)
 
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	a.actions.logTo(a.Out)
@@ -243,7 +256,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
 		config.LastLimit = limits
 		shown.Forecast = last.forecast(p, only, startTimes(p, last))
-		a.launch(&config, wall, now, out.dir, o.reap)
+		a.launch(&config, wall, now, out.dir, o)
 		defer a.sharpen(wall)()
 	}
 	display, stop, err := a.progress(shown)
@@ -297,11 +310,11 @@ func (a *app) nightEnded(run, history int) int {
 }
 
 // launch sets up config for a run on real servers, by the wall clock.
-func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
+func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, o runOptions) {
 	shared := &clock.Shared{Clock: wall} // servers that start at the same time use the same clock
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
-		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,
+		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(), Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
 	config.Teardown = server.Teardown
@@ -448,45 +461,6 @@ func salt() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])
-}
-
-// paintEvery is the time between two repaints while a run waits without output.
-const paintEvery = 100 * time.Millisecond
-
-// progress begins the display of a run, on standard error or in the log of a CI step. The function
-// stop ends the display.
-func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
-	out := a.Err
-	if a.actions != nil {
-		out, o.Fold = a.actions.log, github.Folds()
-	}
-	t, err := a.terminal(out)
-	if err != nil {
-		return nil, nil, err
-	}
-	o.TTY = progress.Repaint(a.getenv, t.isTTY)
-	o.Width = func() int { t, _ := a.terminal(out); return t.width }
-	o.Color = t.color
-	d = progress.New(out, o)
-	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticker.C:
-				d.Tick()
-			case <-done:
-				return
-			}
-		}
-	}()
-	var once sync.Once
-	return d, func() {
-		once.Do(func() {
-			ticker.Stop()
-			close(done)
-			d.Close()
-		})
-	}, nil
 }
 
 // sharpen makes timers precise, so that requests are sent on time. It does nothing for in-memory

@@ -7,10 +7,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
 )
 
 // answer holds what a server writes for one request, in pieces.
@@ -272,7 +275,9 @@ func TestLongPathsAgree(t *testing.T) {
 	for name, script := range silent() {
 		rows[name] = script
 	}
-	for name, script := range rows {
+	recorded := map[string][]*metric.Sample{}
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		script := rows[name]
 		got := map[string][]*metric.Sample{}
 		for _, path := range []string{"net/http", "direct"} {
 			synctest.Test(t, func(t *testing.T) {
@@ -302,7 +307,36 @@ func TestLongPathsAgree(t *testing.T) {
 		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
 			t.Errorf("%s: (-net/http +direct):\n%s", name, d)
 		}
+		for path := range got {
+			recorded[path] = append(recorded[path], got[path]...)
+		}
 	}
+	if standard, ours := recording(t, recorded["net/http"]), recording(t, recorded["direct"]); len(standard) < 300*len(rows) || !bytes.Equal(standard, ours) {
+		t.Errorf("recordings of %d and %d bytes differ, or hold too little", len(standard), len(ours))
+	}
+}
+
+// recording returns the bytes that a run writes of the samples.
+func recording(t *testing.T, samples []*metric.Sample) []byte {
+	dir := t.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range samples {
+		s.Order = i
+		if err := w.SampleDone(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
 
 // Both paths must also agree over real sockets, with each kind of watcher. Times are not compared,

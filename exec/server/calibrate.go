@@ -74,7 +74,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	for i := range read {
 		// Each stream has its own client, because the client's header carries the stream's number.
 		h, err := client.New(client.Config{
-			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
+			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Standard: l.Standard, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
 		})
 		if err != nil {

@@ -33,6 +33,8 @@ type Options struct {
 	Holder lease.Holder
 	// Reap also removes containers of runs that have no note and may still be alive.
 	Reap bool
+	// Standard reads all streams with net/http; see client.Config.
+	Standard bool
 	// Grace returns how long a server may take to end by itself. It is called repeatedly while the
 	// launcher waits. If Grace is nil, the constant Grace applies.
 	Grace func() time.Duration

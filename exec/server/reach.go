@@ -36,7 +36,7 @@ type reached struct {
 
 // reach prepares the client for a server. It sends nothing.
 func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
-	c.Now, c.Dial = l.Clock.Now, l.Dial
+	c.Now, c.Dial, c.Standard = l.Clock.Now, l.Dial, l.Standard
 	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }
 	h, err := client.New(c)
 	if err != nil {

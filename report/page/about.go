@@ -37,6 +37,7 @@ func differences(runs []Run) (Section, bool) {
 			for _, p := range server.Fingerprint {
 				add(i, Line(server.Address+" "+p.Key), Line(p.Value))
 			}
+			add(i, Line(server.Address+" streams read by"), Line(server.Path))
 		}
 	}
 	t := &Table{Words: true, Caption: "Facts that differ", Columns: Heads("Fact")}
