@@ -199,6 +199,7 @@ bench: ## run the benchmarks (BENCH= for some); speeds are ratios within one run
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime 1s $$($(GO) list $(PKGS) | grep -v /exec/client$$) | show && \
 	CGO_ENABLED=0 $(GO) test -c -o bin/client.test ./exec/client && \
 	$(if $(TOKGATE_BENCH_CPU),taskset -c 0) bin/client.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchmem -test.benchtime 1s | show
+	@$(if $(findstring Pollers,$(BENCH:.=Pollers)),TOKGATE_BENCH_CPU= bin/client.test -test.run '^$$' -test.bench Pollers -test.benchtime 1s)
 
 # These are seeded gates and searches in virtual time, on servers whose true values are known.
 define characteristics

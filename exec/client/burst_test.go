@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ var committed = map[string]float64{
 	"burst":   1.0,  // ratio of processor time per chunk, for 512 to 3,000 streams in step
 	"request": 1.4,  // ratio of processor time per request on an open connection
 	"memory":  0.9,  // ratio of memory per stream, with 10,000 streams open
+	"pollers": 1.0,  // processor time per chunk with two pollers, beside that with one
 }
 
 // guard reports a cost as a ratio to that of a bare reader of bytes, and fails if it is too large.
@@ -110,9 +112,11 @@ func serveSteps(chunks int, every time.Duration) {
 type burst struct {
 	// late has, for each stream, the time from the write of its first chunk to the chunk's
 	// timestamp.
-	late  []time.Duration
-	cpu   time.Duration
-	speed []float64 // chunks per second of each stream
+	late []time.Duration
+	cpu  time.Duration
+	// waited is how long goroutines waited for locks, in seconds.
+	waited float64
+	speed  []float64 // chunks per second of each stream
 }
 
 func (b burst) p99() float64 {
@@ -156,11 +160,15 @@ func readDelay(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	return time.Duration(origin.UnixNano() + int64(at) - ns)
 }
 
-// burstOfOurs sends n requests at once with tokgate's client. The requests were built beforehand,
-// and their connections are open.
 func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
+	return burstOf(b, 0, url, n, chunks)
+}
+
+// burstOf sends n requests at once with tokgate's client and the given number of pollers. The requests
+// were built beforehand, and their connections are open.
+func burstOf(b *testing.B, pollers int, url string, n, chunks int) burst {
 	origin := time.Now()
-	h := dial(b, Config{Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)
+	h := dial(b, Config{Pollers: pollers, Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)
 	defer h.Close()
 	h.Warm(b.Context(), n)
 	r := chatRequest()
@@ -169,14 +177,14 @@ func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
 	runtime.GC()
 	var wg sync.WaitGroup
 	wg.Add(n)
-	before := cpuTime()
+	before, waited := cpuTime(), lockWaits()
 	for i := range streams {
 		streams[i] = timed{origin: origin, over: wg.Done}
 		request := *r
 		h.Send(b.Context(), &request, &streams[i])
 	}
 	wg.Wait()
-	out := burst{cpu: cpuTime() - before}
+	out := burst{cpu: cpuTime() - before, waited: lockWaits() - waited}
 	for _, s := range streams {
 		if s.err != nil || s.chunks != chunks {
 			b.Fatalf("%d chunks, want %d: %v", s.chunks, chunks, s.err)
@@ -275,6 +283,51 @@ func BenchmarkBurst(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 	}
+}
+
+// BenchmarkPollers sends many requests at once, with one poller and with two in turn, while the server
+// uses the same cores. It measures the processor time of a chunk, how late the first chunks are
+// stamped, the chunks per second of all streams, and how much of the time goroutines waited for locks.
+func BenchmarkPollers(b *testing.B) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		b.Skip("two pollers need two cores")
+	}
+	const short, long = 2, 52
+	for _, n := range []int{512, 3000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			urls := map[int]string{}
+			for _, chunks := range []int{short, long} {
+				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
+			}
+			var chunk, late, speed, waits [2][]float64
+			for b.Loop() {
+				for range 5 {
+					for i := range chunk {
+						few, many := burstOf(b, i+1, urls[short], n, short), burstOf(b, i+1, urls[long], n, long)
+						chunk[i] = append(chunk[i], float64(many.cpu-few.cpu)/float64(n*(long-short))/1e3)
+						late[i] = append(late[i], few.p99(), many.p99())
+						speed[i] = append(speed[i], median(many.speed)*float64(n))
+						waits[i] = append(waits[i], 100*many.waited/many.cpu.Seconds())
+					}
+				}
+			}
+			for i, who := range []string{"one", "two"} {
+				b.ReportMetric(median(late[i]), who+"-first-p99-ms")
+				b.ReportMetric(median(chunk[i]), who+"-µs/chunk")
+				b.ReportMetric(median(speed[i]), who+"-chunks/s")
+				b.ReportMetric(median(waits[i]), who+"-lock-%")
+			}
+			guard(b, "pollers", median(chunk[1])/median(chunk[0]))
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// lockWaits returns how long goroutines of this process have waited for locks, in seconds.
+func lockWaits() float64 {
+	s := []metrics.Sample{{Name: "/sync/mutex/wait/total:seconds"}}
+	metrics.Read(s)
+	return s[0].Value.Float64()
 }
 
 // BenchmarkManyStreams measures the memory of 10,000 open streams, including their samples. It

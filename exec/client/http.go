@@ -47,6 +47,8 @@ type Config struct {
 	AnyRedirect bool
 	// Standard sends streams with net/http, even if package direct could. Samples are the same.
 	Standard bool
+	// Pollers is the number of pollers that read streams; see direct.Config. 0 is as many as needed.
+	Pollers int
 	// H2C uses HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
 	H2C bool
 	// OnFresh, if not nil, is called when FreshConns becomes true. It is called once, from any

@@ -74,6 +74,7 @@ func newOwn(h *HTTP) (o *own, why string) {
 		Dial:        func(ctx context.Context) (net.Conn, error) { return h.dial(ctx, "tcp", address) },
 		Now:         h.config.Now,
 		IdleTimeout: IdleTimeout,
+		Pollers:     h.config.Pollers,
 		Fresh:       &h.freshOnly,
 		Buffers:     &readers,
 	})}
