@@ -22,9 +22,6 @@ import (
 const (
 	// clearShare is the largest share of its limit at which an estimate passes early.
 	clearShare = 0.85
-	// manyBatches is the number of batches from which half a standard error of the autocorrelation
-	// suffices, because the window is long enough to show slow noise.
-	manyBatches = 20
 	// fewBatches is the number of batches below which a percentile needs a standard error too.
 	fewBatches = 10
 	// fewBeyond is the number of requests over a percentile's limit below which their number alone
@@ -34,20 +31,6 @@ const (
 
 // batched reports whether the rounds of the level are batches of one window.
 func (e evidence) batched() bool { return e.level.Batches }
-
-// spread returns by which factor an interval over values of batches is too short, because
-// neighbouring batches resemble each other. A rate of the level keeps a whole standard error of the
-// autocorrelation in any window, because slow times last longer and so have more of its parts.
-func (e evidence) spread(units []float64, rate bool) float64 {
-	if !e.batched() {
-		return 1
-	}
-	errors := 1.0
-	if len(units) >= manyBatches && !rate {
-		errors = 0.5
-	}
-	return stat.Inflation(units, errors)
-}
 
 // resemblance returns by which factor the requests of a level count as fewer, because neighbouring
 // batches resemble each other in one of the given quantities. It is 1 without a quantity.

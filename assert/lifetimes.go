@@ -103,19 +103,6 @@ func (s *subject) persistence(n int) float64 {
 	return stat.Persistence(s.lifetimes(), n)
 }
 
-// widened returns the values, each moved k times as far from their mean.
-func widened(values []float64, k float64) []float64 {
-	if k == 1 {
-		return values
-	}
-	middle, _ := stat.Moments(values)
-	out := make([]float64, len(values))
-	for i, x := range values {
-		out[i] = middle + k*(x-middle)
-	}
-	return out
-}
-
 // lifetimes returns how many times a request's lifetime fits into the level's windows. For a part
 // of a mix, it uses the lifetime of the whole mix if that is longer, because the parts share the
 // server.

@@ -223,8 +223,8 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 		return true
 	}
 	var units []float64
-	for _, r := range s.level.Rounds {
-		if x := of(s.level.Only(r)); x.OK {
+	for _, one := range s.level.Each() {
+		if x := of(one); x.OK {
 			units = append(units, x.V)
 		}
 	}

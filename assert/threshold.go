@@ -204,11 +204,11 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 
 // interval judges a mean by a t interval. The units are the values of rounds or blocks, or the
 // reciprocals of these values for a pooled metric. Rounds of a constant rate and batches resemble
-// their neighbours, so the interval is widened first (see persistence and spread).
+// their neighbours, so the interval is widened first (see persistence and sample.Resemblance).
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
-	k := s.persistence(len(units)) * math.Sqrt(s.spread(units, t.Metric.Scope == metric.PerLevel))
+	k := s.persistence(len(units)) * math.Sqrt(sample.Resemblance(s.level, units, t.Metric.Scope == metric.PerLevel))
 	skewed := stat.LogMeanBound(units, k, s.alpha)
-	units = widened(units, k)
+	units = stat.Stretched(units, k)
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
 	limit := t.Limit
 	if ok {

@@ -91,13 +91,29 @@ func (l *Level) Synchronies() []Value {
 	return out
 }
 
-// Only returns the level with r as its only round. The requests of the other rounds still count in
-// rates, because they were in flight meanwhile.
-func (l *Level) Only(r *Round) *Level {
-	out := *l
-	out.Rounds = []*Round{r}
-	out.Voided = slices.DeleteFunc(slices.Concat(l.Rounds, l.Voided), func(x *Round) bool { return x == r })
-	return &out
+// Each returns the level with each of its rounds alone, in order. Of batches, the requests of the
+// others still count in rates, because they were in flight meanwhile; and each has an equal part of
+// the window.
+func (l *Level) Each() []*Level {
+	var cuts []Stretch
+	if l.Batches {
+		cuts = l.batchWindows(Steady)
+	}
+	out := make([]*Level, len(l.Rounds))
+	for i, r := range l.Rounds {
+		of := *l
+		if l.Batches {
+			of.Voided = slices.DeleteFunc(slices.Concat(l.Rounds, l.Voided), func(x *Round) bool { return x == r })
+		}
+		if len(cuts) == len(l.Rounds) {
+			part := *r
+			part.WindowStart, part.WindowEnd = cuts[i].From, cuts[i].To
+			r = &part
+		}
+		of.Rounds = []*Round{r}
+		out[i] = &of
+	}
+	return out
 }
 
 // RoundNames returns what people call one round of the level, and several of them.

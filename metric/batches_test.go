@@ -83,8 +83,10 @@ func TestJoined(t *testing.T) {
 	if w := (&Level{Batches: true}).Window(); w.Due != 0 || w.Busy != 0 {
 		t.Errorf("no batches: %+v", w)
 	}
-	one := l.Only(l.Rounds[2])
-	if got := one.Value("throughput", Steady, nil, nil); len(one.Rounds) != 1 || got.V != 5 { // ten tokens in two seconds
-		t.Errorf("one batch: %v", got)
+	for i, one := range l.Each() {
+		want := []float64{10, 5, 5, 0}[i] // as in TestWindowsOfBatches
+		if got := one.Value("throughput", Steady, nil, nil); len(one.Rounds) != 1 || one.Rounds[0].Index != i || got.V != want {
+			t.Errorf("batch %d: %v, want %v", i+1, got, want)
+		}
 	}
 }

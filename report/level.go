@@ -23,6 +23,9 @@ func (b *builder) level(l *metric.Level) Case {
 	c.Of, c.Share = b.clean(l.Of), l.Share
 	if l.Asked != nil {
 		c.Asked = l.Asked.Digest()
+		if l.Batches {
+			c.Asked += " window" // other figures than those of rounds with a pause between them
+		}
 	}
 	if l.Probe != nil {
 		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}

@@ -96,6 +96,11 @@ func workDifference(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the load of the control is %s (%s), but the load of the candidate is %s (%s)", control.Kind.Text(control.N, control.Rate), control.Kind, candidate.Kind.Text(candidate.N, candidate.Rate), candidate.Kind)
 	}
+	if control.Batches != candidate.Batches {
+		// A level in one window keeps the state that each round would begin anew.
+		how := map[bool]string{true: "in one window", false: "in rounds with a pause between them"}
+		return fmt.Sprintf("the control was measured %s, but the candidate %s: these are different states of a server. Measure the control again", how[control.Batches], how[candidate.Batches])
+	}
 	if control.Asked != nil && candidate.Asked != nil {
 		asked := *control.Asked
 		asked.Engine = candidate.Asked.Engine // whether engines may differ is checked elsewhere

@@ -119,12 +119,16 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	if c.Metric.Source == metric.Server {
 		foreign = sample.Elsewhere(l)
 	}
-	for i, r := range l.Rounds {
+	var ones []*metric.Level
+	if one != nil {
+		ones = one.Each()
+	}
+	for i, single := range l.Each() {
 		var first *metric.Level
-		if one != nil && i < len(one.Rounds) {
-			first = ofRound(one, one.Rounds[i])
+		if i < len(ones) {
+			first = ones[i]
 		}
-		out[i] = valueOf(c, ofRound(l, r), first, price, window, good)
+		out[i] = valueOf(c, single, first, price, window, good)
 		if foreign != "" && out[i].OK {
 			out[i] = metric.None(foreign)
 		}
@@ -133,13 +137,6 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 		}
 	}
 	return out
-}
-
-// ofRound returns a copy of the level with only the given round.
-func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
-	single := *l
-	single.Rounds = []*metric.Round{r}
-	return &single
 }
 
 // valueOf returns the value of the change's statistic over the rounds of l.
@@ -206,14 +203,14 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
 	if m.unpaired {
-		side := func(values []metric.Value) []float64 {
+		side := func(l *metric.Level, values []metric.Value) []float64 {
 			out := make([]float64, len(values))
 			for i, v := range values {
 				out[i], _ = c.step(metric.Some(map[bool]float64{true: 0, false: 1}[c.Points]), v)
 			}
-			return out
+			return sample.Apart(l, out, c.Metric.Scope == metric.PerLevel)
 		}
-		d.control, d.candidate = side(a), side(b)
+		d.control, d.candidate = side(m.control, a), side(m.candidate, b)
 		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
 			// A value is infinite, so compare the rounds in pairs. The rounds of the two servers
 			// are independent. So any pairing is valid that does not depend on the values.

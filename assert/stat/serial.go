@@ -32,3 +32,16 @@ func Inflation(series []float64, errors float64) float64 {
 	r := min(max(Autocorrelation(series)+1/n+errors/math.Sqrt(n), 0), 0.9)
 	return (1 + r) / (1 - r)
 }
+
+// Stretched returns the values, each moved k times as far from their mean.
+func Stretched(values []float64, k float64) []float64 {
+	if k == 1 {
+		return values
+	}
+	middle, _ := Moments(values)
+	out := make([]float64, len(values))
+	for i, x := range values {
+		out[i] = middle + k*(x-middle)
+	}
+	return out
+}
