@@ -167,8 +167,8 @@ func smallProduct(args []cty.Value) error {
 
 func shortNumber(args []cty.Value) error {
 	if known(args[0], cty.String) {
-		if diag := limits.number(args[0].AsString(), hcl.Range{}); diag != nil {
-			return function.NewArgErrorf(0, "numbers have at most %d digits and an exponent below 1000", limits.digits)
+		if diag := checkNumber(args[0].AsString(), hcl.Range{}); diag != nil {
+			return function.NewArgErrorf(0, "numbers have at most %d digits and an exponent below 1000", maxDigits)
 		}
 	}
 	return nil

@@ -3,12 +3,8 @@ package decode
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -217,35 +213,4 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	if !required {
 		t.Error("the plan requires nothing")
 	}
-}
-
-// FuzzShallow checks that the sources that the function shallow accepts have no more tokens than
-// allowed. A source that is parsed in parts must give the same tree as one that is parsed whole.
-func FuzzShallow(f *testing.F) {
-	addSeeds(f)
-	for _, src := range []string{
-		"a = \"$\"\nb = \"5%\"\nc = \"$${1}\"", "a = [1, # x\n 2.3.4, -b-c--d, e...]", "/* { */ {", "a = <<E\n\"\nE\n{", "\"\\\"${{}}\"", "é--1", "1e5", "a = 1\n\xef\xbb\xbfb = 2\n", "\"~}${~ a ~}\"",
-	} {
-		f.Add([]byte(src), false)
-	}
-	f.Fuzz(func(t *testing.T, src []byte, _ bool) {
-		for _, b := range []bounds{{2, 3, 2}, {4, 8, 5}, limits} {
-			ends, ok := shallow(src, b, 1)
-			if !ok {
-				continue
-			}
-			tokens, _ := hclsyntax.LexConfig(src, "fuzz.hcl", hcl.InitialPos)
-			if diags := b.check(tokens); diags.HasErrors() {
-				t.Errorf("taken to be within %+v: %v", b, diags)
-			}
-			whole, diags := hclsyntax.ParseConfig(src, "fuzz.hcl", hcl.InitialPos)
-			parts := parseParts(src, "fuzz.hcl", ends)
-			if diags.HasErrors() != (parts == nil) {
-				t.Fatalf("%v of the whole, parts %v", diags, ends)
-			}
-			if parts != nil && !reflect.DeepEqual(parts, whole) {
-				t.Errorf("parts %v make another tree", ends)
-			}
-		}
-	})
 }

@@ -15,34 +15,25 @@ import (
 // the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
-	partBytes     = 4 << 10 // bytes of a source that are parsed at a time
 	maxFiles      = 64
-	maxDepth      = 100     // nested brackets and templates
+	maxDepth      = 100     // nested brackets and templates: the parser and the evaluator are recursive
+	maxOperators  = 1000    // operators in an expression, at one depth of nesting
+	maxDigits     = 400     // digits of a number
 	maxExponent   = 4       // largest number of digits in a number's exponent
 	maxValueBytes = 4 << 20 // largest size of an evaluated value, in bytes
 	maxInstances  = 10_000  // instances of all for_each together
 	maxLevels     = 100_000
 )
 
-// bounds limits the size of a source. The parser and the evaluator work recursively, so a source
-// without limits could use up the stack.
-type bounds struct {
-	depth     int // nested brackets and templates
-	operators int // largest number of operators in an expression, at one depth of nesting
-	digits    int // digits of a number
-}
-
-var limits = bounds{maxDepth, 1000, 400}
-
 // checkComplexity refuses a source in native HCL syntax that nests too deeply. The parser and the
 // evaluator are recursive, so they would use up their stack. checkComplexity itself reads tokens
 // without recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
-	return limits.check(tokens)
+	return checkTokens(tokens)
 }
 
-func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
+func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	type frame struct {
 		open      hclsyntax.TokenType
 		operators int
@@ -56,8 +47,8 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			// At each directive of a template, such as %{if}, the parser calls itself. So a
 			// directive counts as an operator.
 			top.operators++
-			if len(stack) > b.depth {
-				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d levels deep.", b.depth))}
+			if len(stack) > maxDepth {
+				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d levels deep.", maxDepth))}
 			}
 			stack = append(stack, frame{open: t.Type})
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
@@ -72,7 +63,7 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 				top.operators = 0
 			}
 		case hclsyntax.TokenNumberLit:
-			if d := b.number(string(t.Bytes), t.Range); d != nil {
+			if d := checkNumber(string(t.Bytes), t.Range); d != nil {
 				return hcl.Diagnostics{d}
 			}
 		case hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent,
@@ -81,17 +72,17 @@ func (b bounds) check(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			hclsyntax.TokenGreaterThanEq, hclsyntax.TokenDot, hclsyntax.TokenDoubleColon:
 			top.operators++
 		}
-		if top := &stack[len(stack)-1]; top.operators > b.operators {
-			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("An expression may have at most %d operators and parts.", b.operators))}
+		if top := &stack[len(stack)-1]; top.operators > maxOperators {
+			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("An expression may have at most %d operators and parts.", maxOperators))}
 		}
 	}
 	return nil
 }
 
-// number refuses a number such as 1e999999999, whose digits would use up the memory.
-func (b bounds) number(s string, rng hcl.Range) *hcl.Diagnostic {
+// checkNumber refuses a number such as 1e999999999, whose digits would use up the memory.
+func checkNumber(s string, rng hcl.Range) *hcl.Diagnostic {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
-	if len(mantissa) <= b.digits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
+	if len(mantissa) <= maxDigits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
 		return nil
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumNumberRange, Detail: "Numbers have at most 400 digits and an exponent below 1000.", Subject: rng.Ptr()}
@@ -119,17 +110,17 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 		var diags hcl.Diagnostics
 		switch t := tok.(type) {
 		case json.Number:
-			if d := limits.number(t.String(), hcl.Range{}); d != nil {
+			if d := checkNumber(t.String(), hcl.Range{}); d != nil {
 				diags = hcl.Diagnostics{d}
 			}
 		case string:
 			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
-			diags = limits.check(tokens)
+			diags = checkTokens(tokens)
 			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
 				// In JSON, HCL reads references and types as expressions, and all other strings as
 				// templates.
 				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
-				diags = limits.check(tokens)
+				diags = checkTokens(tokens)
 			}
 		}
 		if diags.HasErrors() {

@@ -66,35 +66,6 @@ func TestLongLargePlansLoad(t *testing.T) {
 	}
 }
 
-// The function shallow accepts ordinary sources without counting their tokens. The tokens of all
-// others must be counted.
-func TestShallow(t *testing.T) {
-	deep := func(n int) string { return "x = " + strings.Repeat("[", n) + strings.Repeat("]", n) }
-	for src, want := range map[string]bool{
-		string(megabyte()):                        true,
-		string(manyLevels(10)):                    true,
-		`x = "${a["b"]}, 5%" # don't {`:           true,
-		"x = [1, 2, # two\n  3]\ny = \"\\\"{\"":   true,
-		deep(100):                                 true,
-		deep(101):                                 false,
-		"x = 1" + strings.Repeat(" + 1", 999):     true,
-		"x = 1" + strings.Repeat(" + 1", 1001):    false,
-		"x = " + strings.Repeat("1", 400):         true,
-		"x = " + strings.Repeat("1", 401):         false,
-		"x = " + strings.Repeat("1.", 200) + "11": false,
-		"x = 1e9":       false,
-		"x = <<E\nE\n":  false,
-		"x = 1 /* y */": false,
-		`x = "$${y}"`:   false,
-		"x = \"y\n":     false,
-		"x = (]":        false,
-	} {
-		if _, got := shallow([]byte(src), limits, partBytes); got != want {
-			t.Errorf("%.60q: %v, want %v", src, got, want)
-		}
-	}
-}
-
 // BenchmarkLoad loads plans. It reports the ratio of the time to that of HCL's parser alone, and as
 // peak-MiB the memory that the first load took from the system.
 func BenchmarkLoad(b *testing.B) {

@@ -34,11 +34,7 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 		}
 		return f, diags
 	}
-	if ends, ok := shallow(src, limits, partBytes); ok {
-		if f := parseParts(src, filename, ends); f != nil {
-			return f, nil
-		}
-	} else if diags := checkComplexity(src, filename); diags.HasErrors() {
+	if diags := checkComplexity(src, filename); diags.HasErrors() {
 		return empty, diags
 	}
 	f, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)

@@ -208,7 +208,7 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 // bool becomes one.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
-		text, number := cty.StringVal(*a.text), limits.number(*a.text, v.rng)
+		text, number := cty.StringVal(*a.text), checkNumber(*a.text, v.rng)
 		switch {
 		case v.typ == cty.Number && number != nil:
 			d.add(number)
