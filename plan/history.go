@@ -8,8 +8,8 @@ const HistoryIgnore = 0.01
 // History says where the results of a plan's nightly runs are kept, and how a new night is compared
 // with them.
 type History struct {
-	Folder   string   `plan:"folder"` // absolute path, or relative to the working directory
-	Ignore   float64  // share below which changes are not reported; 0.01 is one percent
+	Folder   string   `plan:"folder"`   // absolute path, or relative to the working directory
 	Severity Severity `plan:"severity"` // severity of a result that is worse than in earlier runs
+	Ignore   float64  `plan:"ignore"`   // share below which changes are not reported; 0.01 is one percent
 	Range    hcl.Range
 }

@@ -349,9 +349,9 @@ type Load struct {
 	// Stagger is the time between the starts of two slots; StaggerAuto spreads the
 	// starts over the expected duration of one request.
 	Stagger time.Duration
-	Pause   time.Duration `plan:"pause"`   // time between an answer and the next request of the same slot
-	Timeout time.Duration `plan:"timeout"` // of one request
-	Think   traffic.Think // time that a user thinks after an answer
+	Pause   time.Duration `plan:"pause"`      // time between an answer and the next request of the same slot
+	Timeout time.Duration `plan:"timeout"`    // of one request
+	Think   traffic.Think `plan:"think_time"` // time that a user thinks after an answer
 	People  *People       // nil unless the load is one of users
 	Open    *Open         // nil unless the load has a rate or a trace
 	// Titles and Descriptions are texts for reports, by the number or the name of a level.

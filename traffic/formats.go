@@ -16,21 +16,25 @@ type Columns struct {
 	// Time is the column with the time of a request. This is a number in Unit, or a date and time.
 	// Input and Output are the columns with the numbers of tokens of the request's prompt and
 	// answer.
-	Time, Input, Output string
-	Unit                time.Duration // duration of 1 in the column Time; 0 means 1 s
-	Session             string        // session id; a row waits for the session's earlier rows
-	Hashes              string        // ids of the blocks of a prompt
-	Block               int           // tokens of a block
-	Type                string        // kind of request
+	Time    string        `plan:"time"`
+	Input   string        `plan:"input"`
+	Output  string        `plan:"output"`
+	Unit    time.Duration `plan:"unit"`     // duration of 1 in the column Time; 0 means 1 s
+	Session string        `plan:"session"`  // session id; a row waits for the session's earlier rows
+	Hashes  string        `plan:"hash_ids"` // ids of the blocks of a prompt
+	Block   int           `plan:"block"`    // tokens of a block
+	Type    string        `plan:"type"`     // kind of request
 	// Delay is the column with the time from the session's previous answer to this row. After is
 	// the column with the time between this row's answer and the next row. Both are numbers in the
 	// unit Pauses, or in milliseconds if Pauses is 0.
-	Delay, After string
-	Pauses       time.Duration
+	Delay  string `plan:"delay"`
+	After  string
+	Pauses time.Duration
 	// Prefix is the number of first tokens of a prompt that repeat earlier text of the session.
 	// Append is the number of tokens after them. A format has either Append or Input, which is
 	// their sum.
-	Prefix, Append string
+	Prefix string `plan:"prefix"`
+	Append string
 
 	id, parent     string // ids of a row and of the row before it, if conversations form trees
 	text, messages string // columns with the text or the messages to send

@@ -10,8 +10,8 @@ import (
 // Turns is the distribution of the number of turns in a conversation. It is geometric: n turns have
 // a probability proportional to qⁿ⁻¹, up to Max turns. The zero Turns means one turn.
 type Turns struct {
-	Mean float64 // mean number of turns: 1 to (Max + 1)/2, or Max if every conversation has Max turns
-	Max  int
+	Mean float64 `plan:"mean"` // mean number of turns: 1 to (Max + 1)/2, or Max if every conversation has Max turns
+	Max  int     `plan:"max"`
 }
 
 // Several reports whether conversations have several turns.
@@ -71,8 +71,8 @@ func (t Turns) goesOn() float64 {
 // Think is the distribution of the time that a user thinks between an answer and the next message.
 // It is log-normal, or constant if CV is 0.
 type Think struct {
-	Mean time.Duration
-	CV   float64 // coefficient of variation
+	Mean time.Duration `plan:"mean"`
+	CV   float64       `plan:"cv"` // coefficient of variation
 }
 
 // String returns the mean and the variation in words, such as "20s" or "20s, cv 1"; "" if users do

@@ -9,11 +9,12 @@ import (
 // group begin with the same text, its prefix, or with the first part of it. The zero Shared means
 // that prompts share nothing.
 type Shared struct {
-	Groups int // number of prefixes, at least 1
+	Groups int `plan:"groups"` // number of prefixes, at least 1
 	// Tokens is the usual length of a prefix. Some prompts, the share Longer in [0, 1), have a
 	// prefix of Tokens + More tokens.
-	Tokens, More int
-	Longer       float64
+	Tokens int `plan:"tokens"`
+	More   int
+	Longer float64
 }
 
 // Lengths of prefixes that are computed from a hit rate, in tokens. Servers find only whole blocks

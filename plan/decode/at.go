@@ -53,10 +53,9 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 	}
 	var out []string
 	seen := map[string]bool{}
-	elements := b.list("at")
 	b.d.at[sla] = []levelNamed{}
-	for _, e := range elements {
-		name, ok := readLevelName(b, e)
+	for _, e := range b.list("at") {
+		name, ok := readLevelName(e)
 		if !ok {
 			continue
 		}
@@ -79,9 +78,6 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 			seen[name] = true
 			out = append(out, name)
 		}
-	}
-	if len(elements) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove `at` to cover every level.")
 	}
 	return out
 }
@@ -106,7 +102,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 	}
 	var out []string
 	for _, e := range b.list("at") {
-		name, ok := readLevelName(b, e)
+		name, ok := readLevelName(e)
 		if !ok {
 			continue
 		}
@@ -124,26 +120,23 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 			out = append(out, name)
 		}
 	}
-	if len(out) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove `at` to cover every level.")
-	}
 	return out
 }
 
 // readLevelName returns the level name for one element of the argument at. Such an element is 30,
 // "burst 8" or "4 req/s".
-func readLevelName(b *body, e element) (name string, ok bool) {
-	if b.isUnknown(e.rng, "at", e.value) {
+func readLevelName(e item) (name string, ok bool) {
+	if e.unknown() {
 		return "", false
 	}
 	switch e.value.Type() {
 	case cty.String:
 		return levelName(e.value.AsString()), true
 	case cty.Number:
-		n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
-		return strconv.Itoa(int(n)), ok
+		n, ok := e.like(loadBlock.attr("concurrency")).integer()
+		return strconv.Itoa(n), ok
 	}
-	b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
+	e.wrongType(`a level such as 30 or "burst 8"`)
 	return "", false
 }
 

@@ -2,61 +2,107 @@ package decode
 
 import (
 	"reflect"
+	"strings"
 	"time"
 )
 
-// bind sets the fields of a struct from the attributes of the block. A field's tag names its
-// attribute, such as plan:"timeout". The field's type and the schema say how to read the value. A
-// field stays unchanged if the value is wrong, or if there is no value and no default.
+// bind sets the fields of a struct from the block. A field's tag names its attribute or child block,
+// such as plan:"timeout". The field's type and the schema say how to read it: a struct is a block or
+// an object, and a pointer to one stays nil without it. A field stays unchanged if the value is
+// wrong, or if there is no value and no default. A field Range gets the place of the block.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Tag.Get("plan"); name != "" && b.hasValue(name) {
+		switch name := v.Type().Field(i).Tag.Get("plan"); {
+		case name == "":
+		case b.spec.block(name) != nil:
+			b.bindBlock(v.Field(i), name)
+		case b.hasValue(name):
 			b.bindField(v.Field(i), b.spec.attr(name))
 		}
 	}
 }
 
+func (b *body) bindBlock(field reflect.Value, name string) {
+	child := b.child(name)
+	if field.Kind() == reflect.Pointer {
+		if child == nil {
+			return
+		}
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	if child == nil {
+		b.absent(name).bind(field.Addr().Interface())
+		return
+	}
+	child.bind(field.Addr().Interface())
+	if place := field.FieldByName("Range"); place.IsValid() {
+		place.Set(reflect.ValueOf(child.rng))
+	}
+}
+
 func (b *body) bindField(field reflect.Value, a *Attr) {
-	var ok bool
-	var n int64
-	var x float64
-	var span time.Duration
 	switch p := field.Addr().Interface().(type) {
-	case *bool:
-		*p = b.boolean(a.Name)
-	case *int:
-		if n, ok = b.integer(a.Name, a.Min, a.Max); ok {
-			*p = int(n)
-		}
-	case *int64:
-		if n, ok = b.integer(a.Name, a.Min, a.Max); ok {
-			*p = n
-		}
-	case *float64:
-		if x, ok = b.number(a.Name, float64(a.Min), float64(a.Max)); ok {
-			*p = x
-		}
-	case **float64:
-		if x, ok = b.number(a.Name, float64(a.Min), float64(a.Max)); ok {
-			*p = &x
-		}
-	case *time.Duration:
-		if span, ok = b.duration(a.Name, time.Duration(a.Min), time.Duration(a.Max)); ok {
-			*p = span
-		}
 	case *[]string:
 		*p = b.texts(a.Name)
+		return
 	case *map[string]string:
 		*p = b.textMap(a.Name)
-	default: // the field is a string, or of a type based on string
-		switch {
-		case a.OneOf != nil:
-			field.SetString(b.oneOf(a.Name, a.OneOf...))
-		case a.Type == "path":
-			field.SetString(b.pathOf(a.Name))
-		default:
-			field.SetString(b.text(a.Name))
-		}
+		return
 	}
+	if field.Kind() == reflect.Struct {
+		if o := b.object(a.Name); o != nil {
+			o.bind(field.Addr().Interface())
+		}
+		return
+	}
+	x, ok := b.item(a.Name)
+	if !ok {
+		return
+	}
+	switch p := field.Addr().Interface().(type) {
+	case *bool:
+		put(p, x.boolean)
+	case *int:
+		put(p, x.integer)
+	case *int64:
+		if n, ok := x.integer(); ok {
+			*p = int64(n)
+		}
+	case *float64:
+		put(p, x.real())
+	case **float64:
+		if f, ok := x.real()(); ok {
+			*p = &f
+		}
+	case *time.Duration:
+		put(p, x.duration)
+	default: // the field is a string, or of a type based on string
+		read := x.text
+		if a.OneOf != nil {
+			read = x.word
+		} else if a.Type == "path" {
+			read = x.path
+		}
+		s, _ := read()
+		field.SetString(s)
+	}
+}
+
+func put[T any](into *T, read func() (T, bool)) {
+	if v, ok := read(); ok {
+		*into = v
+	}
+}
+
+// real returns the method that reads a number of the attribute's type.
+func (x item) real() func() (float64, bool) {
+	switch {
+	case strings.Contains(x.attr.Type, "share"):
+		return x.share
+	case strings.Contains(x.attr.Type, "rate"):
+		return x.rate
+	}
+	return x.number
 }

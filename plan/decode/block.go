@@ -2,6 +2,7 @@ package decode
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 )
@@ -20,25 +21,65 @@ type Block struct {
 	// ToServer says that the texts of the block go to a server, or describe it. Only they may be
 	// made of secrets.
 	ToServer bool
+	Not      []Clash  // what the block does not go with
+	One      []string // attributes and blocks of which a plan sets exactly one
+	Any      []string // attributes and blocks of which a plan sets at least one
 }
 
-// Attr describes one attribute.
+// Attr describes one attribute, or one key of an attribute that is an object.
 type Attr struct {
 	Name     string
 	Type     string // type in the words of the reference: "duration", "list of numbers"
-	Required bool
+	Required bool   // where With and Not allow the attribute
 	// Default is the default value as HCL source. It is "" if the attribute has no default, or if
 	// Computed describes the default.
 	Default  string
 	Computed string // text that describes the default if it is not a constant
 	Doc      string
 	Later    bool
-	// The method bind checks the value of an attribute by these fields. Min and Max bound a number
-	// or a duration. OneOf lists the allowed words; any other word is replaced by the first of
-	// them.
-	Min, Max int64
-	OneOf    []string
+	Example  string // a value for messages, as HCL source; a list that has one must not be empty
+	Bounds
+	OneOf []string // the allowed words; any other word is replaced by the first of them
+	Keys  []*Attr  // keys of an object
+	Bare  string   // the key for which a value stands that is no object
+	// With lists conditions of which one must hold where the plan sets the attribute. Else says what
+	// to do instead where a condition holds that With does not list. See the method holds.
+	With []string
+	Else map[string]string
+	Not  []Clash // what the attribute does not go with
 }
+
+// together says in words what the attribute goes with, in Markdown.
+func (a *Attr) together() string {
+	text := ""
+	if len(a.With) > 0 {
+		text += " Only with `" + strings.Join(a.With, "`, `") + "`."
+	}
+	for i, c := range a.Not {
+		if i == 0 {
+			text += " Not with"
+		} else {
+			text += " or"
+		}
+		text += " `" + c.With + "`"
+	}
+	if len(a.Not) > 0 {
+		text += "."
+	}
+	return text
+}
+
+// Bounds are those of a number, a duration in nanoseconds, a share or a rate per second.
+type Bounds struct {
+	Min, Max     float64
+	Above, Below bool // whether Min and Max themselves are not allowed
+}
+
+// Clash is a condition under which a plan may not set an attribute or block, and why.
+type Clash struct{ With, Why string }
+
+// conditional reports whether what else the plan sets decides whether it may set the attribute.
+func (a *Attr) conditional() bool { return len(a.With)+len(a.Not) > 0 }
 
 // texts lists the types of attributes that hold text.
 var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object"}
@@ -75,7 +116,7 @@ func (d *decoder) schema(b *Block) *hcl.BodySchema {
 	}
 	s := &hcl.BodySchema{}
 	for _, a := range b.Attrs {
-		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required && !a.conditional()})
 	}
 	for _, c := range b.Blocks {
 		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: c.Name, LabelNames: c.Labels})

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -23,9 +22,23 @@ type body struct {
 	labels []string
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
-	quiet  bool // defaults are not noted
-	later  bool // whether the block has something that is not supported yet
-	stray  bool // whether the block has an unknown name, which may be a misspelt setting or preset
+	quiet  bool             // defaults are not noted
+	later  bool             // whether the block has something that is not supported yet
+	stray  bool             // whether the block has an unknown name, which may be a misspelt setting or preset
+	of     *item            // the object whose keys are the attributes; nil for a block
+	bare   bool             // whether the value of the item stands for one key
+	opened map[string]*body // children that were opened
+}
+
+// label returns the name of an attribute in messages.
+func (b *body) label(name string) string {
+	switch {
+	case b.of == nil:
+		return name
+	case b.bare:
+		return b.of.name
+	}
+	return b.of.name + "." + name
 }
 
 // open reads the content of a block, with the schema of the block.
@@ -62,6 +75,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 			b.blocks[c.Type] = append(b.blocks[c.Type], c)
 		}
 	}
+	b.checkTogether()
 	return b
 }
 
@@ -82,9 +96,14 @@ func (b *body) child(name string) *body {
 	if len(b.blocks[name]) == 0 {
 		return nil
 	}
-	c := b.d.open(b.spec.block(name), b.blocks[name][0], b.scope, b.path+"."+name)
-	c.quiet = b.quiet
-	return c
+	if b.opened[name] == nil {
+		if b.opened == nil {
+			b.opened = map[string]*body{}
+		}
+		b.opened[name] = b.d.open(b.spec.block(name), b.blocks[name][0], b.scope, b.path+"."+name)
+		b.opened[name].quiet = b.quiet
+	}
+	return b.opened[name]
 }
 
 // absent returns the body of a block that the plan leaves out. All its attributes have their
@@ -130,7 +149,7 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 		if !v.IsNull() {
 			return v, true
 		}
-		if spec := b.spec.attr(name); spec != nil && spec.Required {
+		if spec := b.spec.attr(name); spec != nil && spec.Required && !spec.conditional() {
 			b.d.errorf(attr.Expr.Range(), sumMissing, "%s is required and must not be null.", name)
 			return v, false
 		}
@@ -170,34 +189,6 @@ func (d *decoder) constant(src string) cty.Value {
 	}
 	d.constants[src] = v
 	return v
-}
-
-// wrongType reports a value whose type differs from the type of its attribute.
-func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
-	hint := ""
-	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
-		s, _ := got.Unmark()
-		switch text := strings.TrimSpace(s.AsString()); {
-		case thousands.MatchString(text):
-			hint = " " + inThousands(text)
-		case text != "" && strings.Trim(text, "0123456789") == "":
-			hint = " Write it without quotes: " + text + "."
-		}
-	}
-	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
-}
-
-// isUnknown reports whether v is unknown because the secrets of a run are not set. It then adds an
-// error. It is called for attributes that need a known value, such as numbers of requests.
-func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
-	if v.IsWhollyKnown() {
-		return false
-	}
-	if b.d.diags.HasErrors() && hasUntyped(v) {
-		return true // the error was already reported; an expression with an error has no type
-	}
-	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Set it, or write the value itself.", name)
-	return true
 }
 
 // hasUntyped reports whether v has an unknown part of unknown type.

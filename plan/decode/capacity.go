@@ -18,7 +18,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		return nil
 	}
 	out := &plan.Capacity{Over: metric.ClosedLoop, From: 1, Resolution: 1, Range: c.rng}
-	switch c.oneOf("over", "concurrency", "burst", "users", "rate", "speedup") {
+	switch c.oneOf("over") {
 	case "users":
 		out.Over = metric.Users
 	case "speedup":
@@ -44,8 +44,6 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	readProbeSize(c, w, out, p)
 	if out.Over != metric.OpenLoop {
 		out.Confirm = c.boolean("confirm")
-	} else if c.given("confirm") {
-		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "Remove confirm. In a search over a rate, new requests always certify the capacity.")
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
 		if out.Over == metric.Users {
@@ -59,16 +57,9 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	return out
 }
 
-// readProbeSize reads the number of requests of a probe. If the search does not count requests, it
-// rejects the arguments that would set the number.
+// readProbeSize reads the number of requests of a probe, if the search counts requests.
 func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
-	if why, counts := uncounted[out.Over]; counts {
-		for _, name := range why.refused {
-			if c.given(name) {
-				c.d.errorf(c.attrs[name].NameRange, sumConflict, "%s. Remove %s.", why.text, name)
-			}
-		}
-	} else if !c.given("requests") {
+	if counts := out.Over != metric.Users && out.Over != metric.Speedup; counts && !c.given("requests") {
 		out.Least = p.requests()
 		if out.Over == metric.OpenLoop {
 			out.Requests = max(plan.DefaultEstimating, out.Least)
@@ -84,15 +75,6 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	default:
 		c.note("max_requests", "16 times the requests of the first look", "")
 	}
-}
-
-// uncounted lists kinds of searches whose probes have no set number of requests.
-var uncounted = map[metric.LoadKind]struct {
-	text    string
-	refused []string
-}{
-	metric.Speedup: {"In a search over speedup, every probe replays all requests of the trace load", []string{"requests"}},
-	metric.Users:   {"In a search over users, the `duration` of the load of users sets how long a probe lasts", []string{"requests", "max_requests"}},
 }
 
 // checkSearch reports errors in the range and the sizes of a search.
@@ -121,26 +103,22 @@ const rateResolution = 0.05
 // readAmount reads a load of a search: a whole number, or a rate such as "8 req/s". A rate is
 // returned as a number of steps of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
-	if over != metric.OpenLoop && over != metric.Speedup {
-		n, ok := b.integer(name, 1, maxLevel)
-		return int(n), ok
+	fraction := over == metric.Speedup || over == metric.OpenLoop
+	if fraction && !b.given(name) && !b.spec.attr(name).Required {
+		return 0, false // the default is one of whole numbers
 	}
-	if !b.given(name) {
-		if b.spec.attr(name).Required {
-			b.value(name) // reports that the value is missing
-		}
+	x, ok := b.item(name)
+	switch {
+	case !ok:
 		return 0, false
+	case over == metric.Speedup:
+		f, ok := x.like(loadBlock.attr("speedup")).speedup()
+		return int(math.Round(f / plan.SpeedupStep)), ok
+	case over == metric.OpenLoop:
+		rate, ok := x.like(loadBlock.attr("rate")).rate()
+		return int(math.Round(rate / plan.RateStep)), ok
 	}
-	v, ok := b.value(name)
-	if !ok {
-		return 0, false
-	}
-	if over == metric.Speedup {
-		x, ok := b.asSpeedup(b.rangeOf(name), name, v)
-		return int(math.Round(x / plan.SpeedupStep)), ok
-	}
-	rate, ok := b.asRate(b.rangeOf(name), name, v)
-	return int(math.Round(rate / plan.RateStep)), ok
+	return x.integer()
 }
 
 // readResolution reads a resolution: levels, such as 2, or a share, such as "5%".
@@ -149,30 +127,18 @@ func readResolution(b *body, out *plan.Capacity) {
 		b.note("resolution", `"5%"`, "for a rate or a speedup")
 		return
 	}
-	v, ok := b.value("resolution")
-	if !ok {
-		return
-	}
-	rng := b.rangeOf("resolution")
-	if v.Type() != cty.String && out.Relative > 0 {
-		b.d.errorf(rng, sumWrongType, `For a rate or a speedup, resolution is a share, such as "5%%".`)
-		return
-	}
-	if v.Type() != cty.String {
-		if n, ok := b.asInteger(rng, "resolution", v, 1, maxLevel); ok {
-			out.Resolution = int(n)
+	x, ok := b.item("resolution")
+	switch {
+	case !ok:
+	case x.value.Type() == cty.String:
+		if share, ok := x.like(promptBlock.attr("hit_rate")).share(); ok {
+			out.Relative = share
 		}
-		return
+	case out.Relative > 0:
+		x.errorf(sumWrongType, `For a rate or a speedup, resolution is a share, such as "5%%".`)
+	default:
+		put(&out.Resolution, x.integer)
 	}
-	share, ok := b.asFraction(rng, "resolution", v)
-	if !ok {
-		return
-	}
-	if !(share > 0 && share < 1) || math.IsNaN(share) {
-		b.d.errorf(rng, sumOutOfRange, `resolution must be a number of at least 1, or a share above "0%%" and below "100%%".`)
-		return
-	}
-	out.Relative = share
 }
 
 // leastSearched is the smallest speedup that a search tries by default, in steps of
@@ -202,7 +168,10 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 		l.Open = &plan.Open{Warmup: plan.OpenWarmupAuto}
 		d.bind(l.Open)
 	} else {
-		l.Warmup, l.Stagger = readWarmup(d), readStagger(d, kind)
+		l.Warmup = readWarmup(d)
+		if kind == metric.ClosedLoop {
+			l.Stagger = readStagger(d)
+		}
 	}
 	d.bind(l)
 	return l

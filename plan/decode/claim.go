@@ -47,14 +47,14 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 		}
 		seen := map[string]bool{}
 		for _, e := range b.list(attr.Name) {
-			if b.isUnknown(e.rng, attr.Name, e.value) {
+			if e.unknown() {
 				continue
 			}
 			if e.value.Type() == cty.Number {
 				b.d.errorf(e.rng, sumMissingUnit, "%s needs a sign and a unit: write %s.", attr.Name, exampleChange(def, c.Improve))
 				continue
 			}
-			text, ok := b.asText(e.rng, attr.Name, e.value)
+			text, ok := e.text()
 			if !ok {
 				continue
 			}

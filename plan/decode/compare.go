@@ -122,7 +122,7 @@ func readRestart(b *body, c *plan.Compare) {
 		}
 		return
 	}
-	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
+	c.Restart = plan.Restart(b.oneOf("restart"))
 	switch {
 	case c.Control.Baseline != "":
 		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "The control is a recorded run, so tokgate does not restart it. Remove restart.")
@@ -205,7 +205,7 @@ func sharesGPU(a, b *plan.Server) bool {
 
 func readRounds(b *body, c *plan.Compare) {
 	c.Rounds = compareRounds
-	least := int64(leastRounds)
+	least := float64(leastRounds)
 	pairs := ""
 	switch {
 	case c.SideBySide:
@@ -216,12 +216,14 @@ func readRounds(b *body, c *plan.Compare) {
 	if pairs != "" {
 		c.Rounds, least = compareOrderRounds, leastOrderRounds
 	}
-	n, ok := b.integer("rounds", least, mostRounds)
+	n, ok := get(b, "rounds", func(x item) (int, bool) {
+		return x.like(&Attr{Bounds: Bounds{Min: least, Max: mostRounds}}).integer()
+	})
 	switch {
 	case ok && pairs != "" && n%2 == 1:
 		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds count as one observation. Write an even number of rounds.`, pairs)
 	case ok:
-		c.Rounds = int(n)
+		c.Rounds = n
 	case !b.given("rounds"):
 		b.note("rounds", strconv.Itoa(c.Rounds), "")
 	}

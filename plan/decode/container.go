@@ -46,7 +46,7 @@ func checkImage(b *body, image string) {
 func readVolumes(b *body) []string {
 	var out []string
 	for _, e := range b.list("volumes") {
-		text, ok := b.asText(e.rng, "volumes", e.value)
+		text, ok := e.text()
 		if !ok {
 			continue
 		}
@@ -131,13 +131,10 @@ func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	case c.Network == "none":
 		b.d.errorf(b.rangeOf("network"), sumConflict, `With network = "none" no request can reach the server. Choose another network, or remove the argument.`)
 	case c.Network == "host":
-		if b.given("container_port") {
-			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" the container uses the ports of the machine. Remove container_port, and set port.`)
-		}
 		return
 	}
-	if n, ok := b.integer("container_port", 1, maxPort); ok {
-		c.Inside = int(n)
+	if n, ok := b.integer("container_port"); ok {
+		c.Inside = n
 		return
 	}
 	why := "engine = \"" + s.Engine + "\""

@@ -35,7 +35,7 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 			if v, ok = b.plain(arg, "control", v); !ok {
 				return out
 			}
-			text, ok := b.asText(arg.Range(), "baseline", v)
+			text, ok := b.itemOf("control", v, arg.Range()).text()
 			if !ok {
 				return out
 			}

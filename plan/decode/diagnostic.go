@@ -69,7 +69,6 @@ const (
 	sumFlagValue         = "Invalid flag value"
 	sumAmbiguousKey      = "Ambiguous key"
 	sumNoLoad            = "Workload has no load"
-	sumLoadShape         = "Load without levels"
 	sumDuplicateLevel    = "Duplicate level"
 	sumDuplicateSeed     = "Duplicate seed"
 	sumUnknownLevel      = "Unknown level"

@@ -58,7 +58,7 @@ func readFlags(b *body) []plan.Flag {
 			return nil
 		}
 		if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {
-			b.wrongType(attr.Expr.Range(), "flags", "an object: { max-model-len = 32768 }", v)
+			b.itemOf("flags", v, attr.Expr.Range()).wrongType("an object: { max-model-len = 32768 }")
 			return nil
 		}
 		for it := v.ElementIterator(); it.Next(); {

@@ -71,12 +71,7 @@ func (d *decoder) single(spec *Block) *body {
 // readPolicy sets the fields of the policy that the block sets. It also sets the fields that have a
 // default.
 func readPolicy(b *body, p *plan.Policy) {
-	usual := p.Confidence
 	b.bind(p)
-	if p.Confidence <= 0.5 || p.Confidence >= 1 {
-		b.d.errorf(b.rangeOf("confidence"), sumOutOfRange, "confidence must be above 0.5 and below 1.")
-		p.Confidence = usual
-	}
 }
 
 func (d *decoder) decodeHistory() {
@@ -91,7 +86,6 @@ func (d *decoder) decodeHistory() {
 	} else if _, err := d.within("", h.Folder); err != nil && h.Folder != "" {
 		d.errorf(b.rangeOf("folder"), sumOutOfRange, "The folder cannot be used: %s.", err)
 	}
-	h.Ignore = b.shareBelowOne("ignore")
 	d.out.History = h
 }
 
@@ -112,28 +106,24 @@ func (d *decoder) decodePrices() {
 		p.Currency = "USD"
 	}
 	readPerHour(b, p)
-	if !b.given("per_hour") && !b.given("electricity") {
-		d.errorf(b.rng, sumMissing, "The `prices` block is empty. Set per_hour = 2.5 or electricity = 0.10.")
-	}
 	d.out.Prices = p
 }
 
 // readPerHour reads the price of an hour: one price for all servers, or an object with a price for
 // each server.
 func readPerHour(b *body, p *plan.Prices) {
-	v, ok := b.value("per_hour")
-	rng := b.rangeOf("per_hour")
-	if !ok || b.isUnknown(rng, "per_hour", v) {
+	x, ok := b.item("per_hour")
+	if !ok || x.unknown() {
 		return
 	}
 	set := func(v cty.Value, to func(*plan.Server) bool) bool {
-		if v.IsNull() || !v.IsKnown() || v.Type() != cty.Number {
-			b.wrongType(rng, "per_hour", "a number, or an object of numbers by server: { vllm = 2.5 }", v)
+		one := x
+		if one.value = v; v.IsNull() || v.Type() != cty.Number {
+			one.wrongType("a number, or an object of numbers by server: { vllm = 2.5 }")
 			return false
 		}
-		price, _ := v.AsBigFloat().Float64()
-		if price < 0 || price > maxPrice {
-			b.d.errorf(rng, sumOutOfRange, "per_hour must be from 0 to %v.", maxPrice)
+		price, ok := one.number()
+		if !ok {
 			return false
 		}
 		found := false
@@ -145,11 +135,11 @@ func readPerHour(b *body, p *plan.Prices) {
 		}
 		return found
 	}
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		set(v, func(*plan.Server) bool { return true })
+	if !x.isObject() {
+		set(x.value, func(*plan.Server) bool { return true })
 		return
 	}
-	values := v.AsValueMap()
+	values := x.value.AsValueMap()
 	if def, ok := values["default"]; ok && !set(def, func(*plan.Server) bool { return true }) {
 		return
 	}
@@ -162,7 +152,7 @@ func readPerHour(b *body, p *plan.Prices) {
 			continue
 		}
 		if !slices.Contains(names, name) {
-			b.d.errorf(rng, sumServerReference, "The plan has no server %q.%s", name, suggest.DidYouMean(name, names))
+			x.errorf(sumServerReference, "The plan has no server %q.%s", name, suggest.DidYouMean(name, names))
 			continue
 		}
 		set(values[name], func(s *plan.Server) bool { return s.Name == name })

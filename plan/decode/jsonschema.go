@@ -3,6 +3,7 @@ package decode
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -13,7 +14,7 @@ import (
 // syntax of durations, and accepts any template ("${…}"). A plan that the JSON Schema refuses is
 // wrong. A plan that it accepts may still be wrong; `tokgate validate` checks everything.
 func JSONSchema() []byte {
-	s := jsonSchema{}
+	s := jsonSchema{"set": object{"not": jsonAny(object{"type": "array", "maxItems": 0})}}
 	root := s.body(schema, "")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["$id"] = "https://raw.githubusercontent.com/tokgate/tokgate/main/plan/schema/plan.schema.json"
@@ -40,7 +41,7 @@ func (s jsonSchema) body(b *Block, path string) object {
 			continue
 		}
 		properties[a.Name] = s.attr(a)
-		if a.Required {
+		if a.Required && !a.conditional() {
 			required = append(required, a.Name)
 		}
 	}
@@ -56,7 +57,73 @@ func (s jsonSchema) body(b *Block, path string) object {
 	if required != nil {
 		out["required"] = required
 	}
+	if rules := b.rules(); rules != nil {
+		out["allOf"] = rules
+	}
 	return out
+}
+
+// rules returns what goes with what in a block. Where a template decides it, the rules accept the
+// plan.
+func (b *Block) rules() []any {
+	var all []any
+	rule := func(name string, then object) {
+		all = append(all, object{"if": set(name), "then": then})
+	}
+	clashes := func(name string, not []Clash) {
+		for _, c := range not {
+			rule(name, object{"not": set(c.With)})
+		}
+	}
+	for _, a := range b.Attrs {
+		clashes(a.Name, a.Not)
+		if len(a.With) > 0 {
+			rule(a.Name, maySet(a.With))
+		}
+		if a.Required && len(a.With) == 1 {
+			rule(a.With[0], maySet([]string{a.Name}))
+		}
+	}
+	for _, c := range b.Blocks {
+		clashes(c.Name, c.Not)
+	}
+	for i, name := range b.One {
+		var others []any
+		for _, other := range b.One[i+1:] {
+			others = append(others, set(other))
+		}
+		if others != nil {
+			rule(name, object{"not": object{"anyOf": others}})
+		}
+	}
+	if choice := slices.Concat(b.One, b.Any); len(choice) > 0 {
+		all = append(all, maySet(choice))
+	}
+	return all
+}
+
+// set is the schema of a block in which a condition certainly holds.
+func set(condition string) object {
+	name, want, isValue := strings.Cut(condition, " = ")
+	is := ref("set")
+	if isValue {
+		is = object{"const": json.RawMessage(want)}
+	}
+	return object{"type": "object", "required": []string{name}, "properties": object{name: is}}
+}
+
+// maySet is the schema of a block in which one of the conditions may hold.
+func maySet(conditions []string) object {
+	var any []any
+	for _, c := range conditions {
+		name, want, isValue := strings.Cut(c, " = ")
+		may := object{"required": []string{name}}
+		if isValue {
+			may["properties"] = object{name: jsonAny(object{"const": json.RawMessage(want)})}
+		}
+		any = append(any, may)
+	}
+	return object{"anyOf": any}
 }
 
 // block returns the JSON Schema of a block in JSON syntax. The value is the block's body, or an
@@ -83,12 +150,38 @@ func (s jsonSchema) attr(a *Attr) object {
 	if _, ok := metric.Lookup(a.Name); ok {
 		typ = "threshold or list of thresholds"
 	}
+	out := s.typeOf(a, typ)
+	out["description"] = doc + a.together()
+	return out
+}
+
+// typeOf refers to the definition of an attribute's type, and adds its bounds and keys.
+func (s jsonSchema) typeOf(a *Attr, typ string) object {
 	name := "type." + strings.NewReplacer(" ", "-", `"`, "").Replace(typ)
 	if _, ok := s[name]; !ok {
 		s[name] = jsonType(typ)
 	}
 	out := ref(name)
-	out["description"] = doc
+	if low, high := "minimum", "maximum"; a.Bounds != (Bounds{}) && strings.Contains(typ, "number") {
+		if a.Above {
+			low = "exclusiveMinimum"
+		}
+		if a.Below {
+			high = "exclusiveMaximum"
+		}
+		out[low], out[high] = a.Min, a.Max // of numbers only: elsewhere they say nothing
+	}
+	if a.Keys != nil {
+		keys := &Block{Attrs: a.Keys}
+		properties := object{}
+		for _, k := range a.Keys {
+			properties[k.Name] = s.attr(k)
+		}
+		out["properties"], out["patternProperties"], out["additionalProperties"] = properties, object{`[$%]\{`: true}, false
+		if rules := keys.rules(); rules != nil {
+			out["allOf"] = rules
+		}
+	}
 	return out
 }
 
@@ -138,6 +231,8 @@ var jsonTypes = func() map[string][]object {
 		"bool":                       {object{"type": "boolean"}},
 		"number":                     {digits},
 		"duration":                   {span},
+		"rate":                       {text},
+		"share":                      {digits, share},
 		"rate or object":             {text, anObject},
 		"map or set of strings":      {anObject, anyList},
 		"list of numbers":            {list(number)},

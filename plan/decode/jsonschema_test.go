@@ -104,6 +104,27 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		{`{"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}}`, `{"s": {"simulator": {}}, "t": {"simulator": {}}}, "compare": {"c": {"control": "${server.s}", "candidate": "${server.t}", "tolerate": {"ttft": "p95 +10%"}}}`, true, true},
 		{`{"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}}`, `{"s": {"simulator": {}}, "t": {"simulator": {}}}, "compare": {"c": {"control": {}, "candidate": "${server.t}", "tolerate": {"ttft": "p95 +10%"}}}`, false, false},
 		{`"server":`, `"gate": {"measure_only": "yes"}, "server":`, false, false},
+		{`"server":`, `"gate": {"measure_only": true, "confidence": 95}, "server":`, false, false},
+		// What goes with what.
+		{`[1, 8]}`, `[1, 8], "burst": 8}`, false, false},
+		{`[1, 8]}`, `[1, 8], "burst": null}`, true, true},
+		{`{"concurrency": [1, 8]}`, `{"requests": 60}`, false, false},
+		{`[1, 8]}`, `[1, 8], "ramp_up": "1m"}`, false, false},
+		{`[1, 8]}`, `[1, 8], "ramp_up": null}`, true, true},
+		{`[1, 8]}`, `[1, 8], "ramp_up": "${null}"}`, true, true},
+		{`[1, 8]}`, `[1, 8], "requests": 60, "duration": "1m"}`, false, false},
+		{`"concurrency": [1, 8]}`, `"rate": "4 req/s", "arrivals": "gamma", "burstiness": 0.5}`, true, true},
+		{`"concurrency": [1, 8]}`, `"rate": "4 req/s", "arrivals": "gamma"}`, false, false},
+		{`"concurrency": [1, 8]}`, `"rate": "4 req/s", "arrivals": "poisson", "burstiness": 0.5}`, false, false},
+		{`"concurrency": [1, 8]}`, `"rate": "4 req/s", "arrivals": "${lower(\"gamma\")}", "burstiness": 0.5}`, true, true},
+		{`128`, `{"mean": 128, "jitter": "10%"}`, true, true},
+		{`128`, `{"maen": 128}`, false, false},
+		{`128`, `{"natural": true}`, false, false},
+		{`128`, `{"natural": true, "max": 128}`, true, true},
+		{`128`, `{"natural": true, "max": 128, "jitter": 0.1}`, false, false},
+		{`"load":`, `"prompt": [], "load":`, true, true},
+		{`"load":`, `"prompt": {"warm": true}, "load":`, false, false},
+		{`"load":`, `"prompt": {"warm": true, "hit_rate": "80%"}, "load":`, true, true},
 	} {
 		src := strings.Replace(base, tt.old, tt.new, 1)
 		if tt.old != "" && src == base {

@@ -169,8 +169,10 @@ func jsonRange(src []byte, filename string, offset int) hcl.Range {
 
 func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") }
 
-// Bounds on values in a plan.
+// Bounds on values in a plan; times in nanoseconds.
 const (
+	leastRate  = 0.001 // requests per second, at which a level of a few requests takes less than a day
+	maxRate    = 100_000
 	maxCount   = 100_000_000 // largest number of requests
 	maxTokens  = 100_000_000 // largest number of tokens of a prompt or answer
 	maxInteger = 1 << 53     // the largest integer that every JSON reader keeps exact
@@ -179,9 +181,9 @@ const (
 	maxPrice   = 1e9
 	maxPort    = 65535
 
-	millisecond = int64(time.Millisecond)
-	second      = int64(time.Second)
-	hour        = int64(time.Hour)
+	millisecond = float64(time.Millisecond)
+	second      = float64(time.Second)
+	hour        = float64(time.Hour)
 	day         = 24 * hour
 	// maxDuration is longer than any run, and far from an overflow. The constant minInterval is the
 	// shortest interval between readings, long enough that reading adds no load.

@@ -2,70 +2,71 @@ package decode
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// element is one item of a list. Its place rng is that of the whole list if its own place is not
-// known.
-type element struct {
-	value cty.Value
-	rng   hcl.Range
+// item returns the attribute's value, or its default. ok is as for the method value.
+func (b *body) item(name string) (x item, ok bool) {
+	v, ok := b.value(name)
+	return b.itemOf(name, v, b.rangeOf(name)), ok
+}
+
+func (b *body) itemOf(name string, v cty.Value, rng hcl.Range) item {
+	return item{d: b.d, attr: b.spec.attr(name), name: b.label(name), value: v, rng: rng}
 }
 
 // list returns the elements of a list attribute, or nil if the plan does not set it. A single value
 // counts as a list of one element. A null element is an error.
-func (b *body) list(name string) []element {
+func (b *body) list(name string) []item {
 	attr := b.attrs[name]
-	if attr == nil {
-		v, ok := b.value(name)
-		if !ok {
-			return nil
-		}
-		return b.elements(v, b.rng, name)
-	}
-	if exprs, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() {
-		var out []element
-		for _, e := range exprs {
-			v, ok := b.d.eval(e, b.scope)
-			if !ok {
-				continue
+	if attr != nil {
+		if exprs, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() {
+			out := b.notEmpty(name, len(exprs))
+			for _, e := range exprs {
+				v, ok := b.d.eval(e, b.scope)
+				if !ok {
+					continue
+				}
+				if v, ok = b.plain(e, name, v); ok {
+					out = b.noNull(out, b.itemOf(name, v, e.Range()))
+				}
 			}
-			if v, ok = b.plain(e, name, v); ok {
-				out = b.noNull(out, element{v, e.Range()}, name)
-			}
+			return out
 		}
-		return out
 	}
-	v, ok := b.value(name)
+	x, ok := b.item(name)
 	if !ok {
 		return nil
 	}
-	return b.elements(v, attr.Expr.Range(), name)
-}
-
-func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
-	ty := v.Type()
-	if !v.IsKnown() || !(ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
-		return []element{{v, rng}}
+	ty := x.value.Type()
+	if !x.value.IsKnown() || !(ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
+		return []item{x}
 	}
-	out := make([]element, 0, v.LengthInt())
-	for it := v.ElementIterator(); it.Next(); {
+	out := b.notEmpty(name, x.value.LengthInt())
+	for it := x.value.ElementIterator(); it.Next(); {
 		_, e := it.Element()
-		out = b.noNull(out, element{e, rng}, name)
+		out = b.noNull(out, b.itemOf(name, e, x.rng))
 	}
 	return out
 }
 
+// notEmpty returns a list for n elements. An empty list is an error if the schema has an example of
+// the attribute.
+func (b *body) notEmpty(name string, n int) []item {
+	if a := b.spec.attr(name); n == 0 && a != nil && a.Example != "" {
+		b.d.errorf(b.rangeOf(name), sumMissing, "%s is an empty list. Write at least one element, such as %s, or remove it.", name, a.example())
+	}
+	return make([]item, 0, n)
+}
+
 // noNull appends an element to a list. A null element is an error.
-func (b *body) noNull(list []element, e element, name string) []element {
+func (b *body) noNull(list []item, e item) []item {
 	if e.value.IsNull() {
-		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)
+		e.errorf(sumWrongType, "%s must not hold null.", e.name)
 		return list
 	}
 	return append(list, e)
@@ -75,11 +76,7 @@ func (b *body) noNull(list []element, e element, name string) []element {
 func (b *body) texts(name string) []string {
 	var out []string
 	for _, e := range b.list(name) {
-		v := e.value
-		if v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
-			v, _ = convert.Convert(v, cty.String)
-		}
-		if s, ok := b.asText(e.rng, name, v); ok {
+		if s, ok := e.words(); ok {
 			out = append(out, s)
 		}
 	}
@@ -89,49 +86,70 @@ func (b *body) texts(name string) []string {
 // textMap returns the strings of a map attribute, or nil if the plan does not set it. It skips null
 // elements.
 func (b *body) textMap(name string) map[string]string {
-	attr := b.attrs[name]
-	if attr == nil {
-		return nil
-	}
-	v, ok := b.d.eval(attr.Expr, b.scope)
+	x, ok := b.item(name)
 	if !ok {
 		return nil
 	}
-	if v, ok = b.plain(attr.Expr, name, v); !ok || v.IsNull() {
-		return nil
-	}
-	if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {
-		b.wrongType(attr.Expr.Range(), name, "a map of text: { NAME = \"value\" }", v)
+	if !x.value.IsKnown() || !x.isObject() {
+		x.wrongType(`a map of text: { NAME = "value" }`)
 		return nil
 	}
 	out := map[string]string{}
-	for it := v.ElementIterator(); it.Next(); {
+	for it := x.value.ElementIterator(); it.Next(); {
 		key, e := it.Element()
 		if e.IsNull() {
 			continue
 		}
-		if e.IsKnown() && (e.Type() == cty.Number || e.Type() == cty.Bool) {
-			e, _ = convert.Convert(e, cty.String)
-		}
-		k := key.AsString()
-		if s, ok := b.asText(attr.Expr.Range(), fmt.Sprintf("%s[%q]", name, k), e); ok {
+		k, one := key.AsString(), b.itemOf(name, e, x.rng)
+		one.name = fmt.Sprintf("%s[%q]", name, k)
+		if s, ok := one.words(); ok {
 			out[k] = s
 		}
 	}
 	return out
 }
 
-// settings returns the settings in the object v. It skips those that are null.
-func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
-	set := map[string]cty.Value{}
-	for it := v.ElementIterator(); it.Next(); {
-		k, e := it.Element()
-		key := k.AsString()
-		if !slices.Contains(keys, key) {
-			b.d.errorf(b.rangeOf(name), sumOneOf, "%s has %s, not %q.%s", name, choices(keys), key, suggest.DidYouMean(key, keys))
-		} else if !e.IsNull() {
-			set[key] = e
-		}
+// object opens an object as a block whose attributes are the keys of the attribute in the schema. A
+// value that is no object stands for its key Bare. object returns nil if the attribute has no value,
+// or a wrong one.
+func (b *body) object(name string) *body {
+	x, ok := b.item(name)
+	if !ok || x.unknown() {
+		return nil
 	}
-	return set
+	o := &body{
+		d: b.d, spec: &Block{Name: x.name, Attrs: x.attr.Keys}, scope: b.scope, path: b.path + "." + name,
+		rng: x.rng, attrs: hcl.Attributes{}, of: &x, quiet: b.quiet,
+	}
+	set := func(key string, v cty.Value) {
+		o.attrs[key] = &hcl.Attribute{Name: key, Expr: hcl.StaticExpr(v, x.rng), Range: x.rng, NameRange: x.rng}
+	}
+	switch {
+	case x.isObject():
+		for it := x.value.ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			if key := k.AsString(); o.spec.attr(key) != nil {
+				set(key, e)
+			} else {
+				o.stray = true
+				x.errorf(sumOneOf, "%s has %s, not %q.%s", x.name, choices(names(x.attr.Keys)), key, suggest.DidYouMean(key, names(x.attr.Keys)))
+			}
+		}
+		o.checkTogether()
+	case x.attr.Bare == "":
+		x.wrongType("an object: " + x.attr.Example)
+		return nil
+	default:
+		o.bare = true
+		set(x.attr.Bare, x.value)
+	}
+	return o
+}
+
+func names(attrs []*Attr) []string {
+	out := make([]string, len(attrs))
+	for i, a := range attrs {
+		out[i] = a.Name
+	}
+	return out
 }

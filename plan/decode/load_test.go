@@ -3,13 +3,14 @@ package decode
 import (
 	"flag"
 	"fmt"
-	"github.com/hashicorp/hcl/v2"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/hcl/v2"
 
 	gocmp "github.com/google/go-cmp/cmp"
 

@@ -99,7 +99,7 @@ func TestMistakes(t *testing.T) {
 		{"a fraction", "= 256", "= 256.5", "whole number"},
 		{"a word in place of a number", "= 256", `= "many"`, "whole number"},
 		{"no levels", "[1, 8]", "[]", "concurrency is an empty list"},
-		{"two shapes of a load", "requests    = 200", "rate = \"4 req/s\"", "only one of concurrency, burst, users, rate and trace"},
+		{"two shapes of a load", "requests    = 200", "rate = \"4 req/s\"", "only one of concurrency, burst, users, stage, rate or trace"},
 		{"a server twice", "workload \"chat\"", "server \"mine\" {\n  simulator {}\n}\n\nworkload \"chat\"", "already declared"},
 		{"an engine that does not exist", `"vllm"`, `"vlm"`, `Did you mean "vllm"?`},
 		{"a URL without http", `"http://127.0.0.1:8000"`, `"127.0.0.1:8000"`, "http://"},

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
@@ -15,9 +14,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfMixes lists the attributes and blocks that only the workloads in a mix may have.
-var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "headers", "request", "prompt", "score", "answers"}
-
 // readMix reads the workloads of a mix. The plan gives each a share, as in { chat = "70%", long =
 // "30%" }. Over a trace, it gives each the type of its rows, as in { chat = "/v1/chat" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
@@ -25,15 +21,15 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 	d.mixes = append(d.mixes, m)
 	w.API = "" // only the workloads in the mix have an API
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
-	v, ok := b.value("mix")
-	if !ok || b.isUnknown(m.rng, "mix", v) {
+	x, ok := b.item("mix")
+	if !ok || x.unknown() {
 		return
 	}
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		b.wrongType(m.rng, "mix", `an object: { chat = "70%", long = "30%" }`, v)
+	if !x.isObject() {
+		x.wrongType(`an object: { chat = "70%", long = "30%" }`)
 		return
 	}
-	for it := v.ElementIterator(); it.Next(); {
+	for it := x.value.ElementIterator(); it.Next(); {
 		k, e := it.Element()
 		part, ok := m.readPart(b, k.AsString(), e)
 		if !ok {
@@ -42,7 +38,6 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 		m.parts = append(m.parts, part)
 	}
 	m.checkParts(d)
-	m.refuseOwn(b)
 }
 
 // readPart reads one workload of a mix: its share, or the type of its rows in a trace.
@@ -50,12 +45,10 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
 		return portion{name: name, rows: v.AsString()}, true
 	}
-	share, ok := b.asFraction(m.rng, "mix."+name, v)
-	part = portion{name: name, share: int(math.Round(share * traffic.Whole))}
-	if ok && (part.share < 1 || part.share >= traffic.Whole) {
-		b.d.errorf(m.rng, sumOutOfRange, `mix.%s must be above "0%%" and below "100%%".`, name)
-		return part, false
-	}
+	x := b.itemOf("mix", v, m.rng)
+	x.name += "." + name
+	share, ok := x.share()
+	part = portion{name: name, share: min(max(int(math.Round(share*traffic.Whole)), 1), traffic.Whole-1)}
 	return part, ok
 }
 
@@ -63,26 +56,6 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
-}
-
-// refuseOwn reports settings of a mix that only the workloads in it may have.
-func (m *mixture) refuseOwn(b *body) {
-	part := "each part"
-	if len(m.parts) > 0 {
-		part = "workload." + m.parts[0].name
-	}
-	for _, name := range notOfMixes {
-		var at hcl.Range
-		switch {
-		case b.given(name):
-			at = b.attrs[name].NameRange
-		case len(b.blocks[name]) > 0:
-			at = b.blocks[name][0].DefRange
-		default:
-			continue
-		}
-		b.d.errorf(at, sumConflict, "workload.%s is a mix, so its parts set %[2]s themselves. Remove %[2]s here, and set it in %[3]s.", m.Address(), name, part)
-	}
 }
 
 // decodeMixes creates the workloads that each mix contains. Call it after all workloads have been

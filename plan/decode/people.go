@@ -4,33 +4,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfUsers lists the attributes of a load block that do not apply to a load of users.
-var notOfUsers = map[string]string{
-	"requests": "Set duration instead of requests. The number of messages that users send depends on how fast the server answers.",
-	"bursts":   "`bursts` applies only to a load with `burst`. Remove it. For users, set `duration` instead.",
-	"stagger":  "stagger applies only to a closed loop. Remove it. For users, ramp_up sets how long it takes until all have started.",
-	"pause":    "pause applies only to a closed loop. Remove it. For users, think_time is the time between messages.",
-}
-
 // readUsers reads a load of users.
-func readUsers(b *body, l *plan.Load) {
-	refuseOpen(b)
-	for name, why := range notOfUsers {
-		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, "%s", why)
-		}
-	}
+func readUsers(b *body, l *plan.Load, _ *preset) {
 	l.People = &plan.People{Warmup: readOpenWarmup(b)}
 	b.bind(l.People)
-	l.Levels = readLevels(b, "users", metric.Users)
-	length, ok := b.duration("duration", time.Second, time.Duration(maxDuration))
+	addCounts(b, l, "users")
+	length, ok := b.duration("duration")
 	if !ok {
 		length = plan.DefaultOpenSeconds * time.Second
 		if !b.given("duration") {
@@ -41,94 +25,29 @@ func readUsers(b *body, l *plan.Load) {
 	for i := range l.Levels {
 		l.People.Part(&l.Levels[i])
 	}
-	b.bind(l)
 }
-
-// thinkKeys lists the keys of think_time.
-var thinkKeys = []string{"mean", "cv"}
-
-// readThink reads think_time, which is a duration such as "20s", or { mean = "20s", cv = 1 }.
-func readThink(b *body, l *plan.Load) {
-	const name = "think_time"
-	if !b.given(name) {
-		return
-	}
-	if !l.Kind.Windowed() {
-		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time applies only to users, and to a rate with turns. For a closed loop set pause.")
-		return
-	}
-	v, ok := b.value(name)
-	rng := b.rangeOf(name)
-	if !ok || b.isUnknown(rng, name, v) {
-		return
-	}
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		l.Think.Mean, _ = b.asDuration(rng, name, v, 0, time.Duration(day))
-		return
-	}
-	set := settings(b, name, v, thinkKeys)
-	if _, ok := set["mean"]; !ok {
-		b.d.errorf(rng, sumMissing, "%s needs mean.", name)
-		return
-	}
-	l.Think.Mean, _ = b.asDuration(rng, name+".mean", set["mean"], 0, time.Duration(day))
-	if cv, ok := set["cv"]; ok {
-		if cv.Type() != cty.Number {
-			b.wrongType(rng, name+".cv", "a number", cv)
-			return
-		}
-		if l.Think.CV, _ = cv.AsBigFloat().Float64(); !(l.Think.CV >= 0 && l.Think.CV <= 10) {
-			b.d.errorf(rng, sumOutOfRange, "%s.cv must be from 0 to 10.", name)
-		}
-	}
-}
-
-// turnKeys lists the keys of turns.
-var turnKeys = []string{"mean", "max"}
-
-// mostTurns is the largest number of turns of a conversation.
-const mostTurns = 1000
 
 // readTurns reads the number of turns of a conversation: 6, or { mean = 6, max = 20 }.
-func readTurns(p *body, w *plan.Workload) traffic.Turns {
-	const name = "turns"
-	if !p.given(name) {
-		return traffic.Turns{}
-	}
-	v, ok := p.value(name)
-	rng := p.rangeOf(name)
-	if !ok || p.isUnknown(rng, name, v) {
-		return traffic.Turns{}
+func readTurns(p *body, w *plan.Workload) (turns traffic.Turns) {
+	if !p.given("turns") {
+		return turns
 	}
 	if w.API != plan.Chat {
-		p.d.errorf(rng, sumConflict, `turns need api = "chat".`)
+		p.d.errorf(p.rangeOf("turns"), sumConflict, `turns need api = "chat".`)
 	}
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		n, _ := p.asInteger(rng, name, v, 1, mostTurns)
-		return traffic.Turns{Mean: float64(n), Max: int(n)}
+	o := p.object("turns")
+	if o == nil {
+		return turns
 	}
-	set := settings(p, name, v, turnKeys)
-	mean, ok := set["mean"]
-	most, ok2 := set["max"]
-	if !ok || !ok2 {
-		p.d.errorf(rng, sumMissing, "%s needs mean and max: { mean = 6, max = 20 }.", name)
+	o.bind(&turns)
+	if o.bare {
+		turns.Mean = float64(turns.Max)
+	}
+	if n := float64(turns.Max); turns.Mean > 0 && n > 0 && turns.Mean > (n+1)/2 && turns.Mean != n {
+		p.d.errorf(o.rng, sumOutOfRange, "turns.mean must be from 1 to (max + 1) / 2, because turns are drawn from a geometric distribution. For a fixed number write turns = %d.", turns.Max)
 		return traffic.Turns{}
 	}
-	n, ok := p.asInteger(rng, name+".max", most, 1, mostTurns)
-	if !ok {
-		return traffic.Turns{}
-	}
-	if mean.Type() != cty.Number {
-		p.wrongType(rng, name+".mean", "a number", mean)
-		return traffic.Turns{}
-	}
-	out := traffic.Turns{Max: int(n)}
-	out.Mean, _ = mean.AsBigFloat().Float64()
-	if !(out.Mean >= 1 && (out.Mean <= float64(n+1)/2 || out.Mean == float64(n))) {
-		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to (max + 1) / 2, because turns are drawn from a geometric distribution. For a fixed number write turns = %d.", name, n)
-		return traffic.Turns{}
-	}
-	return out
+	return turns
 }
 
 // checkTurns reports an error for conversations in a load that cannot have them. A thinking time

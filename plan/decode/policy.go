@@ -95,8 +95,12 @@ func readPatterns(b *body, into map[string]policy.List) {
 		}
 		list := policy.List{Patterns: []string{}, Range: b.rangeOf(a.Name)}
 		for _, e := range b.list(a.Name) {
-			text, ok := b.asText(e.rng, a.Name, e.value)
-			if known := oneOfThese[a.Name]; !ok || known != nil && !b.isOneOf(e.rng, a.Name, text, known) {
+			read := e.text
+			if known := oneOfThese[a.Name]; known != nil {
+				read = func() (string, bool) { return e.wordOf(known) }
+			}
+			text, ok := read()
+			if !ok {
 				continue
 			}
 			if a.Name == "files" && (!filepath.IsAbs(text) || strings.Contains(text, "*")) {

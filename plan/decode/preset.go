@@ -89,11 +89,11 @@ func presetNames() []string {
 
 // readPreset returns the preset that the workload names; nil if it names none.
 func readPreset(b *body) *preset {
-	v, ok := b.value("preset")
-	if !ok || b.isUnknown(b.rangeOf("preset"), "preset", v) {
+	x, ok := b.item("preset")
+	if !ok || x.unknown() {
 		return nil
 	}
-	name, ok := b.asText(b.rangeOf("preset"), "preset", v)
+	name, ok := x.text()
 	if !ok {
 		return nil
 	}

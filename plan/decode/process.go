@@ -84,17 +84,14 @@ func readGPUs(b *body) *plan.GPUs {
 	list := b.list("gpus")
 	if len(list) == 1 {
 		v := list[0].value
-		if b.isUnknown(rng, "gpus", v) {
+		if list[0].unknown() {
 			return out
 		}
 		whole, isList := b.d.eval(b.attrs["gpus"].Expr, b.scope)
 		isList = isList && !whole.Type().IsPrimitiveType()
 		switch {
 		case !isList && v.Type() == cty.Number:
-			n, ok := b.asInteger(rng, "gpus", v, 0, maxGPUs)
-			if ok {
-				out.Count = int(n)
-			}
+			out.Count, _ = list[0].integer()
 			return out
 		case v.Type() == cty.String && v.AsString() == "all":
 			out.All = true
@@ -109,7 +106,7 @@ func readGPUs(b *body) *plan.GPUs {
 	}
 	for _, e := range list {
 		v := e.value
-		if b.isUnknown(e.rng, "gpus", v) {
+		if e.unknown() {
 			continue
 		}
 		if v.Type() == cty.Number {

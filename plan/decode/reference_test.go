@@ -125,7 +125,7 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 			if a.Later {
 				continue
 			}
-			src := wrap(a.Name + " = [[{}]]\n")
+			src := wrap(beside(b, a) + a.Name + " = [[{}]]\n")
 			_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
 			at, found := strings.Index(src, a.Name+" = [["), false
 			for _, d := range diags {
@@ -149,6 +149,15 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 		}
 	}
 	walk(schema, func(body string) string { return body })
+}
+
+// beside returns what a plan must set beside an attribute.
+func beside(b *Block, a *Attr) string {
+	if len(a.With) == 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(a.With[0], " = ")
+	return beside(b, b.attr(name)) + b.example(a.With[0]) + "\n"
 }
 
 // readsAnything lists the settings that accept any value, even [[{}]].
@@ -179,6 +188,14 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 		fmt.Fprintf(b, "## %s\n\n", header)
 	}
 	b.WriteString(block.Doc)
+	for how, names := range map[string][]string{"exactly": block.One, "at least": block.Any} {
+		if names != nil {
+			fmt.Fprintf(b, " It needs %s one of `%s`.", how, strings.Join(names, "`, `"))
+		}
+	}
+	for _, c := range block.Not {
+		fmt.Fprintf(b, " Not with `%s`.", c.With)
+	}
 	if block.Repeat {
 		b.WriteString(" May be written more than once.")
 	}
@@ -204,7 +221,10 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 	if len(rows) > 0 {
 		b.WriteString("| attribute | type | default | meaning |\n|---|---|---|---|\n")
 		for _, a := range rows {
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", a.Name, cell(a.Type), a.defaultText(), cell(a.Doc))
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", a.Name, cell(a.Type), a.defaultText(), cell(a.Doc+a.together()))
+			for _, k := range a.Keys {
+				fmt.Fprintf(b, "| `%s.%s` | %s | %s | %s |\n", a.Name, k.Name, cell(k.Type), k.defaultText(), cell(k.Doc+k.together()))
+			}
 		}
 		b.WriteString("\n")
 	}

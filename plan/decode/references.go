@@ -94,7 +94,7 @@ func readServers(b *body) []*plan.Server {
 			out = append(out, s)
 		case v.Type() == cty.DynamicPseudoType: // an error about this server was reported already
 		case !v.IsKnown():
-			b.isUnknown(rng, "server", v)
+			b.itemOf("server", v, rng).unknown()
 		case v.Type() == cty.String:
 			b.d.errorf(rng, sumServerReference, "Write a reference, server.%s, not text.", nearestName(v.AsString(), b.d.servers))
 		default:
@@ -142,7 +142,7 @@ func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Work
 				out = append(out, w.Whole()...)
 			}
 		case v.IsKnown():
-			b.wrongType(rng, "workloads", "workload.name or a list of them", v)
+			b.itemOf("workloads", v, rng).wrongType("workload.name or a list of them")
 		}
 	})
 	return out

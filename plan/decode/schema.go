@@ -23,12 +23,12 @@ var schema = &Block{
 // default is the gate's value.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
-		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict: above 0.5 and below 1.", Max: 1},
+		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict: above 0.5 and below 1.", Bounds: Bounds{Min: 0.5, Max: 1, Above: true, Below: true}},
 		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "How a threshold is decided. `certified`: by a statistical test at the given `confidence`. `estimate`: by comparing the point estimate with the limit, without a test.", OneOf: []string{"certified", "estimate"}},
 		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What happens if a verdict is inconclusive. `stop`: the run exits with 3. `extend`: tokgate sends more requests, within `budget` and `max_requests`; if the verdict is still inconclusive, the run exits with 3. `warn`: the run exits with 0.", OneOf: []string{"stop", "extend", "warn"}},
 		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time over which throughput and other rates are computed. `steady`: the time in which every slot is busy, without ramp-up and drain; everything that the server sends in that time counts. `all`: from the first measured request to the end of the last one; only measured requests count, as in published reports.", OneOf: []string{"steady", "all"}},
 		{Name: "clusters", Type: "string", Default: `"wave"`, Doc: "Which requests a verdict on a certified share (`success`, `goodput`) treats as one, because they may fail together. `wave`: all requests in flight, unless the failures turn out to be isolated. `round`: all requests of a round. `none`: each request counts on its own, unless the rounds differ.", OneOf: []string{"wave", "round", "none"}},
-		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests that one level may have if `on_inconclusive` is `extend`.", Min: 1, Max: maxCount},
+		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests that one level may have if `on_inconclusive` is `extend`.", Bounds: Bounds{Min: 1, Max: maxCount}},
 	}
 	if inWorkload {
 		for _, a := range attrs {
@@ -42,7 +42,7 @@ var gateBlock = &Block{
 	Name: "gate",
 	Doc:  "The policy of the plan.",
 	Attrs: append(policyAttrs(false),
-		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "The longest time that the whole run may take, including the start and the end of the servers.", Min: second, Max: maxDuration},
+		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "The longest time that the whole run may take, including the start and the end of the servers.", Bounds: Bounds{Min: second, Max: maxDuration}},
 		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "Whether the plan only measures. Then a threshold, a capacity or a comparison that does not hold is a warning. Otherwise the plan needs a threshold, or another condition that can fail."},
 		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Slowdowns that the gate must notice in at least 95 of 100 simulated runs. Each value says how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. If the gate notices fewer, `plan` and `run` exit with 2. See `tokgate strength`."},
 	),
@@ -103,8 +103,8 @@ var serverBlock = &Block{
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The program and its arguments. tokgate appends `flags` and `args`, and replaces {port} by the port."},
 				{Name: "env", Type: "map of strings", Doc: "Environment variables of the process, in addition to tokgate's own. tokgate never prints their values."},
 				{Name: "dir", Type: "path", Default: `"."`, Doc: "The working folder of the process. The path is relative to the plan."},
-				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port that the server listens on.", Min: 1, Max: maxPort},
-				{Name: "gpus", Type: gpusType, Computed: "all GPUs that tokgate itself may use", Doc: gpusDoc},
+				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port that the server listens on.", Bounds: Bounds{Min: 1, Max: maxPort}},
+				{Name: "gpus", Type: gpusType, Computed: "all GPUs that tokgate itself may use", Doc: gpusDoc, Bounds: Bounds{Max: maxGPUs}},
 				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
 			},
 		},
@@ -117,14 +117,14 @@ var serverBlock = &Block{
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The arguments of the image's entrypoint. tokgate appends `flags` and `args`, and replaces {port} by the port inside the container."},
 				{Name: "entrypoint", Type: "string", Computed: "the engine's program, or the image's own entrypoint if command is set", Doc: "The program to run instead of the image's own entrypoint."},
 				{Name: "env", Type: "map of strings", Doc: "Environment variables of the container. tokgate never prints their values, and never passes them on a command line."},
-				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
+				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc, Bounds: Bounds{Max: maxGPUs}},
 				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan. A name without a slash, as in \"cache:/root/.cache\", is a named volume of docker or podman."},
 				{Name: "shm_size", Type: "string", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The size of /dev/shm in the container, such as \"16g\"."},
 				{Name: "network", Type: "string", Computed: "the runtime's default network", Doc: "The network that the container joins. With \"host\" the container uses the network of the machine: tokgate publishes no port, and the server listens on 127.0.0.1."},
 				{Name: "user", Type: "string", Computed: "the image's own user", Doc: "The user of the container, or user:group."},
 				{Name: "options", Type: "list of strings", Doc: "More options for `docker create` or `podman create`, such as [\"--ipc\", \"host\"]."},
-				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port on 127.0.0.1 at which tokgate reaches the container.", Min: 1, Max: maxPort},
-				{Name: "container_port", Type: "number", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The port that the server listens on inside the container.", Min: 1, Max: maxPort},
+				{Name: "port", Type: "number", Computed: "a free port", Doc: "The port on 127.0.0.1 at which tokgate reaches the container.", Bounds: Bounds{Min: 1, Max: maxPort}},
+				{Name: "container_port", Type: "number", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The port that the server listens on inside the container.", Bounds: Bounds{Min: 1, Max: maxPort}, Not: []Clash{{`network = "host"`, "the container then uses the ports of the machine. Set port instead"}}},
 				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
 			},
 		},
@@ -132,20 +132,20 @@ var serverBlock = &Block{
 			Name: "simulator", Doc: "The built-in simulator. If the server has no other target, the simulator is the server under test. If it has one, `run --simulate` uses the simulator in its place, in virtual time.",
 			Attrs: []*Attr{
 				{Name: "profile", Type: "string", Default: `"default"`, Doc: "The name of a built-in profile, or the path of a profile file relative to the plan. A file outside the repository needs `--files`."},
-				{Name: "seed", Type: "number", Default: `1`, Doc: "The seed of the simulator's random noise.", Min: -maxInteger, Max: maxInteger},
+				{Name: "seed", Type: "number", Default: `1`, Doc: "The seed of the simulator's random noise.", Bounds: Bounds{Min: -maxInteger, Max: maxInteger}},
 			},
 		},
 		{
 			Name: "ready", Doc: "The wait for the server. A server is ready when it has answered one real completion.",
 			Attrs: []*Attr{
-				{Name: "timeout", Type: "duration", Computed: "30s for an endpoint or the simulator, 10m for a process, 20m for a container (not counting the pull)", Doc: "How long tokgate waits until the server is ready.", Min: millisecond, Max: day},
+				{Name: "timeout", Type: "duration", Computed: "30s for an endpoint or the simulator, 10m for a process, 20m for a container (not counting the pull)", Doc: "How long tokgate waits until the server is ready.", Bounds: Bounds{Min: millisecond, Max: day}},
 			},
 		},
 		{
 			Name: "telemetry", ToServer: true, Doc: "What tokgate reads while the load runs: the server's metrics page and the state of its GPUs.",
 			Attrs: []*Attr{
 				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether tokgate reads telemetry."},
-				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "The time between two readings, at least 100ms.", Min: minInterval, Max: hour},
+				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "The time between two readings, at least 100ms.", Bounds: Bounds{Min: minInterval, Max: hour}},
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "The URL of the server's metrics page. It must be in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "readings come from nvidia-smi or amd-smi on this machine", Doc: "The URL of a DCGM exporter's page. Set it if the GPUs are in another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "the GPUs of the process or container; none for an endpoint", Doc: "The GPUs that the server uses, by index or UUID. tokgate does not know the GPUs of an endpoint. If they are in this machine, list them, or tokgate reads nothing from them. With `dcgm_url` the list is optional: without it, tokgate reads every GPU on the page."},
@@ -165,6 +165,9 @@ const (
 	gpusDoc  = "The GPUs that the server gets: a number of free GPUs (0 for none), a list of indexes or UUIDs, or \"all\". tokgate gives only GPUs that it may use itself (CUDA_VISIBLE_DEVICES). It reserves them, so that no other run of tokgate uses them at the same time."
 )
 
+// ofParts refuses what only the parts of a mix set.
+var ofParts = []Clash{{"mix", "each part of a mix sets its own. Remove it here, and set it in the parts"}}
+
 var workloadBlock = &Block{
 	Name: "workload", Labels: []string{"name"}, Repeat: true,
 	Doc: "One kind of load: the requests that tokgate sends, how they arrive, and the thresholds that must hold.",
@@ -172,22 +175,27 @@ var workloadBlock = &Block{
 		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one workload for each element, named workload.name[\"key\"]. In the block, each.key and each.value are the key and the value of the element."},
 		{Name: "title", Type: "string", Computed: "the preset's", Doc: "The name of the workload in reports, instead of its address."},
 		{Name: "description", Type: "string", Computed: "the preset's", Doc: "One sentence for the report: what people use this workload for."},
-		{Name: "users_per_request", Type: "list of numbers", Computed: "the preset's; unknown without one", Doc: "How many people one request in flight stands for: the smallest and the largest number, such as [4, 5]. It is more than one because people read and think between requests. Reports use it to convert a capacity into a number of users."},
-		{Name: "preset", Type: "string", Doc: "A named use case. It sets input_tokens, output_tokens and thresholds. Values that the workload sets itself replace those of the preset."},
+		{Name: "users_per_request", Type: "list of numbers", Computed: "the preset's; unknown without one", Doc: "How many people one request in flight stands for: the smallest and the largest number, such as [4, 5]. It is more than one because people read and think between requests. Reports use it to convert a capacity into a number of users.", Bounds: Bounds{Min: 1, Max: maxCount}},
+		{Name: "preset", Type: "string", Doc: "A named use case. It sets input_tokens, output_tokens and thresholds. Values that the workload sets itself replace those of the preset.", Not: ofParts},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "The servers that the workload runs on: server.name."},
-		{Name: "api", Type: "string", Default: `"chat"`, Doc: "The API that requests use: `chat` or `completions`.", OneOf: []string{"chat", "completions"}},
-		{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with the requests of this workload. They replace headers of the server's `endpoint` with the same name."},
-		{Name: "mix", Type: "map of shares", Computed: "the workload is not a mix", Doc: "Sends the requests of other workloads, its parts, together. Each part has a share of the requests: { chat = \"70%\", long = \"30%\" }. The shares add up to 100%. They are exact over a level, and within one request in each round. If the mix replays a trace, write a type of its rows instead of a share: { chat = \"/v1/chat\" }. The rows then set the lengths and the prompts. A part keeps its lengths, prompts, request fields and sla blocks. Its sla blocks apply to its own requests, at the levels of the mix. Its load blocks do not apply in the mix, and it needs none. Reports name the results of a part \"mix/part\"."},
-		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets a length, or prompts come from a data set or a trace", Doc: "The length of each prompt in tokens. It is the number that the server counts, including the chat template."},
-		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets the lengths", Doc: "The length of each answer in tokens. A number, such as 256, is the length of every answer. { mean = 256, jitter = \"20%\" } draws lengths evenly from 20% below to 20% above the mean. { natural = true, max = 512 } lets answers end by themselves."},
+		{Name: "api", Type: "string", Default: `"chat"`, Doc: "The API that requests use: `chat` or `completions`.", OneOf: []string{"chat", "completions"}, Not: ofParts},
+		{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with the requests of this workload. They replace headers of the server's `endpoint` with the same name.", Not: ofParts},
+		{Name: "mix", Type: "map of shares", Bounds: Bounds{Max: 1, Above: true, Below: true}, Computed: "the workload is not a mix", Doc: "Sends the requests of other workloads, its parts, together. Each part has a share of the requests: { chat = \"70%\", long = \"30%\" }. The shares add up to 100%. They are exact over a level, and within one request in each round. If the mix replays a trace, write a type of its rows instead of a share: { chat = \"/v1/chat\" }. The rows then set the lengths and the prompts. A part keeps its lengths, prompts, request fields and sla blocks. Its sla blocks apply to its own requests, at the levels of the mix. Its load blocks do not apply in the mix, and it needs none. Reports name the results of a part \"mix/part\"."},
+		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets a length, or prompts come from a data set or a trace", Doc: "The length of each prompt in tokens. It is the number that the server counts, including the chat template.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: ofParts},
+		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets the lengths", Doc: "The length of each answer in tokens. A number, such as 256, is the length of every answer. { mean = 256, jitter = \"20%\" } varies the length, and { natural = true, max = 512 } lets answers end by themselves.", Example: `{ mean = 256, jitter = "20%" }`, Bare: "mean", Not: ofParts, Keys: []*Attr{
+			{Name: "mean", Type: "number", Required: true, Doc: "The mean length.", Bounds: Bounds{Min: 1, Max: maxTokens}, Not: []Clash{{"natural = true", "natural answers end by themselves. Set max, or remove natural"}}},
+			{Name: "jitter", Type: "share", Default: `"0%"`, Doc: "Draws lengths evenly from this share below the mean to this share above it.", Bounds: Bounds{Max: 1, Below: true}, Not: []Clash{{"natural = true", "natural answers vary by themselves. Remove jitter"}}},
+			{Name: "natural", Type: "bool", Computed: "`false`", Doc: "Whether the model ends an answer by itself."},
+			{Name: "max", Type: "number", Required: true, Example: `512`, Doc: "The length at which an answer is cut off.", Bounds: Bounds{Min: 1, Max: maxTokens}, With: []string{"natural = true"}},
+		}},
 	},
 	Blocks: []*Block{
 		{
-			Name: "request", ToServer: true, Free: "another field of the request body",
+			Name: "request", ToServer: true, Not: ofParts, Free: "another field of the request body",
 			Doc: "More fields for the body of each request.",
 			Attrs: []*Attr{
 				{Name: "model", Type: "string", Computed: "the server's", Doc: "The model id that tokgate sends in each request."},
-				{Name: "temperature", Type: "number", Computed: "not sent", Doc: "The sampling temperature, from 0 to 2.", Max: 2},
+				{Name: "temperature", Type: "number", Computed: "not sent", Doc: "The sampling temperature, from 0 to 2.", Bounds: Bounds{Max: 2}},
 				{Name: "stop", Type: "string or list of strings", Computed: "not sent", Doc: "Stop sequences."},
 			},
 		},
@@ -198,16 +206,25 @@ var workloadBlock = &Block{
 	},
 }
 
+// ofGenerated refuses what only generated prompts have.
+var ofGenerated = []Clash{{"dataset", "only generated prompts have it. Remove one of the two"}}
+
 var promptBlock = &Block{
-	Name: "prompt", Doc: "Where prompts come from. Without this block tokgate generates the prompts, and they have nothing in common.",
+	Name: "prompt", Not: ofParts, Doc: "Where prompts come from. Without this block tokgate generates the prompts, and they have nothing in common.",
 	Attrs: []*Attr{
-		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A file of real prompts, or a built-in task with exact answers. The file has JSON lines, one JSON array, or CSV. Its path is relative to the plan. A file outside the repository needs `--files`. A JSON row is {\"messages\": […]} or {\"prompt\": \"…\"}. It may also have max_tokens, tools, response_format and answer. The built-in tasks are `builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table` and `builtin:json`. Every row is sent once before a row is sent again. Without input_tokens each row keeps its length. With input_tokens every prompt has exactly that many tokens. tokgate then cuts a long row at the end of the user's last message. It joins a short row with the next rows, and lengthens the items of a built-in task."},
-		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which tokgate sends the rows of the data set. `shuffled`: a random order, drawn with the first seed. `file`: the order of the file.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
-		{Name: "column", Type: "string", Computed: "only for a CSV file", Doc: "The column of a CSV data set that contains the prompts. Columns named max_tokens and answer have the same meaning as in JSON."},
-		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "Tokens that prompts have in common at the beginning: { tokens = 2048, groups = 20 }. Each prompt belongs to a random group, and all prompts of a group begin with the same tokens. The default is 1 group. The shared tokens count as part of input_tokens."},
-		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "The share of prompt tokens that a server finds in its prefix cache, such as \"80%\". This assumes that all shared prefixes fit into the cache. tokgate makes 16 groups of prompts, and all prompts of a group share a prefix. The length of a prefix is a multiple of 128 tokens, or of 64, 32 or 16 if the prompts are short. Do not set shared_prefix too."},
-		{Name: "warm", Type: "bool", Default: `true`, Doc: "Whether tokgate sends each shared prefix once before a level begins, and after each start of the server. These requests are not measured."},
-		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate, and api = \"chat\". It cannot be combined with dataset."},
+		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A file of real prompts, or a built-in task with exact answers. The file has JSON lines, one JSON array, or CSV. Its path is relative to the plan. A file outside the repository needs `--files`. A JSON row is {\"messages\": […]} or {\"prompt\": \"…\"}. It may also have max_tokens, tools, response_format and answer. The built-in tasks are `builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table` and `builtin:json`. Every row is sent once before a row is sent again. Without input_tokens each row keeps its length. With input_tokens every prompt has exactly that many tokens. tokgate then cuts a long row at the end of the user's last message. It joins a short row with the next rows, and lengthens the items of a built-in task.", Example: `"prompts.jsonl"`},
+		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which tokgate sends the rows of the data set. `shuffled`: a random order, drawn with the first seed. `file`: the order of the file.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}, With: []string{"dataset"}},
+		{Name: "column", Type: "string", Computed: "only for a CSV file", Doc: "The column of a CSV data set that contains the prompts. Columns named max_tokens and answer have the same meaning as in JSON.", With: []string{"dataset"}},
+		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "Tokens that prompts have in common at the beginning: { tokens = 2048, groups = 20 }. Each prompt belongs to a random group, and all prompts of a group begin with the same tokens. The shared tokens count as part of input_tokens.", Example: `{ tokens = 2048, groups = 20 }`, Not: ofGenerated, Keys: []*Attr{
+			{Name: "tokens", Type: "number", Required: true, Doc: "The number of shared tokens.", Bounds: Bounds{Min: 1, Max: maxTokens}},
+			{Name: "groups", Type: "number", Computed: "1", Doc: "The number of groups.", Bounds: Bounds{Min: 1, Max: maxCount}},
+		}},
+		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "The share of prompt tokens that a server finds in its prefix cache, such as \"80%\". This assumes that all shared prefixes fit into the cache. tokgate makes 16 groups of prompts, and all prompts of a group share a prefix. The length of a prefix is a multiple of 128 tokens, or of 64, 32 or 16 if the prompts are short.", Example: `"80%"`, Bounds: Bounds{Max: 1, Above: true, Below: true}, Not: append([]Clash{{"shared_prefix", "hit_rate sets the shared prefix itself. Remove one of the two"}}, ofGenerated...)},
+		{Name: "warm", Type: "bool", Default: `true`, Doc: "Whether tokgate sends each shared prefix once before a level begins, and after each start of the server. These requests are not measured.", With: []string{"shared_prefix", "hit_rate"}},
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "How many turns a conversation has. Write a number, or { mean = 6, max = 20 } to draw it from a geometric distribution that begins at 1. A turn is one message and its answer. Each message has input_tokens tokens. The prompt of a turn contains all earlier turns, with the server's own answers. If a turn fails, its conversation ends, and the missing turns count as failed. turns needs a load of users or a rate, and api = \"chat\".", Example: `{ mean = 6, max = 20 }`, Bare: "max", Not: ofGenerated, Keys: []*Attr{
+			{Name: "mean", Type: "number", Required: true, Doc: "The mean number: from 1 to (max + 1) / 2.", Bounds: Bounds{Min: 1, Max: 1000}},
+			{Name: "max", Type: "number", Required: true, Doc: "The largest number.", Bounds: Bounds{Min: 1, Max: 1000}},
+		}},
 	},
 }
 
@@ -217,33 +234,48 @@ var loadBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "title", Type: "map of strings", Doc: "The titles of levels in reports. The key is the level's number or name: { 39 = \"Lunch hour\" }."},
 		{Name: "description", Type: "map of strings", Doc: "The descriptions of levels in reports. The key is the level's number or name: { 39 = \"Everyone is back from lunch.\" }."},
-		{Name: "concurrency", Type: "number or list of numbers", Doc: "A closed loop: the number of requests in flight. When a request ends, the next one starts. Each number is one level, and its name."},
-		{Name: "burst", Type: "number or list of numbers", Doc: "Bursts: how many requests tokgate sends at once. Each burst is one round. Levels are named \"burst N\"."},
-		{Name: "bursts", Type: "number", Default: `10`, Doc: "How many times tokgate sends each burst."},
-		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "The number of measured requests of each level on each server, divided evenly among the rounds. An object sets it by level: { 1 = 60, default = 300 }. If the plan sets `seeds`, the default is at least the level times the number of seeds."},
-		{Name: "duration", Type: "duration", Computed: "5m for a rate or users; without `duration`, a closed loop ends by its number of `requests`", Doc: "How long tokgate starts measured requests at each level, on each server. Set `duration` or `requests`, not both. In a closed loop the time is divided evenly among the rounds. Each round starts at least as many requests as are in flight. Only a failure ends the level earlier. If `on_inconclusive` is `extend`, the level may take up to four times as long. With a rate, tokgate sends rate × duration requests, which takes this time on average. With users, it is the length of the measured window.", Min: second, Max: maxDuration},
-		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "Each seed gives one round. Prompts differ by seed, round and level. If `seeds` is not set, a level has ten rounds, or fewer (down to five) if it has too few requests. A round needs at least as many requests as are in flight, and twice as many in a capacity search."},
-		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "What tokgate sends first and does not measure. Closed loop and burst: a number of requests before each round; `auto` is the number in flight. Rate: a duration; `auto` lasts until the backlog no longer grows, three to ten times as long as a mean request. Users: a duration after `ramp_up`; `auto` is the thinking time of a mean conversation. Trace: how much of the recording before `from` is sent; `auto` is 1m. If a number of requests is not a multiple of the level, the remainder is sent first and ends before the others start."},
-		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "The time between the first requests of two slots. A slot sends one request after another, so a closed loop of 8 has 8 slots. `auto` spreads the first requests evenly over the time of one request."},
-		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "How long a slot waits after an answer before it sends its next request.", Max: day},
-		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "The longest time that a request may take. A request that takes longer counts as failed.", Min: millisecond, Max: day},
-		{Name: "rate", Type: "string or list of strings", Doc: "An open loop: how many requests arrive in a second or a minute, such as \"4 req/s\" or \"240 req/min\". They arrive even if earlier requests have not ended. The name of a level is its rate per second: \"4 req/s\". The time of a request begins when the request is due."},
-		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the arrivals of a rate are spaced in time. `constant`: evenly. `poisson`: at random and independently. `gamma`: at random, in bursts or more evenly; `burstiness` sets which.", OneOf: arrivals},
-		{Name: "burstiness", Type: "number", Computed: "only for `gamma`", Doc: "How evenly requests arrive with arrivals = \"gamma\". It is the shape of the gamma distribution of the time between two requests. 1 is the same as `poisson`. Below 1, requests come in bursts. Above 1, they come more evenly.", Max: 1000},
-		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "The most requests in flight at a level of a rate or a trace. At this number tokgate ends the level early, and the level fails or is invalid.", Min: 1, Max: maxLevel},
-		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. A file outside the repository needs `--files`. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed."},
-		{Name: "format", Type: "string", Computed: "recognised by the names in the file", Doc: "The format of the trace: " + formatList() + ". Set `format` or `columns`, not both.", OneOf: formatNames()},
-		{Name: "columns", Type: "object", Computed: "the columns of the format", Doc: "The names of the columns in a trace whose format tokgate does not know (CSV or JSON lines): { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }. These three are required. Optional keys are session, delay, prefix, type, hash_ids, block and unit. hash_ids needs block, the number of tokens in a block. unit is the unit of the numbers in the time column, \"1s\" by default."},
-		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where in the trace the replay begins: the time since its first request.", Max: maxTrace},
-		{Name: "to", Type: "duration", Computed: "the end of the trace", Doc: "Where in the trace the replay ends: the time since its first request.", Max: maxTrace},
-		{Name: "speedup", Type: "number or list of numbers", Default: `[1]`, Doc: "How fast the trace is replayed: 2 is twice as fast as recorded. Each number in a list is one level."},
-		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "The longest random delay of a request of the trace. tokgate draws the delays with the first seed. Use it if the recorded times are rounded down, for example \"3s\" for Mooncake traces.", Max: hour},
-		{Name: "truncate", Type: "bool", Default: `false`, Doc: "Whether tokgate shortens requests of the trace that do not fit into the server's context. The report counts them. Without `truncate` such a request is an error. tokgate first shortens the answer, to no less than half of the context. Then it cuts the end of the prompt."},
-		{Name: "users", Type: "number or list of numbers", Doc: "How many people use the server. Each person waits for the answer, thinks for `think_time`, and sends the next message. Levels are named \"50 users\". A level is one window as long as `duration`, divided into ten rounds."},
-		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "How long it takes until all users have arrived. They arrive one after another.", Max: day},
-		{Name: "think_time", Type: "duration or object", Computed: "no thinking", Doc: "How long a person thinks between the end of an answer and the next message. Write a duration, or { mean = \"20s\", cv = 1 } for a log-normal distribution with this mean and coefficient of variation. It applies to users, and to a rate with turns."},
+		{Name: "concurrency", Type: "number or list of numbers", Doc: "A closed loop: the number of requests in flight. When a request ends, the next one starts. Each number is one level, and its name.", Example: `[1, 8]`, Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "burst", Type: "number or list of numbers", Doc: "Bursts: how many requests tokgate sends at once. Each burst is one round. Levels are named \"burst N\".", Example: `[8]`, Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "bursts", Type: "number", Default: `10`, Doc: "How many times tokgate sends each burst.", Bounds: Bounds{Min: 1, Max: 100_000}, With: []string{"burst"}, Else: map[string]string{"concurrency": ", and set requests", "rate": ", and set duration or requests", "users": ", and set duration", "trace": ": a trace is replayed once"}},
+		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "The number of measured requests of each level on each server, divided evenly among the rounds. An object sets it by level: { 1 = 60, default = 300 }. If the plan sets `seeds`, the default is at least the level times the number of seeds.", Bounds: Bounds{Min: 1, Max: maxCount}, With: []string{"concurrency", "rate"}, Else: map[string]string{"burst": ": to send a burst more often, set bursts", "users": ", and set duration: how many messages users send depends on how fast the server answers", "stage": ": each stage sets its own duration", "trace": ": to replay only a part of the trace, set from and to"}, Not: []Clash{{"duration", "a level ends after a time or after a number of requests, so remove one of the two"}}},
+		{Name: "duration", Type: "duration", Computed: "5m for a rate or users; without `duration`, a closed loop ends by its number of `requests`", Doc: "How long tokgate starts measured requests at each level, on each server. In a closed loop the time is divided evenly among the rounds. Each round starts at least as many requests as are in flight. Only a failure ends the level earlier. If `on_inconclusive` is `extend`, the level may take up to four times as long. With a rate, tokgate sends rate × duration requests, which takes this time on average. With users, it is the length of the measured window.", Bounds: Bounds{Min: second, Max: maxDuration}, With: []string{"concurrency", "rate", "users"}, Else: map[string]string{"burst": ": a burst ends when its requests end. To send it more often, set bursts", "stage": ": each stage sets its own duration", "trace": ": to replay only a part of the trace, set from and to"}},
+		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "Each seed gives one round. Prompts differ by seed, round and level. If `seeds` is not set, a level has ten rounds, or fewer (down to five) if it has too few requests. A round needs at least as many requests as are in flight, and twice as many in a capacity search.", Example: `[1, 2, 3]`, Bounds: Bounds{Min: -maxInteger, Max: maxInteger}},
+		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "What tokgate sends first and does not measure. Closed loop and burst: a number of requests before each round; `auto` is the number in flight. Rate: a duration; `auto` lasts until the backlog no longer grows, three to ten times as long as a mean request. Users: a duration after `ramp_up`; `auto` is the thinking time of a mean conversation. Trace: how much of the recording before `from` is sent; `auto` is 1m. If a number of requests is not a multiple of the level, the remainder is sent first and ends before the others start.", Bounds: Bounds{Max: maxCount}},
+		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "The time between the first requests of two slots. A slot sends one request after another, so a closed loop of 8 has 8 slots. `auto` spreads the first requests evenly over the time of one request.", Bounds: Bounds{Max: hour}, With: []string{"concurrency"}, Else: map[string]string{"burst": ": a burst starts all its requests at once", "rate": ": arrivals sets how requests follow each other", "stage": ": arrivals sets how requests follow each other", "users": ": ramp_up sets how long it takes until all users have started", "trace": ": the recording sets when each request is sent"}},
+		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "How long a slot waits after an answer before it sends its next request.", Bounds: Bounds{Max: day}, With: []string{"concurrency", "burst"}, Else: map[string]string{"rate": ": for more time between requests, lower the rate", "stage": ": for more time between requests, lower the rate", "users": ": think_time is the time between messages", "trace": ": the recording sets when each request is sent"}},
+		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "The longest time that a request may take. A request that takes longer counts as failed.", Bounds: Bounds{Min: millisecond, Max: day}},
+		{Name: "rate", Type: "string or list of strings", Doc: "An open loop: how many requests arrive in a second or a minute, such as \"4 req/s\" or \"240 req/min\". They arrive even if earlier requests have not ended. The name of a level is its rate per second: \"4 req/s\". The time of a request begins when the request is due.", Example: `["4 req/s"]`, Bounds: Bounds{Min: leastRate, Max: maxRate}},
+		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the arrivals of a rate are spaced in time. `constant`: evenly. `poisson`: at random and independently. `gamma`: at random, in bursts or more evenly; `burstiness` sets which.", OneOf: arrivals, With: []string{"rate", "stage"}, Else: map[string]string{"trace": ": the recording sets when each request is sent"}},
+		{Name: "burstiness", Type: "number", Doc: "How evenly requests arrive. It is the shape of the gamma distribution of the time between two requests. 1 is the same as `poisson`. Below 1, requests come in bursts. Above 1, they come more evenly.", Required: true, Example: `0.5`, Bounds: Bounds{Min: 0.05, Max: 1000}, With: []string{`arrivals = "gamma"`}},
+		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "The most requests in flight at a level of a rate or a trace. At this number tokgate ends the level early, and the level fails or is invalid.", Bounds: Bounds{Min: 1, Max: maxLevel}, With: []string{"rate", "stage", "trace"}},
+		{Name: "trace", Type: "path", Doc: "A file of recorded traffic to replay. The path is relative to the plan. A file outside the repository needs `--files`. tokgate sends each request at its recorded time, with the recorded lengths of prompt and answer. Do not set input_tokens or output_tokens. Prompts have the same beginnings in common as the recorded ones. Levels are named \"trace\", or \"trace x2\" at twice the speed.", Example: `"requests.jsonl"`},
+		{Name: "format", Type: "string", Computed: "recognised by the names in the file", Doc: "The format of the trace: " + formatList() + ".", OneOf: formatNames(), With: []string{"trace"}, Not: []Clash{{"columns", "columns already describes the format of the trace. Remove format"}}},
+		{Name: "columns", Type: "object", Computed: "the columns of the format", Doc: "The names of the columns in a trace whose format tokgate does not know (CSV or JSON lines): { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }.", Example: `{ time = "ts", input = "prompt_tokens", output = "completion_tokens" }`, With: []string{"trace"}, Keys: []*Attr{
+			{Name: "time", Type: "string", Required: true, Doc: "The column with the time of a request."},
+			{Name: "input", Type: "string", Required: true, Doc: "The column with the number of tokens of the prompt."},
+			{Name: "output", Type: "string", Required: true, Doc: "The column with the number of tokens of the answer."},
+			{Name: "session", Type: "string", Doc: "The column with the session. A row waits for the earlier rows of its session."},
+			{Name: "delay", Type: "string", Doc: "The column with the time from the previous answer of the session to this row."},
+			{Name: "prefix", Type: "string", Doc: "The column with the number of first tokens of the prompt that repeat earlier text of the session."},
+			{Name: "type", Type: "string", Doc: "The column with the kind of request, for a mix."},
+			{Name: "hash_ids", Type: "string", Example: `"hash_ids"`, Doc: "The column with the ids of the blocks of a prompt."},
+			{Name: "block", Type: "number", Required: true, Example: `512`, Doc: "The number of tokens that one id stands for.", Bounds: Bounds{Min: 1, Max: maxTokens}, With: []string{"hash_ids"}},
+			{Name: "unit", Type: "duration", Computed: "`1s`", Doc: "The unit of the numbers in the columns `time` and `delay`.", Bounds: Bounds{Min: 1, Max: hour}},
+		}},
+		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where in the trace the replay begins: the time since its first request.", Bounds: Bounds{Max: maxTrace}, With: []string{"trace"}},
+		{Name: "to", Type: "duration", Computed: "the end of the trace", Doc: "Where in the trace the replay ends: the time since its first request.", Bounds: Bounds{Max: maxTrace}, With: []string{"trace"}},
+		{Name: "speedup", Type: "number or list of numbers", Default: `[1]`, Doc: "How fast the trace is replayed: 2 is twice as fast as recorded. Each number in a list is one level.", Example: `[1, 2]`, Bounds: Bounds{Min: 0.01, Max: 1000}, With: []string{"trace"}},
+		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "The longest random delay of a request of the trace. tokgate draws the delays with the first seed. Use it if the recorded times are rounded down, for example \"3s\" for Mooncake traces.", Bounds: Bounds{Max: hour}, With: []string{"trace"}},
+		{Name: "truncate", Type: "bool", Default: `false`, Doc: "Whether tokgate shortens requests of the trace that do not fit into the server's context. The report counts them. Without `truncate` such a request is an error. tokgate first shortens the answer, to no less than half of the context. Then it cuts the end of the prompt.", With: []string{"trace"}},
+		{Name: "users", Type: "number or list of numbers", Doc: "How many people use the server. Each person waits for the answer, thinks for `think_time`, and sends the next message. Levels are named \"50 users\". A level is one window as long as `duration`, divided into ten rounds.", Example: `[50]`, Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "How long it takes until all users have arrived. They arrive one after another.", Bounds: Bounds{Max: day}, With: []string{"users"}},
+		{Name: "think_time", Type: "duration or object", Computed: "no thinking", Doc: "How long a person thinks between the end of an answer and the next message: a duration, or { mean = \"20s\", cv = 1 } for a log-normal distribution. With a rate it is the time between the turns of a conversation.", Example: `{ mean = "20s", cv = 1 }`, Bare: "mean", With: []string{"users", "rate"}, Else: map[string]string{"concurrency": ", and set pause", "burst": ", and set pause", "stage": ": stages send single requests", "trace": ": the recording sets how long people think"}, Keys: []*Attr{
+			{Name: "mean", Type: "duration", Required: true, Doc: "The mean time.", Bounds: Bounds{Max: day}},
+			{Name: "cv", Type: "number", Computed: "0", Doc: "The coefficient of variation.", Bounds: Bounds{Max: 10}},
+		}},
 	},
 	Blocks: []*Block{stageBlock},
+	One:    []string{"concurrency", "burst", "users", "stage", "rate", "trace"},
 }
 
 // stageBlock describes one stage of an open loop.
@@ -251,8 +283,11 @@ var stageBlock = &Block{
 	Name: "stage", Labels: []string{"name"}, Repeat: true,
 	Doc: "One stage of a rate that changes over time. Stages follow each other without a pause. Each stage is a level with the name of the stage. One pass through all stages is a round, and each seed gives one round. If the plan sets no `seeds`, there are five rounds. An sla block applies to a stage only if its argument `at` names the stage.",
 	Attrs: []*Attr{
-		{Name: "rate", Type: "rate or object", Required: true, Doc: "How many requests arrive, such as \"2 req/s\". For a ramp write { from = \"2 req/s\", to = \"12 req/s\" }."},
-		{Name: "duration", Type: "duration", Required: true, Doc: "How long the stage lasts on average. tokgate sends rate × duration requests in it.", Min: second, Max: day},
+		{Name: "rate", Type: "rate or object", Required: true, Doc: "How many requests arrive, such as \"2 req/s\", or { from = \"2 req/s\", to = \"12 req/s\" } for a ramp.", Example: `{ from = "2 req/s", to = "12 req/s" }`, Bare: "from", Keys: []*Attr{
+			{Name: "from", Type: "rate", Required: true, Doc: "The rate at the beginning.", Bounds: Bounds{Min: leastRate, Max: maxRate}},
+			{Name: "to", Type: "rate", Required: true, Doc: "The rate at the end.", Bounds: Bounds{Min: leastRate, Max: maxRate}},
+		}},
+		{Name: "duration", Type: "duration", Required: true, Doc: "How long the stage lasts on average. tokgate sends rate × duration requests in it.", Bounds: Bounds{Min: second, Max: day}},
 	},
 }
 
@@ -260,7 +295,7 @@ var slaBlock = &Block{
 	Name: "sla", Repeat: true,
 	Doc: "Thresholds that the results must meet. A metric that has a value for each request, such as ttft, needs a statistic: `mean`, `p0.1` to `p99.9`, `min`, `max`, or `every` (each request must meet the limit). Write a limit with its unit, such as \"p95 < 2s\"; only `preemptions` and `foreign_processes` have no unit.",
 	Attrs: append([]*Attr{
-		{Name: "at", Type: "level or list of levels", Computed: "every level, and the capacity if a capacity block searches for it", Doc: "The levels that this block applies to, by number or name. \"capacity\" stands for the search of the capacity block."},
+		{Name: "at", Type: "level or list of levels", Computed: "every level, and the capacity if a capacity block searches for it", Doc: "The levels that this block applies to, by number or name. \"capacity\" stands for the search of the capacity block.", Example: `[8]`},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "What happens if a threshold of this block fails. `error`: the gate fails. `warn`: the report shows it, and the gate does not fail.", OneOf: severities},
 	}, metricAttrs(func(metric.Def) bool { return true })...),
 }
@@ -272,16 +307,16 @@ var goodBlock = &Block{
 }
 
 var scoreBlock = &Block{
-	Name: "score",
-	Doc:  "Defines which answers are right. A threshold on accuracy, such as accuracy = \"rate >= 85%\", counts right answers. A built-in data set needs no score block.",
+	Name: "score", Not: ofParts,
+	Doc: "Defines which answers are right. A threshold on accuracy, such as accuracy = \"rate >= 85%\", counts right answers. A built-in data set needs no score block.",
 	Attrs: []*Attr{
 		{Name: "match", Type: "string or object", Required: true, Doc: "How tokgate decides whether the server's answer is right. Most rules compare it with the answer in the row of the data set. `number`: both have the same last number. `exact`: both are the same text. `contains`: the server's text contains the row's answer. `choice`: both name the same letter. `json_schema`: the JSON is what response_format asks for. If the row has an answer, the JSON must also equal it. `tool_call`: the call is valid. If the row has { name, arguments }, the call must also equal them. { regex = \"…\", group = 1 }: in the last match of the pattern, this group equals the row's answer."},
 	},
 }
 
 var answersBlock = &Block{
-	Name: "answers",
-	Doc:  "What tokgate stores of natural answers, in answers.jsonl, and what may be wrong with them. `judge` and reports read this file.",
+	Name: "answers", Not: ofParts,
+	Doc: "What tokgate stores of natural answers, in answers.jsonl, and what may be wrong with them. `judge` and reports read this file.",
 	Attrs: []*Attr{
 		{Name: "store", Type: "string", Computed: "`text` if a score, a threshold, a good block or a comparison judges the content of answers, else `none`", Doc: "What tokgate stores of each answer. `text`: the text without secrets, at most 64 MiB for a run. `hash`: only the SHA-256 sum, so `judge` cannot score the answers again. `none`: nothing.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
 		{Name: "repeating", Type: "string", Computed: "a level is not valid if more than half of its answers are empty or repeat themselves", Doc: "`allowed`: this model rambles, as one with random weights or a base model does, so such answers are no error. A comparison needs no such permission: it checks that the candidate has no more of them than the control. Nor does a plan whose last green run in its history had them.", OneOf: []string{plan.RepeatingAllowed}},
@@ -289,7 +324,7 @@ var answersBlock = &Block{
 }
 
 // maxTrace is the longest time that a trace may cover.
-const maxTrace = int64(366 * day)
+const maxTrace = 366 * day
 
 // formatNames lists the formats of traces.
 func formatNames() []string {
@@ -338,9 +373,10 @@ var pricesBlock = &Block{
 	Doc:  "What a server costs. The metrics cost_per_hour and cost_per_million_tokens need this block. With it, `tokgate plan` also shows the price of the run.",
 	Attrs: []*Attr{
 		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices, and of thresholds on costs."},
-		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "The price of one server for one hour. If you also set `electricity`, leave the electricity out of this price. An object sets the price by server: { vllm = 2.5, default = 4 }."},
-		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "The price of one kilowatt-hour. tokgate multiplies it by the measured energy of the GPUs only.", Max: maxPrice},
+		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "The price of one server for one hour. If you also set `electricity`, leave the electricity out of this price. An object sets the price by server: { vllm = 2.5, default = 4 }.", Example: `2.5`, Bounds: Bounds{Max: maxPrice}},
+		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "The price of one kilowatt-hour. tokgate multiplies it by the measured energy of the GPUs only.", Bounds: Bounds{Max: maxPrice}, Example: `0.10`},
 	},
+	Any: []string{"per_hour", "electricity"},
 }
 
 var reportBlock = &Block{
@@ -360,7 +396,7 @@ var historyBlock = &Block{
 	Doc:  "Keeps the results of nightly runs in a folder. Each `tokgate run` adds one night, and compares it with the nights before. `tokgate history` shows all nights.",
 	Attrs: []*Attr{
 		{Name: "folder", Type: "path", Required: true, Doc: "The folder of the history, relative to the plan. The first run creates it."},
-		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "The smallest change that tokgate reports. A smaller change is not reported, even if it is significant."},
+		{Name: "ignore", Type: "number or share", Default: `"1%"`, Doc: "The smallest change that tokgate reports. A smaller change is not reported, even if it is significant.", Bounds: Bounds{Max: 1, Below: true}},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "What happens if a night is worse than before. `error`: its run fails. `warn`: the report shows it, and the run does not fail.", OneOf: severities},
 	},
 }
@@ -370,15 +406,15 @@ var capacityBlock = &Block{
 	Name: "capacity",
 	Doc:  "Searches for the largest load at which the thresholds still hold. The search begins after the levels of the load blocks. It uses the sla blocks with severity \"error\" whose argument `at` is not set, or names \"capacity\".",
 	Attrs: []*Attr{
-		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What the search varies. `concurrency`: the number of requests in flight. `burst`: the number of requests sent at once; the result is the largest burst that the server handles within the thresholds. `users`: the number of people. The workload needs a load of users; one probe takes one to four times the `duration` of that load. `rate`: the rate at which requests arrive. `speedup`: how fast the trace is replayed."},
-		{Name: "up_to", Type: "number or rate", Required: true, Doc: "The largest load that the search tries. If this load still passes, the report says that the capacity is \"at least\" this load. For a rate write \"40 req/s\".", Min: 1, Max: maxLevel},
-		{Name: "from", Type: "number or rate", Default: `1`, Doc: "The smallest load that the search tries. For a rate there is no smallest load by default, and for a speedup it is 0.1.", Min: 1, Max: maxLevel},
-		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How exact the result must be. The search ends when the smallest load that fails is at most this far above the largest load that passes. Write a number, or a share of the capacity such as \"5%\". For a speedup write a share; the default is \"5%\". For a rate also write a share, \"5%\" by default: the search ends when the certified rate is at most this far below the estimated capacity."},
-		{Name: "require", Type: "number or rate", Computed: "none: the capacity is only measured", Doc: "The smallest capacity with which the gate passes.", Min: 1, Max: maxLevel},
-		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "The longest time that the search may take on each server.", Min: second, Max: maxDuration},
-		{Name: "requests", Type: "number", Computed: "the default of `requests` in a load block", Doc: "The number of measured requests when the search first tries a level, at least five times the number in flight. A level that is still undecided gets up to four times as many. For a rate it is the number of requests of an estimating probe, 300 by default.", Min: 1, Max: maxCount},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else 16 times the number of requests when the search first tries a level", Doc: "The most measured requests that the search sends at one level. Most levels get at most four times `requests`. Levels get more in only three cases. If many neighbouring levels stay undecided, one or two of them get more. If the level that `require` names stays undecided, it gets more. The level that is the result gets more when it is confirmed.", Min: 1, Max: maxCount},
-		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Whether tokgate measures the capacity once more, with new requests, before it reports the capacity. Do not set it for a rate: there, new requests always certify the capacity."},
+		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What the search varies. `concurrency`: the number of requests in flight. `burst`: the number of requests sent at once; the result is the largest burst that the server handles within the thresholds. `users`: the number of people. The workload needs a load of users; one probe takes one to four times the `duration` of that load. `rate`: the rate at which requests arrive. `speedup`: how fast the trace is replayed.", OneOf: []string{"concurrency", "burst", "users", "rate", "speedup"}},
+		{Name: "up_to", Type: "number or rate", Required: true, Doc: "The largest load that the search tries. If this load still passes, the report says that the capacity is \"at least\" this load. For a rate write \"40 req/s\".", Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "from", Type: "number or rate", Default: `1`, Doc: "The smallest load that the search tries. For a rate there is no smallest load by default, and for a speedup it is 0.1.", Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How exact the result must be. The search ends when the smallest load that fails is at most this far above the largest load that passes. Write a number, or a share of the capacity such as \"5%\". For a speedup write a share; the default is \"5%\". For a rate also write a share, \"5%\" by default: the search ends when the certified rate is at most this far below the estimated capacity.", Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "require", Type: "number or rate", Computed: "none: the capacity is only measured", Doc: "The smallest capacity with which the gate passes.", Bounds: Bounds{Min: 1, Max: maxLevel}},
+		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "The longest time that the search may take on each server.", Bounds: Bounds{Min: second, Max: maxDuration}},
+		{Name: "requests", Type: "number", Computed: "the default of `requests` in a load block", Doc: "The number of measured requests when the search first tries a level, at least five times the number in flight. A level that is still undecided gets up to four times as many. For a rate it is the number of requests of an estimating probe, 300 by default.", Bounds: Bounds{Min: 1, Max: maxCount}, Not: []Clash{{`over = "speedup"`, "every probe replays all requests of the trace. Remove it"}, {`over = "users"`, "the duration of the load of users sets how long a probe lasts. Remove it"}}},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else 16 times the number of requests when the search first tries a level", Doc: "The most measured requests that the search sends at one level. Most levels get at most four times `requests`. Levels get more in only three cases. If many neighbouring levels stay undecided, one or two of them get more. If the level that `require` names stays undecided, it gets more. The level that is the result gets more when it is confirmed.", Bounds: Bounds{Min: 1, Max: maxCount}, Not: []Clash{{`over = "users"`, "the duration of the load of users sets how long a probe lasts. Remove it"}}},
+		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Whether tokgate measures the capacity once more, with new requests, before it reports the capacity.", Not: []Clash{{`over = "rate"`, "new requests always certify that capacity. Remove it"}}},
 	},
 }
 
@@ -390,7 +426,7 @@ var compareBlock = &Block{
 		{Name: "control", Type: "server", Required: true, Doc: "The server that the candidate is compared with. server.name: a server of this plan. base.server.name: the server of that name in the plan on the base branch (--base DIR). baseline(\"FOLDER\"): a recorded run. tokgate takes the server in it that has the candidate's name, or its only server. For another server, add its name: baseline(\"FOLDER\", \"vllm\")."},
 		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
 		{Name: "rounds", Type: "number", Computed: "8, or 16 with restart = \"order\" or side_by_side", Doc: "The number of rounds on each server, at least 5. The servers take turns: A B B A … With restart = \"order\" or side_by_side, two rounds count as one observation. The number must then be even and at least 10."},
-		{Name: "restart", Type: "string", Computed: "`leg`, or `never` if a server is an endpoint", Doc: "When tokgate restarts the servers. `leg`: before every leg (one round on one server). `order`: before every turn, so that the two legs of B in A B B A share one start. The four legs then count as one observation. `never`: not at all. Both servers then run all the time, and the verdict holds for these two starts only."},
+		{Name: "restart", Type: "string", Computed: "`leg`, or `never` if a server is an endpoint", Doc: "When tokgate restarts the servers. `leg`: before every leg (one round on one server). `order`: before every turn, so that the two legs of B in A B B A share one start. The four legs then count as one observation. `never`: not at all. Both servers then run all the time, and the verdict holds for these two starts only.", OneOf: []string{string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)}},
 		{Name: "side_by_side", Type: "bool", Default: "false", Doc: "Whether both servers are measured at the same time, each on its own GPUs. They swap their GPUs after every round, so that neither always has the faster card. Two rounds then count as one observation. Both servers must list the same number of `gpus`, by index or UUID, and have no GPU in common. It needs restart = \"leg\"."},
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two servers, such as `flags`, `flags.max-model-len`, `image` or `version`. Any other difference is an error, whether the plan declares it or tokgate observes it."},
 	},
@@ -407,8 +443,8 @@ var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Compares what the two servers answer. Both answer the same prompts at temperature 0. tokgate sends these prompts in each leg, right after the measured requests, with as many in flight. The control then reports how likely every answer is, and how likely 64 measured answers of each server are, so it must not be a recorded run. `answers {}` sets default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\".",
 	Attrs: []*Attr{
-		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, over all workloads and rounds. 200 prompts find a fault in 5 % of the answers; 500 find one in 2 %, and 700 one in 1 %. The control answers nearly a quarter of the prompts twice.", Min: leastAnswers, Max: mostAnswers},
-		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens that an answer may have. If the workload allows fewer, its own limit applies.", Min: 1, Max: 4096},
+		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, over all workloads and rounds. 200 prompts find a fault in 5 % of the answers; 500 find one in 2 %, and 700 one in 1 %. The control answers nearly a quarter of the prompts twice.", Bounds: Bounds{Min: leastAnswers, Max: mostAnswers}},
+		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens that an answer may have. If the workload allows fewer, its own limit applies.", Bounds: Bounds{Min: 1, Max: 4096}},
 	},
 }
 
@@ -421,7 +457,7 @@ const (
 func claimAttrs() []*Attr {
 	attrs := []*Attr{
 		{Name: "workloads", Type: "workload or list of workloads", Computed: "every compared workload", Doc: "The workloads that this block applies to: workload.name."},
-		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels that this block applies to, by number or name."},
+		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels that this block applies to, by number or name.", Example: `[8]`},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "What happens if a threshold of this block fails. `error`: the gate fails. `warn`: the report shows it, and the gate does not fail.", OneOf: severities},
 		{Name: "capacity", Type: "change", Doc: "How much the capacity may fall, or must rise, such as \"-15%\" in tolerate. tokgate then certifies the candidate at 85 % of the control's capacity."},
 	}

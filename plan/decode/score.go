@@ -50,18 +50,15 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 		}
 		return nil
 	}
-	v, ok := s.value("match")
-	if !ok || s.isUnknown(s.rangeOf("match"), "match", v) {
+	x, ok := s.item("match")
+	if !ok || x.unknown() {
 		return nil
 	}
-	if v.Type() == cty.String {
-		match := s.oneOf("match", answers.Matches...)
-		if match == "" {
-			return nil
-		}
+	if x.value.Type() == cty.String {
+		match, _ := x.wordOf(answers.Matches)
 		return checkScore(s, w, &answers.Rule{Match: match})
 	}
-	return readPattern(s, w, v)
+	return readPattern(s, w, x.value)
 }
 
 // readPattern reads a pattern for right answers, such as { regex = "…", group = 1 }.

@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -127,14 +125,7 @@ func readExpect(b *body) map[string]string {
 			b.d.errorf(attr.NameRange, sumOneOf, "expect has no key %s.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
 			continue
 		}
-		v, ok := e.value(attr.Name)
-		if !ok {
-			continue
-		}
-		if v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
-			v, _ = convert.Convert(v, cty.String)
-		}
-		if s, ok := e.asText(attr.Expr.Range(), attr.Name, v); ok {
+		if s, ok := get(e, attr.Name, item.words); ok {
 			out[attr.Name] = s
 		}
 	}
@@ -222,14 +213,13 @@ func readEndpoint(b *body) *plan.Endpoint {
 	}
 	out := &plan.Endpoint{Range: e.rng}
 	e.bind(out)
-	if v, ok := e.value("url"); ok {
-		if out.URL, ok = e.asText(e.rangeOf("url"), "url", v); ok {
-			checkURL(e, out.URL)
-		}
+	if text, ok := get(e, "url", item.text); ok {
+		out.URL = text
+		checkURL(e, text)
 	}
 	if attr := e.attrs["api_key"]; attr != nil {
 		if v, ok := b.d.eval(attr.Expr, e.scope); ok && !v.IsNull() {
-			out.APIKey, _ = e.asText(attr.Expr.Range(), "api_key", b.d.unmark(v))
+			out.APIKey, _ = e.itemOf("api_key", b.d.unmark(v), attr.Expr.Range()).text()
 			b.d.addSecret(out.APIKey)
 		}
 	}

@@ -109,14 +109,14 @@ func readThresholds(b *body, good bool) []*plan.Threshold {
 		}
 		seen := map[string]bool{}
 		for _, e := range b.list(attr.Name) {
-			if b.isUnknown(e.rng, attr.Name, e.value) {
+			if e.unknown() {
 				continue
 			}
 			if e.value.Type() == cty.Number {
 				b.d.errorf(e.rng, sumMissingUnit, "%s needs a comparison and a unit: write %s.", attr.Name, example(def, good))
 				continue
 			}
-			text, ok := b.asText(e.rng, attr.Name, e.value)
+			text, ok := e.text()
 			if !ok {
 				continue
 			}

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"regexp"
-	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -14,12 +13,9 @@ var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 // taken lists level names with a special meaning. No stage may have such a name.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
-func readStages(b *body, l *plan.Load) {
-	for _, name := range []string{"duration", "requests"} {
-		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage sets its own duration, so the load block must not. Remove %s.", name)
-		}
-	}
+// readStages reads a rate that changes over time.
+func readStages(b *body, l *plan.Load, _ *preset) {
+	l.Open = readOpen(b)
 	if !l.Seeded {
 		l.Seeds = l.Seeds[:min(plan.StagePasses, len(l.Seeds))]
 	}
@@ -29,12 +25,8 @@ func readStages(b *body, l *plan.Load) {
 			s.d.errorf(rng, sumOutOfRange, "The name of a stage begins with a letter, and has only letters, digits, - and _. These names are reserved: capacity, trace, probe, burst, saturation.")
 		}
 		stage, ok := readStageRate(s)
-		length, timed := s.duration("duration", time.Second, 24*time.Hour)
-		if !ok || !timed {
-			return
-		}
-		if s.d.levels++; s.d.levels > maxLevels {
-			s.d.errorf(s.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+		length, timed := s.duration("duration")
+		if !ok || !timed || !s.d.countLevel(s.rng) {
 			return
 		}
 		level := plan.Level{Name: name, Rate: (stage.From + stage.To) / 2, Rounds: len(l.Seeds), Stage: &stage, Range: rng}
@@ -49,35 +41,17 @@ func readStages(b *body, l *plan.Load) {
 
 // readStageRate reads the rate of a stage. It is constant ("2 req/s"), or rises or falls at a
 // constant pace ({ from = "2 req/s", to = "3 req/s" }).
-func readStageRate(b *body) (metric.Stage, bool) {
-	v, ok := b.value("rate")
-	if !ok {
-		return metric.Stage{}, false
+func readStageRate(b *body) (out metric.Stage, ok bool) {
+	o := b.object("rate")
+	if o == nil {
+		return out, false
 	}
-	rng := b.rangeOf("rate")
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		rate, ok := b.asRate(rng, "rate", v)
-		return metric.Stage{From: rate, To: rate}, ok
+	if out.From, ok = get(o, "from", item.rate); !ok || o.bare {
+		out.To = out.From
+		return out, ok
 	}
-	if b.isUnknown(rng, "rate", v) {
-		return metric.Stage{}, false
-	}
-	set := settings(b, "rate", v, []string{"from", "to"})
-	var out metric.Stage
-	for _, x := range []struct {
-		name string
-		into *float64
-	}{{"from", &out.From}, {"to", &out.To}} {
-		e, ok := set[x.name]
-		if !ok {
-			b.d.errorf(rng, sumMissing, `A ramp needs from and to: { from = "2 req/s", to = "12 req/s" }.`)
-			return out, false
-		}
-		if *x.into, ok = b.asRate(rng, "rate."+x.name, e); !ok {
-			return out, false
-		}
-	}
-	return out, true
+	out.To, ok = get(o, "to", item.rate)
+	return out, ok
 }
 
 // checkStages checks the thresholds that apply to stages. Call it after the stages and thresholds

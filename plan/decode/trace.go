@@ -4,60 +4,21 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// ofTraces lists the attributes of a load block that are allowed only for a trace.
-var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", "truncate"}
-
-// notOfTraces lists the attributes of a load block that do not apply to a trace.
-var notOfTraces = map[string]string{
-	"duration":   "The recording sets how long a trace lasts. Remove duration. To replay only a part of the trace, set from and to.",
-	"requests":   "The recording sets the requests of a trace. Remove requests. To replay only a part of the trace, set from and to.",
-	"bursts":     "`bursts` applies only to a load with `burst`. Remove it: a trace is replayed once.",
-	"stagger":    "The recording sets when each request of a trace is sent. Remove stagger.",
-	"pause":      "The recording sets when each request of a trace is sent. Remove pause.",
-	"arrivals":   "The recording sets when each request of a trace is sent. Remove arrivals.",
-	"burstiness": "The recording sets when each request of a trace is sent. Remove burstiness.",
-	"think_time": "The recording sets how long people think between the requests of a trace. Remove think_time.",
-}
-
-const (
-	mostSpeedup  = 1000
-	leastSpeedup = 0.01
-)
-
-// refuseTrace refuses attributes that only a trace may have, in a load block without a trace.
-func refuseTrace(b *body) {
-	for _, name := range ofTraces {
-		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s applies only to recorded traffic. Remove it, or write trace = "requests.jsonl".`, name)
-		}
-	}
-}
-
 // readTrace reads a load that replays a trace.
-func readTrace(b *body, l *plan.Load) {
-	for _, name := range sortedNames(notOfTraces) {
-		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, "%s", notOfTraces[name])
-		}
-	}
+func readTrace(b *body, l *plan.Load, _ *preset) {
 	l.Open = &plan.Open{Warmup: readOpenWarmup(b)}
-	if n, ok := b.integer("max_in_flight", 1, maxLevel); ok {
-		l.Open.MaxInFlight = int(n)
-	}
-	b.bind(l)
+	l.Open.MaxInFlight, _ = b.integer("max_in_flight")
 	stretch := traffic.Stretch{Seed: l.Seeds[0], Truncate: b.boolean("truncate")}
-	stretch.From, _ = b.duration("from", 0, time.Duration(maxTrace))
-	stretch.Spread, _ = b.duration("spread", 0, time.Hour)
-	to, ok := b.duration("to", 0, time.Duration(maxTrace))
+	stretch.From, _ = b.duration("from")
+	stretch.Spread, _ = b.duration("spread")
+	to, ok := b.duration("to")
 	if ok && to <= stretch.From {
 		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not after from = %s, so no request would be replayed. Raise to, or lower from.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
 		return
@@ -83,56 +44,31 @@ func readTrace(b *body, l *plan.Load) {
 		return
 	}
 	l.Open.Trace = r
-	for _, s := range speedups {
-		level := plan.Level{Name: plan.TraceName(s.value), Rate: r.Rate() * s.value, Requests: r.Due, Speedup: s.value, Range: s.rng}
+	for _, level := range speedups {
+		level.Name, level.Rate, level.Requests = plan.TraceName(level.Speedup), r.Rate()*level.Speedup, r.Due
 		level.Part()
 		l.Levels = append(l.Levels, level)
 	}
 }
 
-// speedup is one level of a replay of a trace: how many times faster than recorded the requests are
-// sent.
-type speedup struct {
-	value float64
-	rng   hcl.Range
-}
-
-func readSpeedups(b *body) []speedup {
+// readSpeedups returns a level for each speedup, without its requests.
+func readSpeedups(b *body) []plan.Level {
 	if !b.given("speedup") {
 		b.note("speedup", "[1]", "")
-		return []speedup{{1, b.rangeOf("trace")}}
+		return []plan.Level{{Speedup: 1, Range: b.rangeOf("trace")}}
 	}
-	var out []speedup
-	elements := b.list("speedup")
-	if len(elements) == 0 {
-		b.d.errorf(b.rangeOf("speedup"), sumLoadShape, "speedup is an empty list. Write at least one level, such as speedup = [1, 2].")
-	}
-	for _, e := range elements {
-		if x, ok := b.asSpeedup(e.rng, "speedup", e.value); ok {
-			if b.d.levels++; b.d.levels > maxLevels {
-				b.d.errorf(b.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
-				return out
-			}
-			out = append(out, speedup{x, e.rng})
-		}
-	}
-	return out
+	var l plan.Load
+	addLevels(b, &l, "speedup", func(e item) (plan.Level, bool) {
+		x, ok := e.speedup()
+		return plan.Level{Speedup: x}, ok
+	})
+	return l.Levels
 }
 
-func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool) {
-	if b.isUnknown(rng, name, v) {
-		return 0, false
-	}
-	if v.IsNull() || v.Type() != cty.Number {
-		b.wrongType(rng, name, "a number", v)
-		return 0, false
-	}
-	x, _ := v.AsBigFloat().Float64()
-	if !(x >= leastSpeedup && x <= mostSpeedup) {
-		b.d.errorf(rng, sumOutOfRange, "%s must be from %v to %d.", name, leastSpeedup, mostSpeedup)
-		return 0, false
-	}
-	return math.Round(x/plan.SpeedupStep) * plan.SpeedupStep, true
+// speedup reads the speed of a replay, rounded to the steps in which it is counted.
+func (x item) speedup() (float64, bool) {
+	f, ok := x.number()
+	return math.Round(f/plan.SpeedupStep) * plan.SpeedupStep, ok
 }
 
 // trace reads a trace, or returns it from the cache.
@@ -146,11 +82,8 @@ func (d *decoder) trace(b *body) *traffic.Trace {
 	switch {
 	case !ok:
 		return nil
-	case columns != nil && b.given("format"):
-		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns already describes the format of the trace. Remove format.")
-		return nil
 	case columns == nil && b.given("format"):
-		format = b.oneOf("format", formatNames()...)
+		format = b.oneOf("format")
 	}
 	key := traceKey{path, format, traffic.Columns{}}
 	if columns != nil {
@@ -177,53 +110,18 @@ func (d *decoder) trace(b *body) *traffic.Trace {
 // readColumns reads the names of a trace's columns. It returns nil if the trace's format defines
 // the names.
 func readColumns(b *body) (*traffic.Columns, bool) {
-	const attr = "columns"
-	if !b.given(attr) {
+	if !b.given("columns") {
 		return nil, true
 	}
-	v, ok := b.value(attr)
-	rng := b.rangeOf(attr)
-	switch {
-	case !ok || b.isUnknown(rng, attr, v):
-		return nil, false
-	case !v.Type().IsObjectType() && !v.Type().IsMapType():
-		b.wrongType(rng, attr, `an object: { time = "ts", input = "prompt_tokens", output = "completion_tokens" }`, v)
+	before := len(b.d.diags)
+	o := b.object("columns")
+	if o == nil {
 		return nil, false
 	}
 	c := &traffic.Columns{}
-	names := c.Named()
-	set := settings(b, attr, v, append(sortedNames(names), "block", "unit"))
-	for _, name := range sortedNames(names) {
-		if e, given := set[name]; given {
-			if *names[name], ok = b.asText(rng, attr+"."+name, e); !ok {
-				return nil, false
-			}
-		}
-	}
-	for _, name := range []string{"time", "input", "output"} {
-		if *names[name] == "" {
-			b.d.errorf(rng, sumMissing, "columns has no %[1]s. Add the name of the column that contains it, such as %[1]s = \"NAME\".", name)
-			return nil, false
-		}
-	}
-	if e, given := set["unit"]; given {
-		if c.Unit, ok = b.asDuration(rng, attr+".unit", e, time.Nanosecond, time.Hour); !ok {
-			return nil, false
-		}
-		c.Pauses = c.Unit
-	}
-	if e, given := set["block"]; given {
-		n, ok := b.asInteger(rng, attr+".block", e, 1, maxTokens)
-		if !ok {
-			return nil, false
-		}
-		c.Block = int(n)
-	}
-	if (c.Hashes != "") != (c.Block > 0) {
-		b.d.errorf(rng, sumMissing, "hash_ids and block need each other. Set block to the number of tokens that one id stands for.")
-		return nil, false
-	}
-	return c, true
+	o.bind(c)
+	c.Pauses = c.Unit
+	return c, len(b.d.diags) == before
 }
 
 func sortedNames[T any](m map[string]T) []string {

@@ -257,7 +257,7 @@ func (d *decoder) validateVariable(v *variable) {
 		if message := b.attrs["error_message"]; message != nil {
 			text, textOK = d.eval(message.Expr, b.scope)
 			if textOK && text.Type() != cty.String && text.Type() != cty.DynamicPseudoType {
-				b.wrongType(message.Expr.Range(), "error_message", "text", text)
+				b.itemOf("error_message", text, message.Expr.Range()).wrongType("text")
 			}
 		}
 		condition := b.attrs["condition"]

@@ -25,7 +25,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 		return
 	}
 	for i, e := range list {
-		n, ok := b.asInteger(e.rng, "users_per_request", e.value, 1, maxCount)
+		n, ok := e.integer()
 		if !ok {
 			return
 		}

@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
@@ -134,8 +133,8 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
 		w.Input = 0 // no common length, so each row of the data set keeps its own
-	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
-		w.Input = int(n)
+	} else if n, ok := b.integer("input_tokens"); ok {
+		w.Input = n
 	} else if b.unset("input_tokens") {
 		if p != nil && p.input > 0 {
 			w.Input = p.input
@@ -144,9 +143,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 			b.needs(w, "input_tokens")
 		}
 	}
-	if v, ok := b.value("output_tokens"); ok {
-		w.Output = readOutput(b, v)
-	} else if b.unset("output_tokens") {
+	if w.Output = readOutput(b); b.unset("output_tokens") {
 		if p != nil && p.output > 0 {
 			w.Output = plan.Output{Mean: p.output}
 			b.note("output_tokens", strconv.Itoa(p.output), p.why())
@@ -156,70 +153,20 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 	}
 }
 
-var outputKeys = []string{"mean", "jitter", "natural", "max"}
-
 // readOutput reads output_tokens. Its forms are 1024, { mean = 1024, jitter = "5%" } and { natural
 // = true, max = 600 }.
-func readOutput(b *body, v cty.Value) plan.Output {
-	const name = "output_tokens"
-	rng := b.rangeOf(name)
-	var out plan.Output
-	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		if n, ok := b.asInteger(rng, name, v, 1, maxTokens); ok {
-			out.Mean = int(n)
-		}
+func readOutput(b *body) (out plan.Output) {
+	o := b.object("output_tokens")
+	if o == nil {
 		return out
 	}
-	if b.isUnknown(rng, name, v) {
-		return out
+	length := "mean"
+	if out.Natural = o.boolean("natural"); out.Natural {
+		length = "max"
 	}
-	set := settings(b, name, v, outputKeys)
-	if e, ok := set["natural"]; ok {
-		if e.Type() != cty.Bool {
-			b.wrongType(rng, name+".natural", "true or false", e)
-		} else {
-			out.Natural = e.True()
-		}
+	out.Mean, _ = o.integer(length)
+	if !o.bare && !out.Natural {
+		out.Jitter, _ = get(o, "jitter", item.share)
 	}
-	need, other := "mean", "max"
-	if out.Natural {
-		need, other = "max", "mean"
-	}
-	if _, ok := set[other]; ok {
-		b.d.errorf(rng, sumConflict, `%s: set max for natural answers (natural = true), or mean for answers of a given length, but not both.`, name)
-		return out
-	}
-	e, ok := set[need]
-	if !ok {
-		b.d.errorf(rng, sumMissing, "%s needs %s.", name, need)
-		return out
-	}
-	if n, ok := b.asInteger(rng, name+"."+need, e, 1, maxTokens); ok {
-		out.Mean = int(n)
-	}
-	out.Jitter = readJitter(b, name, set["jitter"], out.Natural)
 	return out
-}
-
-// readJitter reads the jitter: by which share lengths may differ from their mean. v is NilVal if
-// the plan does not set it.
-func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
-	rng := b.rangeOf(name)
-	if v == cty.NilVal {
-		if !natural {
-			b.note(name+".jitter", `"0%"`, "")
-		}
-		return 0
-	}
-	j, ok := b.asFraction(rng, name+".jitter", v)
-	switch {
-	case !ok:
-	case natural:
-		b.d.errorf(rng, sumConflict, "%s: natural answers end by themselves, so their length has no jitter. Remove jitter.", name)
-	case j < 0 || j >= 1 || math.IsNaN(j):
-		b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
-	default:
-		return j
-	}
-	return 0
 }

@@ -9,10 +9,10 @@ workload "both" {
     concurrency = [1]
     burst       = [8] # ERROR: Conflicting settings
   }
-  load { # ERROR: Load without levels
+  load { # ERROR: Missing setting
   }
   load {
-    concurrency = [] # ERROR: Load without levels
+    concurrency = [] # ERROR: Missing setting
   }
 }
 

@@ -46,7 +46,7 @@ workload "shapes" {
   load {
     concurrency   = 8
     arrivals      = "gamma" # ERROR: Conflicting settings
-    burstiness    = 0.5     # ERROR: Conflicting settings
+    burstiness    = 0.5
     max_in_flight = 100     # ERROR: Conflicting settings
   }
   load {

@@ -64,7 +64,7 @@ workload "w" {
   }
   load {
     concurrency = [1, nonsensitive(var.open), local.piece]                           # ERROR: Secret not allowed here
-    seeds       = [for i in range(0, 2) : parseint(substr(env.TOKEN, 7 + i, 2), 36)] # ERROR: Secret not allowed here # ERROR: Missing setting
+    seeds       = [for i in range(0, 2) : parseint(substr(env.TOKEN, 7 + i, 2), 36)] # ERROR: Secret not allowed here
     requests    = env.TOKEN == "hf_q7xmz01234" ? 111 : 222                           # ERROR: Secret not allowed here
     warmup      = env.TOKEN == "hf_q7xmz01234" ? null : 4                            # ERROR: Secret not allowed here
   }

@@ -37,7 +37,7 @@ workload "jitter-type" {
 
 workload "keys" {
   input_tokens  = 1024
-  output_tokens = { maen = 128 } # ERROR: Unknown choice # ERROR: Missing setting
+  output_tokens = { maen = 128 } # ERROR: Unknown choice
   load { concurrency = [1] }
 }
 

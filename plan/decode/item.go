@@ -1,0 +1,239 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// item is a value in a plan with its row of the schema: the value of an attribute, an element of its
+// list, or a setting of its object. Its methods read the value and report what is wrong with it.
+type item struct {
+	d     *decoder
+	attr  *Attr
+	name  string // in messages, such as output_tokens.mean
+	value cty.Value
+	rng   hcl.Range
+}
+
+func (x item) errorf(summary, format string, args ...any) {
+	x.d.errorf(x.rng, summary, format, args...)
+}
+
+// like returns the item with the bounds of another attribute.
+func (x item) like(a *Attr) item { x.attr = a; return x }
+
+// wrongType reports a value of a type that the attribute does not take.
+func (x item) wrongType(want string) {
+	hint, got := "", x.value
+	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
+		switch text := strings.TrimSpace(got.AsString()); {
+		case thousands.MatchString(text):
+			hint = " " + inThousands(text)
+		case text != "" && strings.Trim(text, "0123456789") == "":
+			hint = " Write it without quotes: " + text + "."
+		}
+	}
+	x.errorf(sumWrongType, "%s must be %s, not %s.%s", x.name, want, got.Type().FriendlyNameForConstraint(), hint)
+}
+
+// unknown reports whether the value is unknown because the secrets of a run are not set. It then
+// adds an error. It is called for values that must be known, such as numbers of requests.
+func (x item) unknown() bool {
+	if x.value.IsWhollyKnown() {
+		return false
+	}
+	if x.d.diags.HasErrors() && hasUntyped(x.value) {
+		return true // the error was already reported; an expression with an error has no type
+	}
+	x.errorf(sumUnknownValue, "%s depends on an environment variable or a sensitive variable that is not set. Set it, or write the value itself.", x.name)
+	return true
+}
+
+// is reports whether the value is known and of the type. It reports any other value, which is not
+// what the attribute wants.
+func (x item) is(typ cty.Type, want string) bool {
+	if x.unknown() {
+		return false
+	}
+	if x.value.IsNull() || x.value.Type() != typ {
+		x.wrongType(want)
+		return false
+	}
+	return true
+}
+
+// isObject reports whether the value is an object or a map.
+func (x item) isObject() bool {
+	return x.value.Type().IsObjectType() || x.value.Type().IsMapType()
+}
+
+// text reads a string, which is "(unknown)" if the value is still unknown.
+func (x item) text() (string, bool) {
+	if x.value.IsNull() || x.value.Type() != cty.String && x.value.Type() != cty.DynamicPseudoType {
+		x.wrongType("text")
+		return "", false
+	}
+	if !x.value.IsKnown() {
+		return unknownText, true
+	}
+	return x.value.AsString(), true
+}
+
+// words is like text, but also takes numbers and bools.
+func (x item) words() (string, bool) {
+	if v := x.value; v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
+		x.value, _ = convert.Convert(v, cty.String)
+	}
+	return x.text()
+}
+
+// path reads a path. If it is relative, it is made relative to the folder of the plan.
+func (x item) path() (string, bool) {
+	p, ok := x.text()
+	if p == "" || p == unknownText || filepath.IsAbs(p) {
+		return p, ok
+	}
+	return filepath.Join(x.d.dir, filepath.FromSlash(p)), ok
+}
+
+// word reads one of the words that the attribute takes. It returns the first of them for any other
+// word.
+func (x item) word() (string, bool) { return x.wordOf(x.attr.OneOf) }
+
+func (x item) wordOf(words []string) (string, bool) {
+	if x.unknown() {
+		return words[0], false
+	}
+	s, ok := x.text()
+	switch {
+	case !ok:
+		return words[0], false
+	case !slices.Contains(words, s):
+		x.errorf(sumOneOf, "%s is %s, not %q.%s", x.name, choices(words), s, suggest.DidYouMean(s, words))
+		return words[0], false
+	}
+	return s, true
+}
+
+func (x item) boolean() (bool, bool) {
+	if !x.is(cty.Bool, "true or false") {
+		return false, false
+	}
+	return x.value.True(), true
+}
+
+// integer reads a whole number within the attribute's bounds.
+func (x item) integer() (int, bool) {
+	if !x.is(cty.Number, "a whole number") {
+		return 0, false
+	}
+	n, whole := plan.WholeNumber(x.value)
+	if !whole || float64(n) < x.attr.Min || float64(n) > x.attr.Max {
+		x.errorf(sumOutOfRange, "%s must be a whole number from %.0f to %.0f.", x.name, x.attr.Min, x.attr.Max)
+		return 0, false
+	}
+	return int(n), true
+}
+
+// number reads a finite number within the attribute's bounds.
+func (x item) number() (float64, bool) {
+	if !x.is(cty.Number, "a number") {
+		return 0, false
+	}
+	f, _ := x.value.AsBigFloat().Float64()
+	hint := ""
+	if x.attr.Max == 1 && f > 1 && f <= 100 {
+		hint = fmt.Sprintf(" %v%% is %v.", f, f/100)
+	}
+	return f, x.within(f, func(f float64) string { return fmt.Sprint(f) }, hint)
+}
+
+// share reads a number such as 0.05 or a text such as "5%" within the attribute's bounds.
+func (x item) share() (float64, bool) {
+	if x.unknown() {
+		return 0, false
+	}
+	show := func(f float64) string { return fmt.Sprintf(`"%v%%"`, 100*f) }
+	switch v := x.value; {
+	case v.IsNull():
+	case v.Type() == cty.Number:
+		f, _ := v.AsBigFloat().Float64()
+		return f, x.within(f, show, "")
+	case v.Type() == cty.String:
+		if digits, ok := strings.CutSuffix(v.AsString(), "%"); ok {
+			if f, err := parseDecimal(strings.TrimSpace(digits), -2); err == nil {
+				return f, x.within(f, show, "")
+			}
+		}
+	}
+	x.wrongType(`a share such as "5%" or 0.05`)
+	return 0, false
+}
+
+// duration reads a duration within the attribute's bounds.
+func (x item) duration() (time.Duration, bool) {
+	if x.unknown() {
+		return 0, false
+	}
+	if x.value.Type() == cty.Number && !x.value.IsNull() {
+		n, _ := x.value.AsBigFloat().Float64()
+		text := strconv.FormatFloat(n, 'f', -1, 64)
+		x.errorf(sumMissingUnit, `%s needs a unit: "%ss", "%sms" or "%sm".`, x.name, text, text, text)
+		return 0, false
+	}
+	if !x.is(cty.String, `a duration such as "90s"`) {
+		return 0, false
+	}
+	dur, err := time.ParseDuration(x.value.AsString())
+	if err != nil {
+		x.errorf(sumDuration, `%s: %q is not a valid duration. Write one such as "90s", "250ms" or "1h30m".`, x.name, x.value.AsString())
+		return 0, false
+	}
+	return dur, x.within(float64(dur), func(f float64) string { return plan.PlainDuration(time.Duration(f)) }, "")
+}
+
+// within reports whether a number is within the attribute's bounds, and adds an error if not.
+func (x item) within(f float64, show func(float64) string, hint string) bool {
+	a := x.attr
+	if f > a.Min && f < a.Max || f == a.Min && !a.Above || f == a.Max && !a.Below && !math.IsInf(f, 0) {
+		return true
+	}
+	bounds := "from " + show(a.Min) + " to " + show(a.Max)
+	if a.Above || a.Below {
+		low, high := "at least ", "at most "
+		if a.Above {
+			low = "above "
+		}
+		if a.Below {
+			high = "below "
+		}
+		bounds = low + show(a.Min) + " and " + high + show(a.Max)
+	}
+	x.errorf(sumOutOfRange, "%s must be %s.%s", x.name, bounds, hint)
+	return false
+}
+
+// auto reports whether the value is "auto".
+func (x item) auto() bool {
+	return x.value.Type() == cty.String && x.value.IsKnown() && !x.value.IsNull() && x.value.AsString() == "auto"
+}
+
+// parseDecimal reads a decimal number, and multiplies it by 10^power.
+func parseDecimal(s string, power int) (float64, error) {
+	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
+}
