@@ -22,12 +22,13 @@ type body struct {
 	labels []string
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
-	quiet  bool             // defaults are not noted
-	later  bool             // whether the block has something that is not supported yet
-	stray  bool             // whether the block has an unknown name, which may be a misspelt setting or preset
-	of     *item            // the object whose keys are the attributes; nil for a block
-	bare   bool             // whether the value of the item stands for one key
-	opened map[string]*body // children that were opened
+	quiet  bool               // defaults are not noted
+	later  bool               // whether the block has something that is not supported yet
+	stray  bool               // whether the block has an unknown name, which may be a misspelt setting or preset
+	of     *item              // the object whose keys are the attributes; nil for a block
+	bare   bool               // whether the value of the item stands for one key
+	opened map[string][]*body // the blocks in it that were opened, by name
+	nulls  map[string]bool    // what unset found, by attribute
 }
 
 // label returns the name of an attribute in messages.
@@ -79,31 +80,31 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// each calls the function use for every block with the given name.
-func (b *body) each(name string, use func(*body)) {
-	for i, blk := range b.blocks[name] {
-		path := b.path + "." + name
-		if len(b.blocks[name]) > 1 {
-			path += "[" + strconv.Itoa(i) + "]"
-		}
-		use(b.d.open(b.spec.block(name), blk, b.scope, path))
-	}
-}
-
-// child opens the block with the given name, which may occur once. It returns nil if there is no
-// such block.
-func (b *body) child(name string) *body {
-	if len(b.blocks[name]) == 0 {
-		return nil
-	}
+// children returns the blocks with the given name, each opened once.
+func (b *body) children(name string) []*body {
 	if b.opened[name] == nil {
 		if b.opened == nil {
-			b.opened = map[string]*body{}
+			b.opened = map[string][]*body{}
 		}
-		b.opened[name] = b.d.open(b.spec.block(name), b.blocks[name][0], b.scope, b.path+"."+name)
-		b.opened[name].quiet = b.quiet
+		for i, blk := range b.blocks[name] {
+			path := b.path + "." + name
+			if len(b.blocks[name]) > 1 {
+				path += "[" + strconv.Itoa(i) + "]"
+			}
+			c := b.d.open(b.spec.block(name), blk, b.scope, path)
+			c.quiet = b.quiet
+			b.opened[name] = append(b.opened[name], c)
+		}
 	}
 	return b.opened[name]
+}
+
+// child returns the block with the given name, which may occur once; nil if there is none.
+func (b *body) child(name string) *body {
+	if all := b.children(name); len(all) > 0 {
+		return all[0]
+	}
+	return nil
 }
 
 // absent returns the body of a block that the plan leaves out. All its attributes have their
@@ -191,16 +192,6 @@ func (d *decoder) constant(src string) cty.Value {
 	return v
 }
 
-// hasUntyped reports whether v has an unknown part of unknown type.
-func hasUntyped(v cty.Value) bool {
-	found := false
-	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
-		found = found || !e.IsKnown() && e.Type() == cty.DynamicPseudoType
-		return !found, nil
-	})
-	return found
-}
-
 // checkName allows only names that a reference can contain.
 func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
@@ -216,12 +207,24 @@ func (b *body) unset(name string) bool {
 	if attr == nil {
 		return true
 	}
+	null, ok := b.nulls[name]
+	if !ok {
+		if b.nulls == nil {
+			b.nulls = map[string]bool{}
+		}
+		null = b.isNull(attr)
+		b.nulls[name] = null
+	}
+	return null
+}
+
+func (b *body) isNull(attr *hcl.Attribute) bool {
 	ctx, ok := b.d.context(attr.Expr, b.scope)
 	if !ok {
 		return false
 	}
 	v, diags := attr.Expr.Value(ctx)
-	if hasMark(v, sensitive) && !b.spec.takesSecrets(name) {
+	if hasMark(v, sensitive) && !b.spec.takesSecrets(attr.Name) {
 		return false // even whether it is null would tell something of the secret
 	}
 	return !diags.HasErrors() && v.IsNull()

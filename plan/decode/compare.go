@@ -73,11 +73,11 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	}
 	readReading(b, c, work)
 	for _, kind := range []string{"tolerate", "improve"} {
-		b.each(kind, func(o *body) {
+		for _, o := range b.children(kind) {
 			if out := readClaim(o, c, work, kind == "improve"); out != nil {
 				c.Claims = append(c.Claims, out)
 			}
-		})
+		}
 	}
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
 	for _, ch := range c.Paired() {

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
 )
@@ -230,10 +231,52 @@ func (x item) auto() bool {
 	return x.value.Type() == cty.String && x.value.IsKnown() && !x.value.IsNull() && x.value.AsString() == "auto"
 }
 
-// parseDecimal reads a decimal number, and multiplies it by 10^power.
-func parseDecimal(s string, power int) (float64, error) {
-	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
-		return 0, strconv.ErrSyntax
+// rate reads "4 req/s" or "240 req/min" as requests per second, within the attribute's bounds.
+func (x item) rate() (float64, bool) {
+	switch {
+	case x.unknown():
+		return 0, false
+	case x.value.IsNull() || x.value.Type() != cty.Number && x.value.Type() != cty.String:
+		x.wrongType(`a rate such as "4 req/s"`)
+		return 0, false
+	case x.value.Type() == cty.Number:
+		x.errorf(sumMissingUnit, `%s needs a unit: "%s req/s".`, x.name, x.value.AsBigFloat().Text('g', 6))
+		return 0, false
 	}
-	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
+	rate, p := parseRate(x.name, x.value.AsString())
+	if p != nil && p.summary != sumOutOfRange {
+		x.errorf(p.summary, "%s", p.detail)
+		return 0, false
+	}
+	return rate, x.within(rate, func(f float64) string { return fmt.Sprint(f, " req/s") }, "")
+}
+
+// parseRate reads a rate in any unit, and returns requests per second.
+func parseRate(name, text string) (float64, *problem) {
+	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
+}
+
+// speedup reads the speed of a replay, rounded to the steps in which it is counted.
+func (x item) speedup() (float64, bool) {
+	f, ok := x.number()
+	return math.Round(f/plan.SpeedupStep) * plan.SpeedupStep, ok
+}
+
+// levelName returns the name of a level in its standard form. For example, "240 req/min" becomes "4
+// req/s".
+func levelName(text string) string {
+	if rate, p := parseRate("rate", text); p == nil {
+		return plan.RateName(rate)
+	}
+	return text
+}
+
+// hasUntyped reports whether v has an unknown part of unknown type.
+func hasUntyped(v cty.Value) bool {
+	found := false
+	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
+		found = found || !e.IsKnown() && e.Type() == cty.DynamicPseudoType
+		return !found, nil
+	})
+	return found
 }

@@ -17,7 +17,7 @@ import (
 // readLoads reads the load blocks of a workload. The preset sets their defaults.
 func readLoads(b *body, w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
-	b.each("load", func(l *body) {
+	for _, l := range b.children("load") {
 		load := readLoad(l, p)
 		for _, level := range load.Levels {
 			if first, ok := names[level.Name]; ok {
@@ -27,14 +27,11 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 			names[level.Name] = level.Range
 		}
 		w.Loads = append(w.Loads, load)
-	})
+	}
 	if !b.loaded() {
 		b.d.loadless[w] = b.rng // no error yet: a mix may have the load of this workload
 	}
 }
-
-// loaded reports whether a workload has a load or a capacity search.
-func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
 
 // shapes lists the shapes of a load by the attribute or block that the plan sets for one.
 var shapes = []struct {
@@ -61,56 +58,6 @@ func readLoad(b *body, p *preset) *plan.Load {
 	shape.read(b, l, p)
 	b.bind(l)
 	return l
-}
-
-func readSeeds(b *body) []int64 {
-	var seeds []int64
-	seen := map[int]bool{}
-	for _, e := range b.list("seeds") {
-		n, ok := e.integer()
-		switch {
-		case !ok:
-		case seen[n]:
-			e.errorf(sumDuplicateSeed, "The seed %d is used twice: both rounds would send the same prompts.", n)
-		default:
-			seen[n] = true
-			seeds = append(seeds, int64(n))
-		}
-	}
-	if len(seeds) == 0 {
-		seeds = []int64{1}
-	}
-	return seeds
-}
-
-// addLevels adds a level for each element of a list, as read by the function read.
-func addLevels(b *body, l *plan.Load, name string, read func(item) (plan.Level, bool)) {
-	if !b.given(name) {
-		return
-	}
-	for _, e := range b.list(name) {
-		if level, ok := read(e); ok && b.d.countLevel(b.rng) {
-			level.Rounds, level.Range = max(level.Rounds, 1), e.rng
-			l.Levels = append(l.Levels, level)
-		}
-	}
-}
-
-// countLevel counts one more level. If there are too many, it reports an error and returns false.
-func (d *decoder) countLevel(rng hcl.Range) bool {
-	if d.levels++; d.levels > maxLevels {
-		d.errorf(rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
-		return false
-	}
-	return true
-}
-
-// addCounts adds levels that are numbers of requests or of users.
-func addCounts(b *body, l *plan.Load, name string) {
-	addLevels(b, l, name, func(e item) (plan.Level, bool) {
-		n, ok := e.integer()
-		return plan.Level{Name: plan.LevelName(l.Kind, n), N: n}, ok
-	})
 }
 
 // readClosed reads a closed loop. A level with a duration has one round for each seed.

@@ -2,12 +2,10 @@ package decode
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -25,31 +23,6 @@ func readOpen(b *body) *plan.Open {
 	o := &plan.Open{Warmup: readOpenWarmup(b)}
 	b.bind(o)
 	return o
-}
-
-// rate reads "4 req/s" or "240 req/min" as requests per second, within the attribute's bounds.
-func (x item) rate() (float64, bool) {
-	switch {
-	case x.unknown():
-		return 0, false
-	case x.value.IsNull() || x.value.Type() != cty.Number && x.value.Type() != cty.String:
-		x.wrongType(`a rate such as "4 req/s"`)
-		return 0, false
-	case x.value.Type() == cty.Number:
-		x.errorf(sumMissingUnit, `%s needs a unit: "%s req/s".`, x.name, x.value.AsBigFloat().Text('g', 6))
-		return 0, false
-	}
-	rate, p := parseRate(x.name, x.value.AsString())
-	if p != nil && p.summary != sumOutOfRange {
-		x.errorf(p.summary, "%s", p.detail)
-		return 0, false
-	}
-	return rate, x.within(rate, func(f float64) string { return fmt.Sprint(f, " req/s") }, "")
-}
-
-// parseRate reads a rate in any unit, and returns requests per second.
-func parseRate(name, text string) (float64, *problem) {
-	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
 // readArrivals sets how many requests to measure at each level with a rate. The plan gives this
@@ -106,13 +79,4 @@ func readOpenWarmup(b *body) time.Duration {
 		return d
 	}
 	return plan.OpenWarmupAuto
-}
-
-// levelName returns the name of a level in its standard form. For example, "240 req/min" becomes "4
-// req/s".
-func levelName(text string) string {
-	if rate, p := parseRate("rate", text); p == nil {
-		return plan.RateName(rate)
-	}
-	return text
 }

@@ -15,7 +15,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	levels.stray = b.stray
 	bounded := map[string][]*plan.SLA{}
-	b.each("sla", func(s *body) {
+	for _, s := range b.children("sla") {
 		sla := readSLA(s, w, levels)
 		for _, t := range sla.Thresholds {
 			name := t.Metric.Name
@@ -28,7 +28,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 		if len(sla.Thresholds) > 0 {
 			w.SLAs = append(w.SLAs, sla)
 		}
-	})
+	}
 	if p != nil {
 		addPresetSLA(b, w, p, levels, bounded)
 	}

@@ -19,7 +19,7 @@ func readStages(b *body, l *plan.Load, _ *preset) {
 	if !l.Seeded {
 		l.Seeds = l.Seeds[:min(plan.StagePasses, len(l.Seeds))]
 	}
-	b.each("stage", func(s *body) {
+	for _, s := range b.children("stage") {
 		name, rng := s.labels[0], s.rng
 		if !ofStages.MatchString(name) || taken[name] {
 			s.d.errorf(rng, sumOutOfRange, "The name of a stage begins with a letter, and has only letters, digits, - and _. These names are reserved: capacity, trace, probe, burst, saturation.")
@@ -27,16 +27,16 @@ func readStages(b *body, l *plan.Load, _ *preset) {
 		stage, ok := readStageRate(s)
 		length, timed := s.duration("duration")
 		if !ok || !timed || !s.d.countLevel(s.rng) {
-			return
+			continue
 		}
 		level := plan.Level{Name: name, Rate: (stage.From + stage.To) / 2, Rounds: len(l.Seeds), Stage: &stage, Range: rng}
 		each := max(1, int(level.Rate*length.Seconds()+0.5))
 		if level.Requests = each * level.Rounds; level.Requests > maxCount {
 			s.d.errorf(rng, sumOutOfRange, "The stage %s would send more than %d requests. Lower its rate or its duration.", name, maxCount)
-			return
+			continue
 		}
 		l.Levels = append(l.Levels, level)
-	})
+	}
 }
 
 // readStageRate reads the rate of a stage. It is constant ("2 req/s"), or rises or falls at a

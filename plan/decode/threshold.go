@@ -366,3 +366,11 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 var elsewhere = map[string]string{
 	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
 }
+
+// parseDecimal reads a decimal number, and multiplies it by 10^power.
+func parseDecimal(s string, power int) (float64, error) {
+	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
+}

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -68,7 +69,7 @@ func (b *body) misfit(a *Attr) string {
 		return "" // what it goes with may be misspelt, or is missing
 	}
 	text := fmt.Sprintf("%s goes only with %s. Remove it", b.label(a.Name), choices(a.With))
-	for _, condition := range sortedNames(a.Else) {
+	for _, condition := range slices.Sorted(maps.Keys(a.Else)) {
 		if b.holds(condition) {
 			return text + a.Else[condition] + "."
 		}

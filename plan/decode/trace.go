@@ -3,7 +3,6 @@ package decode
 import (
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -65,12 +64,6 @@ func readSpeedups(b *body) []plan.Level {
 	return l.Levels
 }
 
-// speedup reads the speed of a replay, rounded to the steps in which it is counted.
-func (x item) speedup() (float64, bool) {
-	f, ok := x.number()
-	return math.Round(f/plan.SpeedupStep) * plan.SpeedupStep, ok
-}
-
 // trace reads a trace, or returns it from the cache.
 func (d *decoder) trace(b *body) *traffic.Trace {
 	path := b.pathOf("trace")
@@ -124,19 +117,12 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 	return c, len(b.d.diags) == before
 }
 
-func sortedNames[T any](m map[string]T) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // replays reports whether all loads of the workload replay a trace.
 func (b *body) replays() bool {
 	all := b.loaded()
-	b.each("load", func(l *body) { all = all && l.given("trace") })
+	for _, l := range b.children("load") {
+		all = all && l.given("trace")
+	}
 	if c := b.child("capacity"); c != nil {
 		all = all && c.given("over") && c.text("over") == "speedup"
 	}
@@ -147,7 +133,9 @@ func (b *body) replays() bool {
 // trace that cannot be replayed.
 func (b *body) missesTrace(search *body) {
 	named := false
-	b.each("load", func(l *body) { named = named || l.isSet("trace") })
+	for _, l := range b.children("load") {
+		named = named || l.isSet("trace")
+	}
 	if !named {
 		b.d.errorf(search.rng, sumMissing, `A search over speedup needs a trace to replay. Add load { trace = "requests.jsonl" }.`)
 	}

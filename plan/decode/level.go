@@ -1,0 +1,59 @@
+package decode
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// loaded reports whether a workload has a load or a capacity search.
+func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
+
+func readSeeds(b *body) []int64 {
+	var seeds []int64
+	seen := map[int]bool{}
+	for _, e := range b.list("seeds") {
+		n, ok := e.integer()
+		switch {
+		case !ok:
+		case seen[n]:
+			e.errorf(sumDuplicateSeed, "The seed %d is used twice: both rounds would send the same prompts.", n)
+		default:
+			seen[n] = true
+			seeds = append(seeds, int64(n))
+		}
+	}
+	if len(seeds) == 0 {
+		seeds = []int64{1}
+	}
+	return seeds
+}
+
+// addLevels adds a level for each element of a list, as read by the function read.
+func addLevels(b *body, l *plan.Load, name string, read func(item) (plan.Level, bool)) {
+	if !b.given(name) {
+		return
+	}
+	for _, e := range b.list(name) {
+		if level, ok := read(e); ok && b.d.countLevel(b.rng) {
+			level.Rounds, level.Range = max(level.Rounds, 1), e.rng
+			l.Levels = append(l.Levels, level)
+		}
+	}
+}
+
+// countLevel counts one more level. If there are too many, it reports an error and returns false.
+func (d *decoder) countLevel(rng hcl.Range) bool {
+	if d.levels++; d.levels > maxLevels {
+		d.errorf(rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+		return false
+	}
+	return true
+}
+
+// addCounts adds levels that are numbers of requests or of users.
+func addCounts(b *body, l *plan.Load, name string) {
+	addLevels(b, l, name, func(e item) (plan.Level, bool) {
+		n, ok := e.integer()
+		return plan.Level{Name: plan.LevelName(l.Kind, n), N: n}, ok
+	})
+}
