@@ -100,13 +100,8 @@ func (x *expansion) print() {
 	if starts := startsOf(x.p, x.start); starts != "" {
 		x.para("", "Starts: "+starts)
 	}
-	f := x.last.forecast(x.p, nil, x.start)
-	sum, _ := f.Total()
-	if b := x.p.Gate.Budget; b > 0 && sum > b {
-		x.para("", fmt.Sprintf("Warning: the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b)))
-	}
-	for _, w := range cutOff(x.p, sum) {
-		x.para("", "Warning: "+w)
+	for _, d := range advise(planning, x.p, x.last) {
+		x.para("", "Warning: "+d.Detail)
 	}
 	if cost := x.last.cost(x.p, x.start); cost != "" {
 		x.para("", "Cost: "+cost)

@@ -18,7 +18,6 @@ import (
 	"github.com/tokgate/tokgate/plan/policy"
 	"github.com/tokgate/tokgate/plan/suggest"
 	"github.com/tokgate/tokgate/sim"
-	"github.com/tokgate/tokgate/strength"
 )
 
 // isPlanFile returns whether a file in a folder is a plan, judged by its name. Variable files and
@@ -178,7 +177,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		var p *plan.Plan
 		p, diags = decode.File(opts)
 		if !diags.HasErrors() {
-			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), unsimulated(p), strength.Diagnose(p))
+			diags = append(diags, advise(loading, p, nil)...)
 		}
 		if !diags.HasErrors() && rules != nil {
 			var base func() (*plan.Plan, hcl.Diagnostics)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
@@ -44,7 +43,7 @@ Exit code 0: valid (warnings may be printed); 2: not valid.`,
 				return err
 			}
 			for i, p := range plans {
-				if err := a.showDiagnostics(p, foreseen(p)); err != nil {
+				if err := a.showDiagnostics(p, advise(checking, p, readLastRun(p.Path))); err != nil {
 					return err
 				}
 				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
@@ -61,11 +60,6 @@ Exit code 0: valid (warnings may be printed); 2: not valid.`,
 	return cmd
 }
 
-// foreseen warns, before a run, of problems that would otherwise show only after the run.
-func foreseen(p *plan.Plan) hcl.Diagnostics {
-	return append(brief(p), movingTogether(p, readLastRun(p.Path))...)
-}
-
 // validateJSON prints one object: {"valid": …, "diagnostics": […]}.
 func (a *app) validateJSON(files []string, in inputs) error {
 	out := struct {
@@ -75,7 +69,7 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	for _, path := range files {
 		p, diags := a.load(path, in, false)
 		if !diags.HasErrors() {
-			diags = append(diags, foreseen(p)...)
+			diags = append(diags, advise(checking, p, readLastRun(p.Path))...)
 		}
 		a.actions.diagnose(diags)
 		out.Valid = out.Valid && !diags.HasErrors()

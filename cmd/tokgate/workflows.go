@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -26,18 +27,22 @@ const jobTimeout = 360 * time.Minute
 // Workflow files of more than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
-// cutOff warns about CI jobs whose timeout would end the run before its verdict. takes is the
-// expected duration of the run; 0 if unknown.
-func cutOff(p *plan.Plan, takes time.Duration) []string {
-	var out []string
+// cutOff warns about CI jobs whose timeout would end the run before its verdict.
+func cutOff(p *plan.Plan, last *lastRun) hcl.Diagnostics { return cutOffAfter(p, expected(p, last)) }
+
+func cutOffAfter(p *plan.Plan, takes time.Duration) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	warn := func(format string, args ...any) {
+		out = append(out, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "The job is shorter than the run", Detail: fmt.Sprintf(format, args...)})
+	}
 	for _, j := range jobsOf(p.Path) {
 		const none = "a job that is cut off has no verdict: raise timeout-minutes"
 		switch limit := plan.PlainDuration(j.timeout); {
 		case j.timeout == 0:
 		case takes > j.timeout:
-			out = append(out, fmt.Sprintf("it takes about %s, and job %q in %s has %s; %s.", roundTime(takes), j.name, j.file, limit, none))
+			warn("it takes about %s, and job %q in %s has %s; %s.", roundTime(takes), j.name, j.file, limit, none)
 		case p.Gate.Budget >= j.timeout:
-			out = append(out, fmt.Sprintf("its budget of %s is not below the %s of job %q in %s; %s, or lower gate.budget.", plan.PlainDuration(p.Gate.Budget), limit, j.name, j.file, none))
+			warn("its budget of %s is not below the %s of job %q in %s; %s, or lower gate.budget.", plan.PlainDuration(p.Gate.Budget), limit, j.name, j.file, none)
 		}
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/starter"
@@ -70,16 +71,16 @@ func TestCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &plan.Plan{Path: filepath.Join(root, "perf", "gate.hcl"), Gate: plan.Gate{Budget: 45 * time.Minute}}
-	if got := cutOff(p, 50*time.Minute); got != nil {
-		t.Errorf("warned: %q", got)
+	if got := cutOffAfter(p, 50*time.Minute); got != nil {
+		t.Errorf("warned: %v", got)
 	}
 	const end = `job "gate" in .github/workflows/tokgate.yml`
-	for want, warn := range map[string]func() []string{
-		"it takes about 1h5m, and " + end + " has 1h; a job that is cut off has no verdict: raise timeout-minutes.":                               func() []string { return cutOff(p, 65*time.Minute) },
-		"its budget of 1h is not below the 1h of " + end + "; a job that is cut off has no verdict: raise timeout-minutes, or lower gate.budget.": func() []string { p.Gate.Budget = time.Hour; return cutOff(p, 0) },
+	for want, warn := range map[string]func() hcl.Diagnostics{
+		"it takes about 1h5m, and " + end + " has 1h; a job that is cut off has no verdict: raise timeout-minutes.":                               func() hcl.Diagnostics { return cutOffAfter(p, 65*time.Minute) },
+		"its budget of 1h is not below the 1h of " + end + "; a job that is cut off has no verdict: raise timeout-minutes, or lower gate.budget.": func() hcl.Diagnostics { p.Gate.Budget = time.Hour; return cutOffAfter(p, 0) },
 	} {
-		if diff := cmp.Diff([]string{want}, warn()); diff != "" {
-			t.Error(diff)
+		if got := warn(); len(got) != 1 || got[0].Detail != want {
+			t.Errorf("%v, want %q", got, want)
 		}
 	}
 }

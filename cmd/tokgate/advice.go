@@ -1,0 +1,192 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/strength"
+)
+
+// A moment is when tokgate says something about a plan, before its run.
+type moment int
+
+const (
+	loading  moment = iota // whenever the plan is read; an error then refuses the plan
+	checking               // in validate
+	planning               // in plan
+)
+
+// advices lists what is said about a plan before its run. A function gets the plan and its last run,
+// which is nil if there is none, or if it does not matter.
+var advices = []struct {
+	at   moment
+	give func(*plan.Plan, *lastRun) hcl.Diagnostics
+}{
+	{loading, always(assert.CertifyDiagnostics)},
+	{loading, always(untold)},
+	{loading, always(unsimulated)},
+	{loading, always(strength.Diagnose)},
+	{checking, always(shortLoads)},
+	{checking, movingTogether},
+	{planning, overBudget},
+	{planning, cutOff},
+}
+
+// always is advice that does not depend on the last run.
+func always(give func(*plan.Plan) hcl.Diagnostics) func(*plan.Plan, *lastRun) hcl.Diagnostics {
+	return func(p *plan.Plan, _ *lastRun) hcl.Diagnostics { return give(p) }
+}
+
+// advise returns what is said about a plan at a moment.
+func advise(at moment, p *plan.Plan, last *lastRun) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, a := range advices {
+		if a.at == at {
+			diags = append(diags, a.give(p, last)...)
+		}
+	}
+	return diags
+}
+
+// expected returns how long the run is expected to take; 0 if unknown.
+func expected(p *plan.Plan, last *lastRun) time.Duration {
+	f := last.forecast(p, nil, startTimes(p, last))
+	sum, _ := f.Total()
+	return sum
+}
+
+// overBudget warns of a run that takes longer than its budget.
+func overBudget(p *plan.Plan, last *lastRun) hcl.Diagnostics {
+	if b := p.Gate.Budget; b > 0 && expected(p, last) > b {
+		return hcl.Diagnostics{{
+			Severity: hcl.DiagWarning, Summary: "Longer than its budget", Subject: p.Gate.Range.Ptr(),
+			Detail: fmt.Sprintf("the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b)),
+		}}
+	}
+	return nil
+}
+
+// leastLoad is the shortest load of a level without a warning.
+const leastLoad = time.Minute
+
+// shortLoads warns of levels whose load takes less than a minute on a server that meets its limits. It
+// gives at most one warning for a plan. It computes the time from the load's duration, or from the
+// thresholds on the time of a request.
+func shortLoads(p *plan.Plan) hcl.Diagnostics {
+	cases := exec.Cases(p)
+	var first *exec.Case
+	short, longest, confidence := 0, time.Duration(0), 0.0
+	for _, c := range cases {
+		took, ok := longestLoad(c)
+		if !ok || took >= leastLoad {
+			continue
+		}
+		if short++; first == nil {
+			first = &c
+		}
+		longest, confidence = max(longest, took), max(confidence, c.Workload.Policy.Confidence)
+	}
+	if short == 0 || p.Gate.MeasureOnly {
+		return nil
+	}
+	more := `Set a duration, such as "2m", instead of requests`
+	if first.Level.Speedup > 0 {
+		more = "Replay a longer stretch of the trace"
+	}
+	unseen := time.Duration(float64(longest) / -math.Log(1-confidence))
+	return hcl.Diagnostics{{
+		Severity: hcl.DiagWarning,
+		Summary:  "Less than a minute of load",
+		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. An event rarer than once in %s, such as a freeze, may be missed. %s.",
+			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen), more),
+		Subject: first.Load.Range.Ptr(),
+	}}
+}
+
+// untold finds thresholds on metrics that a server will not report. It finds them before the load,
+// because without a value they would become errors only after it.
+func untold(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, w := range p.Workloads {
+		for _, sla := range w.SLAs {
+			for _, t := range sla.Thresholds {
+				for _, s := range w.Servers {
+					why := untoldBy(p, s, t.Metric)
+					if why == "" {
+						continue
+					}
+					severity := hcl.DiagError
+					if sla.Severity == plan.SeverityWarn {
+						severity = hcl.DiagWarning
+					}
+					rng := t.Range
+					diags = append(diags, &hcl.Diagnostic{
+						Severity: severity,
+						Summary:  "Threshold can never be judged",
+						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
+						Subject:  &rng,
+					})
+					break // one diagnostic for each threshold is enough, so skip the other servers
+				}
+			}
+		}
+	}
+	return diags
+}
+
+// untoldBy explains why a server will not report a metric. It returns "" if the server may report
+// it.
+func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
+	switch t := s.Telemetry; m.Source {
+	case metric.Server:
+		switch {
+		case t.Off:
+			return telemetryOff
+		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
+			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/engines.md", s.Engine)
+		}
+	case metric.GPU:
+		return untoldByGPUs(s)
+	case metric.Prices:
+		price := p.PriceOf(s.Address())
+		if price == (metric.Price{}) {
+			return "prices says nothing of it"
+		}
+		if why := untoldByGPUs(s); price.Electricity > 0 && why != "" {
+			return "electricity has a price, but the power is not known: " + why
+		}
+	}
+	return ""
+}
+
+const telemetryOff = "telemetry is off there"
+
+// starts reports whether tokgate starts the server.
+func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
+
+// untoldByGPUs explains why a server will have no GPU telemetry; "" if telemetry is possible.
+func untoldByGPUs(s *plan.Server) string {
+	t := s.Telemetry
+	switch {
+	case t.Off:
+		return telemetryOff
+	case t.DCGM != "" || len(t.GPUs) > 0:
+		return ""
+	case !starts(s) && s.Endpoint == nil:
+		return "the built-in server has no GPU"
+	case !starts(s):
+		return "tokgate does not start this server, so it does not know its GPUs: list them in telemetry { gpus = [0] }, or set dcgm_url"
+	}
+	if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
+		return "it has no GPU"
+	}
+	return ""
+}
