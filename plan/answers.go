@@ -27,7 +27,6 @@ func (p *Plan) Stores(w *Workload) Store {
 	return StoreNone
 }
 
-// judgesAnswers reports whether the plan judges the text of w's answers.
 func (p *Plan) judgesAnswers(w *Workload) bool {
 	asks := func(t *Threshold) bool { return t.Metric.OfAnswers }
 	return w.Score != nil || slices.ContainsFunc(w.Good, asks) ||

@@ -46,7 +46,6 @@ func (w *Workload) Seed() int64 {
 	return 1
 }
 
-// hash returns a digest of the settings in the request block and of the headers; "" if the plan sets none.
 func (r Request) hash() string {
 	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 && len(r.Headers) == 0 {
 		return ""

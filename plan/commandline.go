@@ -14,7 +14,6 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// unknownText replaces a string whose value is not known yet.
 const unknownText = "(unknown)"
 
 const (
@@ -22,7 +21,6 @@ const (
 	sumFlagValue = "Invalid flag value"
 )
 
-// problem explains why a flag is invalid.
 type problem struct{ summary, detail string }
 
 func problemf(summary, format string, args ...any) *problem {

@@ -217,7 +217,6 @@ func (s *Server) Declared() map[string]string {
 	return out
 }
 
-// setEnv sets a hash of each variable's value instead of the value.
 func setEnv(env map[string]string, set func(key, value string)) {
 	for name, value := range env {
 		sum := sha256.Sum256([]byte(value))

@@ -43,7 +43,6 @@ func (s *Server) Entrypoint() string {
 	return cmp.Or(launch.Entrypoint, launch.Program[0])
 }
 
-// command returns the command that the plan sets. The result own is false if the plan sets none.
 func (s *Server) command() (words []string, own bool) {
 	switch {
 	case s.Process != nil:
@@ -54,8 +53,7 @@ func (s *Server) command() (words []string, own bool) {
 	return nil, false
 }
 
-// program returns the command of the engine's launcher, with arguments for the model, the address
-// and the metrics. A flag of the plan replaces the argument with the same meaning.
+// A flag of the plan replaces the argument with the same meaning.
 func (s *Server) program(host, port string) []string {
 	e := engine.Of(s.Engine)
 	if len(e.Launch.Program) == 0 {

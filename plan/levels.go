@@ -165,7 +165,7 @@ func (c *Capacity) Step() float64 {
 	return 0
 }
 
-// rate returns level n of a capacity search over rates. Its rate is n times RateStep.
+// Its rate is n times RateStep.
 func (c *Capacity) rate(n int) Level {
 	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
 	l.Name = "probe " + RateName(l.Rate)

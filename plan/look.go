@@ -155,18 +155,14 @@ func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// requires reports whether the gate depends on a threshold at the level. The threshold may belong
-// to the workload or to a part of its mix.
 func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
 }
 
-// judgedOnce reports whether a level is judged only once, at its end.
 func (p *Plan) judgedOnce(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
 }
 
-// required lists the thresholds that can fail the gate at the given level.
 func (w *Workload) required(level string) []*Threshold {
 	var out []*Threshold
 	for _, sla := range w.SLAs {

@@ -88,8 +88,6 @@ func (w *Workload) PromptLength() (mean float64, ok bool) {
 	return mean, true
 }
 
-// share returns the part's share of the requests of its mix. It is 1 for a workload that is no
-// part.
 func (w *Workload) share() float64 {
 	if w.Of == nil {
 		return 1
@@ -131,7 +129,6 @@ func (w *Workload) ShareOut() {
 	}
 }
 
-// dealt returns how many requests of a level belong to each part of the mix.
 func (w *Workload) dealt(l *Load, level Level) []int {
 	given := make([]int, len(w.Mix))
 	if w.ByType() {

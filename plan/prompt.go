@@ -73,8 +73,7 @@ func (p Prompt) String() string {
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
 }
 
-// hash returns a hash of the prompts' source. It is "" for synthetic prompts without a shared
-// prefix and with a single turn.
+// It is "" for synthetic prompts without a shared prefix and with a single turn.
 func (p Prompt) hash() string {
 	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
 		return ""

@@ -11,18 +11,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// resultStats are the statistics of a per-request metric that result always has. A result also has
-// the percentiles that an assert of the plan names.
+// A result also has the percentiles that an assert of the plan names.
 var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
-// readingStats are the statistics of a metric that is sampled at intervals.
 var readingStats = []string{"mean", "min", "max"}
 
 // acceptRateAt names a result: the acceptance rates of draft tokens, a list with one number for
 // each draft position.
 const acceptRateAt = "accept_rate_at"
 
-// resultCounts are the names of a level's counts of requests and of the share of good ones.
 var resultCounts = []string{
 	"requests",      // that were due
 	"completed",     // of them
@@ -127,7 +124,6 @@ func unknownLevelValue(p *Plan) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// namedPercentiles lists the percentiles that the plan's asserts refer to.
 func namedPercentiles(p *Plan) []string {
 	found := map[string]bool{}
 	for _, a := range p.Asserts {

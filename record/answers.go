@@ -49,8 +49,7 @@ type answerLine struct {
 // control's second answer.
 var sides = []string{"control", "candidate", "again"}
 
-// answersOf returns the answers of a pair, in the order of the list sides. An answer is nil if
-// nobody asked for it.
+// An answer is nil if nobody asked for it.
 func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
 	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
@@ -82,7 +81,7 @@ func pairLine(c *metric.Comparison, p *metric.AnswerPair, side int) answerLine {
 	return l
 }
 
-// pairs records the answers of a comparison. It leaves out answers without text.
+// It leaves out answers without text.
 func (w *Writer) pairs(c *metric.Comparison) error {
 	if c.Answers == nil {
 		return nil
@@ -101,7 +100,6 @@ func (w *Writer) pairs(c *metric.Comparison) error {
 	return nil
 }
 
-// answer appends one line to the file of answers. The first call creates the file.
 func (w *Writer) answer(l answerLine) error {
 	if w.answers == nil {
 		file, err := OpenIn(filepath.Dir(w.file.Name()), AnswersFile, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
@@ -140,8 +138,7 @@ func removeAnswers(dir string) error {
 	return nil
 }
 
-// attachAnswers reads the answers of a run from dir and attaches them to its samples. If the run
-// ended normally, all recorded answers must be present and unchanged.
+// If the run ended normally, all recorded answers must be present and unchanged.
 func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	ended := run.Stopped != StoppedUnknown
 	if ended && run.Answers == "" {
@@ -198,8 +195,6 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
-// placesOf returns, for each answer of the run, a function that stores it. The answer belongs to a
-// request, or to one server of a compared pair. The map is by the answer's key.
 func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	places := map[answerKey]func(*answerLine){}
 	for _, l := range run.Levels {
@@ -230,7 +225,6 @@ func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
 	return places
 }
 
-// readAnswer parses line number n of the file of answers. Line 1 is the header.
 func readAnswer(n int, raw []byte, sum *chain) (*answerLine, error) {
 	if n == 1 {
 		if _, err := answersSchema.parse(raw); err != nil {

@@ -21,8 +21,6 @@ const (
 	checkSize = len(checkHead) + checkHex + len(checkTail)
 )
 
-// seal takes a JSON object with at least one field. It returns the object with its checksum as the
-// last field.
 func (c *chain) seal(object []byte) []byte {
 	body := object[:len(object)-1]
 	c.add(body)

@@ -53,7 +53,6 @@ func possible(s *metric.Sample) error {
 	return nil
 }
 
-// possibleWait returns an error if the recorded RetryAfter is impossible.
 func possibleWait(s *metric.Sample) error {
 	if s.RetryAfter < 0 || s.RetryAfter > metric.MaxRetryAfter || s.RetryAfter > 0 && s.Failure == nil {
 		return fmt.Errorf("it was asked to wait for %v", s.RetryAfter)
@@ -80,8 +79,6 @@ func possibleChunks(s *metric.Sample) error {
 	return nil
 }
 
-// possibleRound returns an error if the record of a round contradicts itself or the round's
-// requests.
 func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")

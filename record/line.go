@@ -59,7 +59,6 @@ type line struct {
 	Comparison *metric.Comparison `json:"comparison,omitempty"`
 }
 
-// levelKey identifies a level within a run.
 type levelKey struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
@@ -68,14 +67,12 @@ type levelKey struct {
 
 func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
 
-// bare returns a copy of the run without the parts that have lines of their own.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
 	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil
 	return &c
 }
 
-// hollow returns a copy of the level without rounds.
 func hollow(l *metric.Level) *metric.Level {
 	c := *l
 	c.Rounds, c.Voided = nil, nil

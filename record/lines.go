@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// lines reads the lines of a recording.
 type lines struct {
 	minor int // of the recording's schema
 	chain chain
@@ -19,7 +18,6 @@ type lines struct {
 	count int
 }
 
-// decoded is a line that was read.
 type decoded struct {
 	line
 	at  int64  // where the line begins in the recording

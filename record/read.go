@@ -56,7 +56,6 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	return run, append(problems, more...), nil
 }
 
-// reader rebuilds a run from the lines of a recording.
 type reader struct {
 	run      *metric.Run
 	minor    int    // minor version of the recording's schema
@@ -120,7 +119,6 @@ func tooLong(f *disk.File) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// read reads a recording and keeps all requests in memory.
 func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
 
 func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
@@ -165,7 +163,6 @@ func (rd *reader) problem(format string, args ...any) {
 	rd.problems = append(rd.problems, fmt.Sprintf(format, args...))
 }
 
-// take adds one line of the recording to the run.
 func (rd *reader) take(n int, l *decoded) error {
 	if rd.run == nil && l.Type != typeRun {
 		return fmt.Errorf("a %q line before the run's", l.Type)
@@ -292,7 +289,6 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-// end releases the data that only the reading of a round needs.
 func (o *openRound) end() {
 	o.ended, o.seen = true, nil
 	if o.stored != nil {
@@ -335,7 +331,6 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	return open
 }
 
-// close fills in what the recording lacks at its end: the state of servers and the ends of rounds.
 func (rd *reader) close() {
 	last := rd.run.End
 	for _, s := range rd.run.Servers {
@@ -366,8 +361,7 @@ func (rd *reader) close() {
 	}
 }
 
-// divide gives each part of a mix its requests. The recording has only the requests of the whole
-// mix.
+// The recording has only the requests of the whole mix.
 func (rd *reader) divide() {
 	for _, l := range rd.run.Levels {
 		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// redacted is the text that replaces a secret.
 const redacted = "[redacted]"
 
 // minSecret is the length, in bytes, of the shortest secret that is removed. A shorter secret also
@@ -67,8 +66,6 @@ func longLines(secrets []string) []string {
 	return out
 }
 
-// quoted returns s as it appears in a JSON string. If html is set, the characters <, > and & are
-// escaped.
 func quoted(s string, html bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

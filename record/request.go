@@ -26,8 +26,7 @@ type requestLine struct {
 
 const mostWords = 1 << 12
 
-// encode returns the line of a request, with memory for the checksum at its end. The next call
-// overwrites the line.
+// The next call overwrites the line.
 func (l *requestLine) encode(s *metric.Sample) ([]byte, error) {
 	l.raw, l.other = l.raw[:0], s.Answer != nil
 	l.fields(s)
@@ -138,7 +137,6 @@ func (l *requestLine) optional(text string, present bool) bool {
 	return true
 }
 
-// key writes or reads a text that every request line has.
 func (l *requestLine) key(text string) {
 	if !l.optional(text, true) {
 		l.other = true
@@ -173,7 +171,7 @@ func (l *requestLine) optionalTime(key string, to *time.Duration) {
 	}
 }
 
-// number writes or reads a whole number. It reads at most 18 digits.
+// It reads at most 18 digits.
 func (l *requestLine) number(key string, to *int64) {
 	l.key(key)
 	if !l.reading {

@@ -12,8 +12,7 @@ type answer struct {
 	call    string   // tool that the answer calls, with the text as arguments; "" if none
 }
 
-// append appends tokens of the answer to b, escaped as in JSON. The parameters are the number of
-// the first token, and the number after that of the last token.
+// The parameters are the number of the first token, and the number after that of the last token.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {
@@ -30,7 +29,6 @@ func (a answer) append(b []byte, from, to int) []byte {
 	return b
 }
 
-// size returns the size in bytes of the first n tokens, escaped as in JSON.
 func (a answer) size(n int) int {
 	switch {
 	case a.written != nil:
@@ -104,19 +102,15 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// sampled returns n words of an answer that the model draws at random, by the number draw.
 func (fx *effect) sampled(want *wanted, n int, draw rng) []string {
 	key, _, _ := fx.understood(want)
 	return newLanguage(want.model, key, "", 1).sample(n, draw)
 }
 
-// onAnswer reports whether a simulated fault of the request changes the text of a natural answer.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.wrongWord || fx.blank || fx.broken || fx.endless
 }
 
-// spoil changes a natural answer as the request's faults demand. limit is the largest number of
-// tokens of the answer.
 func (fx *effect) spoil(a *answer, limit int) {
 	if fx.blank {
 		a.written, a.call = []string{" "}, ""
@@ -143,7 +137,6 @@ func (fx *effect) spoil(a *answer, limit int) {
 	}
 }
 
-// repeat replaces the answer by its first few tokens, repeated until it has limit tokens.
 func (a *answer) repeat(limit int) {
 	first := a.written[:min(4, len(a.written))]
 	a.written = make([]string, limit)
@@ -152,7 +145,6 @@ func (a *answer) repeat(limit int) {
 	}
 }
 
-// garble replaces the second half of the answer by random characters.
 func (a *answer) garble(limit int) {
 	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
 	r := a.seed
@@ -162,7 +154,6 @@ func (a *answer) garble(limit int) {
 	}
 }
 
-// replace replaces one of the first n tokens by another word.
 func (a *answer) replace(n int) {
 	r := a.seed ^ 0xa5
 	at, i := r.next()%uint64(n), r.next()>>58

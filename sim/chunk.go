@@ -28,7 +28,6 @@ type chunker struct {
 	err    error
 }
 
-// begin sends the status and the headers of a stream.
 func (c *chunker) begin() {
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -46,7 +45,6 @@ func (c *chunker) begin() {
 	}
 }
 
-// identity writes the first fields of every object of the answer: id, type, time and model.
 func (c *chunker) identity(b []byte, object string) []byte {
 	b = append(b, `{"id":`...)
 	b = appendQuoted(b, c.id)
@@ -58,8 +56,6 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, cmp.Or(c.fx.model, c.server.model))
 }
 
-// cached stores the token counts for the usage: prompt tokens, and how many of them came from the
-// engine's prefix cache.
 func (c *chunker) cached(r *run) {
 	r.mu.Lock()
 	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
@@ -78,7 +74,6 @@ func (c *chunker) replay() {
 	c.end()
 }
 
-// role sends the first chunk of a chat, which names the role. Later calls do nothing.
 func (c *chunker) role() {
 	if c.roled || !c.order.chat {
 		return
@@ -147,14 +142,12 @@ func (c *chunker) tokens(from, to int) {
 	c.send()
 }
 
-// text appends the text of the tokens in [from, to), in quotes.
 func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 	c.buf = c.order.appendText(c.buf, from, to, c.fx)
 	c.buf = append(c.buf, '"')
 }
 
-// appendText appends the text of the tokens in [from, to), escaped as in JSON.
 func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
 	if from == 0 && fx.text != "" {
 		quoted := appendQuoted(nil, fx.text)
@@ -178,7 +171,6 @@ func (r *reply) calls(fx *effect) string {
 	return r.text.call
 }
 
-// end sends the chunks after the last token.
 func (c *chunker) end() {
 	if c.fx.emptyDelta {
 		c.start()
@@ -204,7 +196,6 @@ func (c *chunker) end() {
 	c.sentinel()
 }
 
-// last writes "choices" for a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -215,7 +206,6 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
-// failure sends an error in the stream, and then ends the stream as vLLM does.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -238,7 +228,6 @@ func (c *chunker) sentinel() {
 	c.close()
 }
 
-// running writes the usage into a chunk that is not the last one, if the request asks for this.
 func (c *chunker) running() {
 	o := c.order.StreamOptions
 	switch {
@@ -295,7 +284,6 @@ func (c *chunker) newline() {
 	c.buf = append(c.buf, '\n')
 }
 
-// write sends bytes to the client without delay.
 func (c *chunker) write(b []byte) {
 	if c.err != nil {
 		return

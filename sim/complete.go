@@ -8,7 +8,6 @@ import (
 func (s *Server) serveChat(w http.ResponseWriter, r *http.Request)        { s.serve(w, r, true) }
 func (s *Server) serveCompletions(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
 
-// serve answers one completion request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	fx, arrived := effectOf(r), s.clock.Now()
 	if s.loading() {
@@ -88,7 +87,6 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// stream sends the answer's chunks as soon as the engine makes their tokens.
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission
@@ -124,7 +122,6 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	}
 }
 
-// breakOff ends a stream in the way that a planned fault demands.
 func (s *Server) breakOff(c *chunker, r *http.Request) {
 	fx := c.fx
 	switch {
@@ -143,7 +140,6 @@ func (s *Server) breakOff(c *chunker, r *http.Request) {
 	}
 }
 
-// whole sends the whole answer in one piece when its last token was made.
 func (s *Server) whole(c *chunker, r *http.Request, run *run) {
 	var batch []Emission
 	for {

@@ -28,8 +28,6 @@ func newCost(p *Profile, factor float64) cost {
 	}
 }
 
-// decode returns the time of a step that decodes n sequences (at least one) and prefills none, in
-// ms.
 func (c *cost) decode(n, resident, longest int) float64 {
 	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
 }

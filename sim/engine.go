@@ -104,7 +104,6 @@ type Engine struct {
 	state State
 }
 
-// sequence is the state of a job in the engine.
 type sequence struct {
 	Job
 	Times
@@ -379,8 +378,6 @@ func (e *Engine) longest() int {
 	return most
 }
 
-// finishStep ends the current step. The sequences of the step get their tokens, and finished
-// sequences leave.
 func (e *Engine) finishStep() {
 	e.stepping, e.clock = false, e.stepEnd
 	if e.dropped > 0 {
@@ -487,8 +484,7 @@ func (e *Engine) leave(s *sequence) {
 	e.spent = append(e.spent, s)
 }
 
-// newSequence returns an empty sequence. It takes the memory of a finished sequence, if there is
-// one.
+// It takes the memory of a finished sequence, if there is one.
 func (e *Engine) newSequence() *sequence {
 	if n := len(e.spare); n > 0 {
 		s := e.spare[n-1]

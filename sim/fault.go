@@ -90,7 +90,6 @@ type effect struct {
 	cachedAll     bool
 }
 
-// breaks reports whether the stream ends abnormally.
 func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }

@@ -22,7 +22,6 @@ var words = [64]string{
 
 const opening = "The" // first word of every answer; it is one token
 
-// spoken splits a text into its tokens. An empty text becomes one token.
 func spoken(text string) []string {
 	var out []string
 	for len(text) > 0 {
@@ -180,7 +179,6 @@ func answerStart(ids []int) int {
 	return len(ids)
 }
 
-// keyOf returns a hash of the tokens of a prompt.
 func keyOf(ids []int) uint64 {
 	var hash rng
 	for _, id := range ids {

@@ -45,7 +45,6 @@ type metricsState struct {
 	finish string        // finish reason of the answer, once it is complete
 }
 
-// emission counts the tokens that one step of the engine produced for one request.
 func (m *metrics) emission(e *Emission, r *metricsState) {
 	t := e.Times
 	if e.Total == e.Tokens {
@@ -76,7 +75,6 @@ func named(of, ours string) string {
 	return series[i].Name
 }
 
-// page writes all metrics in the text format of Prometheus.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
 	if m.like == sglang {
@@ -117,7 +115,6 @@ func (m *metrics) sglang(p *page, s State) {
 	p.histogram(name("prefill"), "Latency of the stages of a request in seconds.", m.prefill)
 }
 
-// vllm writes vLLM's metrics.
 func (m *metrics) vllm(p *page, s State) {
 	named := func(ours string) string { return named(vllm, ours) }
 	p.one(named("running"), "gauge", "Number of requests in model execution batches.", float64(s.Running))
@@ -192,7 +189,6 @@ func (p *page) histogram(name, help string, h *histogram) {
 	p.line(name+"_count", "", float64(n))
 }
 
-// histogram counts seconds.
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
 	counts []int     // number of values in each bucket; the last bucket is above all bounds

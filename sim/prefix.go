@@ -22,8 +22,6 @@ func (c *prefixCache) reset() {
 	c.order = list.New()
 }
 
-// match counts how many leading blocks of a prompt are in the cache, and marks these blocks as
-// used.
 func (c *prefixCache) match(prefix []uint64) int {
 	n := 0
 	for n < len(prefix) && c.at[prefix[n]] != nil {
@@ -33,7 +31,6 @@ func (c *prefixCache) match(prefix []uint64) int {
 	return n
 }
 
-// insert stores all blocks of a prompt, and returns how many older blocks it evicted.
 func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	c.touch(prefix)
 	for ; c.order.Len() > c.blocks; evicted++ {
@@ -91,7 +88,6 @@ func partHashes(parts []Part, blockTokens int) []uint64 {
 	return hashes
 }
 
-// prefixHashes returns the hashes of the full blocks of a prompt, for the field Prefix of a Job.
 func prefixHashes(tokens []int, blockTokens int) []uint64 {
 	hashes := make([]uint64, 0, len(tokens)/blockTokens)
 	h := rng(1)
@@ -104,14 +100,10 @@ func prefixHashes(tokens []int, blockTokens int) []uint64 {
 	return hashes
 }
 
-// blocks returns the hashes of the full blocks in the first tokens of a sequence. The parameter
-// tokens is the number of tokens to look at.
 func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
 	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
 }
 
-// keep stores the full blocks of the first tokens of a sequence in the prefix cache. The parameter
-// tokens is the number of these tokens.
 func (e *Engine) keep(s *sequence, tokens int) {
 	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }

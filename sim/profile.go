@@ -320,7 +320,6 @@ func decodeStrict(src []byte, p *Profile) error {
 	return nil
 }
 
-// nearly quotes a name of the file if a known name is similar. It returns "" for any other name.
 func nearly(name string, known []string) string {
 	if hint := didYouMean(name, known); hint != "" {
 		return fmt.Sprintf(" %q%s", name, hint)
@@ -328,12 +327,10 @@ func nearly(name string, known []string) string {
 	return ""
 }
 
-// lineAt returns the number of the line at the given offset.
 func lineAt(src []byte, offset int64) int {
 	return 1 + bytes.Count(src[:min(int(offset), len(src))], []byte("\n"))
 }
 
-// fieldNames returns the JSON names of a struct type and of its nested structs.
 func fieldNames(t reflect.Type) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -446,5 +443,4 @@ func (p *Profile) verify() int {
 	return 1 + len(p.Speculation.Accept)
 }
 
-// finite reports whether v is a number in [low, high].
 func finite(v, low, high float64) bool { return !math.IsNaN(v) && v >= low && v <= high }

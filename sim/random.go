@@ -19,7 +19,6 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// float draws a number that is uniformly distributed in [0, 1).
 func (r *rng) float() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // noise draws random factors for durations. The factors are log-normal with a mean of 1.

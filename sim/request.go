@@ -59,7 +59,7 @@ func init() {
 	}
 }
 
-// wireMessage is one message of a chat. Its content is a string, null, or a list of text parts.
+// Its content is a string, null, or a list of text parts.
 type wireMessage struct {
 	Role    string      `json:"role"`
 	Content textContent `json:"content"`
@@ -91,7 +91,6 @@ func (t *textContent) UnmarshalJSON(src []byte) error {
 	return nil
 }
 
-// oneOrMany is one string, or a list of strings, in JSON.
 type oneOrMany []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -103,8 +102,6 @@ func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	return json.Unmarshal(src, (*[]string)(o))
 }
 
-// badRequest is the error of a refused request, with its HTTP status and the wrong parameter's
-// name.
 type badRequest struct {
 	status  int
 	param   string
@@ -117,7 +114,6 @@ func refuse(param, format string, args ...any) error {
 	return &badRequest{http.StatusBadRequest, param, fmt.Sprintf(format, args...)}
 }
 
-// answerError sends the error err as the answer to a request.
 func answerError(w http.ResponseWriter, err error) {
 	var bad *badRequest
 	if errors.As(err, &bad) {
@@ -138,7 +134,6 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 	return src, nil
 }
 
-// order is a parsed request, together with its planned answer.
 type order struct {
 	body
 	reply
@@ -148,7 +143,6 @@ type order struct {
 	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
-// reply is the planned answer to a request.
 type reply struct {
 	output int    // tokens
 	finish string // finish_reason
@@ -205,8 +199,6 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
-// refused returns the first error in the fields of a request, or nil if there is none. It does not
-// check the prompt.
 func (o *order) refused(model string) error {
 	switch {
 	case o.Model != "" && o.Model != model:
@@ -223,7 +215,6 @@ func (o *order) refused(model string) error {
 	return nil
 }
 
-// promptIDs returns the token ids of the prompt, for a chat or for a completion.
 func (o *order) promptIDs(chat bool) ([]int, error) {
 	if chat {
 		return chatTokens(o.Messages, true)
@@ -231,7 +222,6 @@ func (o *order) promptIDs(chat bool) ([]int, error) {
 	return promptTokens(o.Prompt)
 }
 
-// wants returns what a request requires of its answer. The ids are the tokens of its prompt.
 func (s *Server) wants(o *order, ids []int) wanted {
 	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if !o.IgnoreEOS {
@@ -251,7 +241,6 @@ func (s *Server) wants(o *order, ids []int) wanted {
 	return want
 }
 
-// lastText returns the text of the last message of a chat, or the prompt of a completion.
 func (b *body) lastText() string {
 	var text string
 	if n := len(b.Messages); n > 0 {
@@ -261,7 +250,6 @@ func (b *body) lastText() string {
 	return text
 }
 
-// wanted holds what a request requires of its answer.
 type wanted struct {
 	chat      bool
 	input     int    // prompt tokens
@@ -375,7 +363,6 @@ func (n NaturalOutput) length(hash rng) int {
 	return max(1, int(math.Round(mean*logNormal(sigma, z))))
 }
 
-// applyStop ends the answer at the token that completes the first stop string in its text.
 func (r *reply) applyStop(stops []string) {
 	text := string(r.text.append(nil, 0, r.output))
 	cut := -1

@@ -144,7 +144,6 @@ func newDirector(rules Script, seed int64) *director {
 	return d
 }
 
-// loading returns the longest loading time that a rule of the script sets.
 func (d *director) loading() time.Duration {
 	var most time.Duration
 	for i := range d.rules {
@@ -185,8 +184,6 @@ func (d *director) next(path string) *effect {
 	return fx
 }
 
-// didYouMean returns `, did you mean "x"?` with the closest of the known names; "" if none is
-// close.
 func didYouMean(name string, known []string) string {
 	if near := suggest.Nearest(name, known); near != "" {
 		return fmt.Sprintf(", did you mean %q?", near)

@@ -160,7 +160,6 @@ func (s *Server) Serve(l net.Listener) error {
 	return h.Serve(l)
 }
 
-// connKey is the context key of a request's connection.
 type connKey struct{}
 
 func (s *Server) listen(l net.Listener) (*http.Server, error) {
@@ -232,7 +231,6 @@ func (s *Server) Close() error {
 // Done returns a channel that is closed after Close, or when a fault has ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// now returns the time on the engine's clock.
 func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
 
 // ServeHTTP implements http.Handler.
@@ -284,7 +282,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), effectKey{}, fx)))
 }
 
-// effectKey is the context key of a request's faults.
 type effectKey struct{}
 
 func effectOf(r *http.Request) *effect {

@@ -65,7 +65,6 @@ func ReadFile(f *os.File, path string, o Options) (*Dataset, error) {
 	return readOpen(f, path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
 }
 
-// read opens a regular file and parses it.
 func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	// Call Stat first, because opening a pipe would wait for a writer.
 	info, err := os.Stat(path)
@@ -83,7 +82,6 @@ func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	return readOpen(f, path, parse)
 }
 
-// readOpen parses an open file of at most maxFile bytes.
 func readOpen[T any](f *os.File, path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -95,7 +93,6 @@ func readOpen[T any](f *os.File, path string, parse func(io.Reader) (*T, error))
 	return parse(sized{io.LimitReader(f, maxFile), info.Size()})
 }
 
-// sized is a reader of a file of the given size, in bytes.
 type sized struct {
 	io.Reader
 	size int64
@@ -168,7 +165,6 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 	return rows, line, err
 }
 
-// first skips white space and returns the next character; 0 at the end.
 func (in *input) first(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()
@@ -186,7 +182,6 @@ func (in *input) first(b *bufio.Reader) (byte, error) {
 	}
 }
 
-// input is a reader that computes the hash of all bytes and limits the bytes of one row.
 type input struct {
 	r     io.Reader
 	sum   hash.Hash
@@ -207,7 +202,6 @@ func reserve[T any](in *input, rows []T) []T {
 	return slices.Grow(rows, max(int(min(all, maxRows))-len(rows), 1))
 }
 
-// errLong means that a row is longer than MaxRow.
 var errLong = fmt.Errorf("a row is longer than %d bytes", MaxRow)
 
 // Read implements io.Reader. It returns errLong for a row that is too long, and the parsers pass

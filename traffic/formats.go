@@ -48,7 +48,6 @@ func (c *Columns) Named() map[string]*string {
 	}
 }
 
-// Indexes into an array of a row's values, which has a slot for each column.
 const (
 	slotTime = iota
 	slotInput
@@ -67,7 +66,6 @@ const (
 	slots
 )
 
-// names returns the names of the columns, by index.
 func (c *Columns) names() [slots]string {
 	return [slots]string{
 		c.Time, c.Input, c.Output, c.Session, c.Hashes, c.Type, c.Delay, c.After, c.Prefix, c.Append, c.id, c.parent, c.text, c.messages,
@@ -140,7 +138,6 @@ var Formats = []Format{
 	},
 }
 
-// formatNamed returns the format with the given name; nil if the name is unknown.
 func formatNamed(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {
@@ -153,8 +150,6 @@ func formatNamed(name string) *Format {
 // ofAIPerf lists the names in rows of AIPerf that rows of Mooncake lack.
 var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
 
-// found returns the first known format that fits a file; nil if none does. The callback has reports
-// whether the rows have a name.
 func found(table bool, has func(string) bool) *Format {
 	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
 	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {
@@ -180,7 +175,6 @@ func unknown(names []string) error {
 	return fmt.Errorf(`%w: no known format has its %d columns. Name them, such as columns = { time = "ts", input = "prompt_tokens", output = "completion_tokens" }, or set format`, ErrFormat, len(names))
 }
 
-// parse reads the rows of a trace. If it returns an error, line is the line of the error.
 func (p *traceParser) parse(b *bufio.Reader) (line int, err error) {
 	first, err := p.in.first(b)
 	switch {
@@ -200,7 +194,6 @@ func (p *traceParser) parse(b *bufio.Reader) (line int, err error) {
 	return line + before, err
 }
 
-// object reads a row that is a JSON object.
 func (p *traceParser) object(raw []byte, line int) error {
 	if !validJSON(raw) {
 		return badJSON(raw)
@@ -222,7 +215,6 @@ func (p *traceParser) object(raw []byte, line int) error {
 	return p.add(e, line)
 }
 
-// header finds the columns of a table by their names.
 func (p *traceParser) header(header []string) error {
 	names := slices.Clone(header)
 	for i := range names {
@@ -250,7 +242,6 @@ func (p *traceParser) header(header []string) error {
 	return nil
 }
 
-// record reads a row of a table.
 func (p *traceParser) record(fields []string, line int) error {
 	var v [slots][]byte
 	p.cells = p.cells[:0]

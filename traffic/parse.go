@@ -16,12 +16,9 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows; cut it, such as by head", maxRows)
 
-// visit is a function that is called with each row of a file. The argument raw is valid only during
-// the call; line is the line at which the row begins.
+// The argument raw is valid only during the call; line is the line at which the row begins.
 type visit func(raw []byte, line int) error
 
-// eachLine calls the function row for the JSON value on each line, and skips empty lines. If an
-// error occurs, the result line is its line number.
 func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
@@ -69,8 +66,6 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line returns the number of the line at the given offset. Each offset must be at least the one
-// before.
 func (c *counted) line(offset int64) int {
 	n, _ := slices.BinarySearch(c.ends, offset)
 	c.lines += n
@@ -78,8 +73,6 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// eachElement calls the function row for each element of a JSON array. If an error occurs, the
-// result line is its line number.
 func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
@@ -110,7 +103,6 @@ func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// arrayError describes an error in a JSON array.
 func arrayError(err error) error {
 	switch {
 	case errors.Is(err, errLong):
@@ -154,8 +146,6 @@ func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, 
 	return rows, line, err
 }
 
-// eachRecord calls the function head with the header of a CSV table, and the function row with each
-// record. If an error occurs, the result line is its line number.
 func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
 	r := csv.NewReader(b)
 	r.ReuseRecord = true
@@ -186,7 +176,6 @@ func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(
 	}
 }
 
-// badLine returns the line of an error in a CSV table; 0 if not known.
 func badLine(err error) int {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
 		return bad.StartLine
@@ -194,7 +183,6 @@ func badLine(err error) int {
 	return 0
 }
 
-// csvError describes an error in a CSV file.
 func csvError(err error) error {
 	switch bad, ok := errors.AsType[*csv.ParseError](err); {
 	case errors.Is(err, errLong):

@@ -69,8 +69,6 @@ func (r *Row) chat() (c chat, err error) {
 	return c, nil
 }
 
-// contentOf returns the text of a message. If the content is a list of parts, it returns the list,
-// and the text of the last part. It returns an error if a part is not text.
 func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
 	if content == nil || json.Unmarshal(content, &text) == nil {
 		return text, nil, nil

@@ -16,8 +16,7 @@ import (
 
 func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
 
-// readColumns reads a row that is a JSON object. The columns of the format give the names of its
-// fields.
+// The columns of the format give the names of its fields.
 func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	var v [slots][]byte
 	names := p.format.names()
@@ -31,8 +30,6 @@ func readColumns(p *traceParser, raw []byte) (*entry, error) {
 	return p.values(&v)
 }
 
-// readGrowing reads a row of a trace in which each row of a session continues the row before. It
-// reads the same columns as readColumns.
 func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	e, err := readColumns(p, raw)
 	if err == nil && e.session > 0 && e.Text == nil {
@@ -41,7 +38,6 @@ func readGrowing(p *traceParser, raw []byte) (*entry, error) {
 	return e, err
 }
 
-// values makes an entry from the values of a row, in the order of the format's columns.
 func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	for i := range v {
 		if string(v[i]) == "null" {
@@ -78,8 +74,7 @@ func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
 	return e, nil
 }
 
-// lengths reads how long the prompt and the answer of a row are. A row may have the text of the
-// prompt instead of its length.
+// A row may have the text of the prompt instead of its length.
 func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	if v[slotText] != nil || v[slotMessages] != nil {
 		e.Text = &Row{}
@@ -121,7 +116,6 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 	return nil
 }
 
-// pauses reads the pause before or after a row, from the columns that the trace format names.
 func pauses(c *Columns, v *[slots][]byte, e *entry) error {
 	unit := c.Pauses
 	if unit == 0 {
@@ -185,7 +179,6 @@ func tokens(v []byte) (int, error) {
 	return int(n), nil
 }
 
-// name returns a JSON string without its quotes. It returns any other value unchanged.
 func name(v []byte) []byte {
 	if len(v) > 1 && v[0] == '"' {
 		special := func(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf }
@@ -236,7 +229,6 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 // ofRounds lists field names that occur only in rounds of a coding agent.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
-// round is a row of a trace of coding agents: a prompt, an answer, and the tool calls after it.
 type round struct {
 	Session string          `json:"session_id"`
 	Input   json.RawMessage `json:"input_tokens_total"`
@@ -252,8 +244,6 @@ type round struct {
 	} `json:"tools"`
 }
 
-// readRounds reads one row of a trace of coding agents: a prompt, an answer, and the tool calls
-// after it.
 func readRounds(p *traceParser, raw []byte) (*entry, error) {
 	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -316,7 +306,6 @@ func (r *round) times(e *entry) error {
 	return nil
 }
 
-// readSample reads one line of a samples.jsonl.
 func readSample(p *traceParser, raw []byte) (*entry, error) {
 	var l struct {
 		Type   string `json:"type"`

@@ -56,7 +56,6 @@ func (t *Trace) Replay(s Stretch) (*Replay, error) {
 	return r, nil
 }
 
-// spread adds a random delay of up to Stretch.Spread to the time of each row, and sorts the rows.
 func spread(rows []Recorded, s Stretch) []Recorded {
 	out, order, place := slices.Clone(rows), make([]int, len(rows)), make([]int, len(rows))
 	for i := range out {
@@ -191,7 +190,7 @@ func Cut(parts []Part, tokens int) []Part {
 	return parts
 }
 
-// Kinds of keys. A key is made from the id of a block, of a row or of an answer.
+// A key is made from the id of a block, of a row or of an answer.
 const (
 	ofBlocks = iota
 	ofRows
@@ -241,7 +240,6 @@ func (r *Replay) Repeats(from, end, context int, all bool) []int {
 // longest piece in another row.
 type stem struct{ most, row, next int }
 
-// grow records the pieces of a row's prompt in the map seen.
 func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	chain := uint64(0)
 	for _, p := range parts {

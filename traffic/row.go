@@ -62,7 +62,6 @@ func (r *Row) Text() string {
 	return b.String()
 }
 
-// maxTokens is the largest length of an answer that a row may set.
 const maxTokens = 100_000_000
 
 // readRow reads the JSON of one row, and keeps no part of the slice raw. It ignores members that
@@ -115,7 +114,6 @@ func readRow(raw []byte, line int) (Row, error) {
 	return row, nil
 }
 
-// badJSON returns the reason why a row is not valid JSON.
 func badJSON(raw []byte) error {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return errors.New("it holds a NUL byte")
@@ -128,8 +126,8 @@ func badJSON(raw []byte) error {
 	return notJSON(err)
 }
 
-// notJSON describes an error of encoding/json. It names the place and never quotes the file, which
-// may hold private data or not be meant for tokgate at all.
+// It names the place and never quotes the file, which may hold private data or not be meant for
+// tokgate at all.
 func notJSON(err error) error {
 	if bad, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("it is not valid JSON: unexpected character at byte %d", bad.Offset)
@@ -141,7 +139,6 @@ func notJSON(err error) error {
 	return errors.New("it is not valid JSON")
 }
 
-// kindOf describes a value of a file, for an error message that must not quote it.
 func kindOf(raw []byte) string {
 	text := bytes.TrimSpace(raw)
 	if len(text) == 0 {

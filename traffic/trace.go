@@ -116,13 +116,11 @@ type turn struct {
 	afterKnown, grows, prefixed bool
 }
 
-// named numbers names from 1 in the order in which they are first seen.
 type named struct {
 	numbers map[string]int32
 	last    []int // 1 + the index of the last row with each number; 0 if there is none
 }
 
-// number returns the number of a name; 0 for "".
 func (n *named) number(name []byte) int32 {
 	if len(name) == 0 {
 		return 0
@@ -135,14 +133,12 @@ func (n *named) number(name []byte) int32 {
 	return i
 }
 
-// saw notes that row i has the name with the given number.
 func (n *named) saw(number int32, i int) {
 	if number > 0 {
 		n.last[number] = i + 1
 	}
 }
 
-// traceParser reads the rows of a trace.
 type traceParser struct {
 	in            *input
 	format        *Format
@@ -158,13 +154,12 @@ type traceParser struct {
 	server        string        // server of the first sample; samples of other servers are skipped
 }
 
-// begin returns an empty entry. It is valid until the next row.
 func (p *traceParser) begin() *entry {
 	p.entry = entry{Recorded: Recorded{Wait: -1}}
 	return &p.entry
 }
 
-// add adds the row e, which was read at the given line. A nil row means that the line has no row.
+// A nil row means that the line has no row.
 func (p *traceParser) add(e *entry, line int) error {
 	if e == nil {
 		return nil
@@ -250,7 +245,6 @@ func (b byTime[T]) Swap(i, j int) {
 	}
 }
 
-// begins marks the row as the first of its session, so that it waits for no other row.
 func (r *Recorded) begins(t *turn) {
 	r.Wait = -1
 	// The row continues an earlier row that is not in the trace.

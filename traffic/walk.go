@@ -7,7 +7,6 @@ import (
 	"fmt"
 )
 
-// space returns the index of the first byte at or after i that is not white space.
 func space(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -15,7 +14,6 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// value returns the index after the JSON value that begins at index i.
 func value(b []byte, i int) int {
 	depth := 0
 	for ; i < len(b); i++ {
@@ -47,7 +45,6 @@ func value(b []byte, i int) int {
 	return i
 }
 
-// elements visits the elements of an array.
 func elements(b []byte, visit func(e []byte) error) error {
 	for i := space(b, 1); i < len(b) && b[i] != ']'; {
 		end := value(b, i)
@@ -61,7 +58,6 @@ func elements(b []byte, visit func(e []byte) error) error {
 	return nil
 }
 
-// members visits the members of an object, in order. It may visit the same name twice.
 func members(b []byte, visit func(name, v []byte)) {
 	for i := space(b, 1); i < len(b) && b[i] != '}'; {
 		end := value(b, i)

@@ -40,12 +40,10 @@ var advices = []struct {
 	{planning, cutOff},
 }
 
-// always is advice that does not depend on the last run.
 func always(give func(*plan.Plan) hcl.Diagnostics) func(*plan.Plan, *lastRun) hcl.Diagnostics {
 	return func(p *plan.Plan, _ *lastRun) hcl.Diagnostics { return give(p) }
 }
 
-// advise returns what is said about a plan at a moment.
 func advise(at moment, p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, a := range advices {
@@ -56,14 +54,12 @@ func advise(at moment, p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	return diags
 }
 
-// expected returns how long the run is expected to take; 0 if unknown.
 func expected(p *plan.Plan, last *lastRun) time.Duration {
 	f := last.forecast(p, nil, startTimes(p, last))
 	sum, _ := f.Total()
 	return sum
 }
 
-// overBudget warns of a run that takes longer than its budget.
 func overBudget(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	if b := p.Gate.Budget; b > 0 && expected(p, last) > b {
 		return hcl.Diagnostics{{
@@ -142,8 +138,6 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// untoldBy explains why a server will not report a metric. It returns "" if the server may report
-// it.
 func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 	switch t := s.Telemetry; m.Source {
 	case metric.Server:
@@ -169,10 +163,8 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 
 const telemetryOff = "telemetry is off there"
 
-// starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// untoldByGPUs explains why a server will have no GPU telemetry; "" if telemetry is possible.
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

@@ -21,7 +21,6 @@ type Streams struct {
 	Out, Err io.Writer
 }
 
-// app is the state that the subcommands share.
 type app struct {
 	Streams
 	environ  []string
@@ -63,7 +62,6 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usageError returns the error for a mistake on the command line.
 func usageError(hint, format string, args ...any) error {
 	e := &exitError{code: assert.ExitPlan, err: fmt.Errorf(format, args...)}
 	if hint != "" {
@@ -72,7 +70,6 @@ func usageError(hint, format string, args ...any) error {
 	return e
 }
 
-// measureError returns the error for a run that could not be carried out or recorded.
 func measureError(err error, hints ...string) error {
 	return &exitError{code: assert.ExitError, err: err, hints: hints}
 }

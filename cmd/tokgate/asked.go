@@ -35,8 +35,6 @@ func (x *expansion) asked() {
 	x.para("  ", "The load generator: it reads 64 streams of the built-in server for 0.6s, to measure how fast this machine is. It does so once after each boot, while a server starts or after the load.")
 }
 
-// asks describes, in sentences, the requests to a server before its first measured request. It
-// returns nil if there are none.
 func (x *expansion) asks(s *plan.Server) (lines []string) {
 	var sent []*plan.Workload
 	kinds := map[string]bool{} // kinds of requests whose prompt tokens are counted differently
@@ -82,8 +80,6 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 	return lines
 }
 
-// learning describes the requests that find out how a server counts prompt tokens. kinds is the
-// number of different kinds of requests in the plan.
 func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	d := engine.Of(s.Engine).Dialect
 	if s.Simulator != nil {
@@ -105,8 +101,6 @@ func learning(s *plan.Server, kinds int, onlyIDs bool) string {
 	return fmt.Sprintf("Then %s to learn how it counts tokens%s. Together they take about as long as %s short requests. If tokgate knows the model from an earlier run, 2 requests are enough.%s", asked, each, took, pieces)
 }
 
-// rowsAsked describes the requests that count the tokens of a data set's rows. It is "" if none is
-// needed.
 func rowsAsked(w *plan.Workload) string {
 	switch set := w.Prompt.Dataset; {
 	case set == nil:

@@ -7,9 +7,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// baselines reads the recorded runs that are controls of comparisons. It examines their answers
-// again, because the plan may require other things now. It returns an error if a control is
-// missing.
+// It examines their answers again, because the plan may require other things now.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
 	for _, c := range p.Compares {

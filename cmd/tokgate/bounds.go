@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// bounds limits the resources for loading one plan. Each function and each file has its own, lower
-// limit. The bounds stop a plan that uses many of them.
+// Each function and each file has its own, lower limit. The bounds stop a plan that uses many of
+// them.
 type bounds struct {
 	cpu    time.Duration // not elapsed time, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
@@ -48,8 +48,6 @@ func spendingNow(b bounds) *spending {
 	return &spending{bounds: b, all: bounds{cpu + dataBounds.cpu, heap + dataBounds.memory}, cpu: cpu, heap: heap}
 }
 
-// reading calls the function read, which reads a data file. The CPU time and memory of that call do
-// not count towards the plan's bounds.
 func (s *spending) reading(read func()) {
 	s.mu.Lock()
 	s.data = true
@@ -70,7 +68,6 @@ func (s *spending) reading(read func()) {
 // bound. Otherwise garbage would count towards the bound.
 func (s *spending) collect() { debug.SetMemoryLimit(int64(s.heap + s.memory/4*3)) }
 
-// exceeded says which bound is exceeded; "" if none is.
 func (s *spending) exceeded() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +121,6 @@ func tooCostly(path, what string) loaded {
 	}}}
 }
 
-// spent returns the CPU time of the process, and the size of its heap in bytes, including garbage.
 func spent() (cpu time.Duration, heap uint64) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -15,7 +15,6 @@ const (
 	much          = 128 << 20 // bytes that are live
 )
 
-// collectSeldom makes garbage collections rare, until the returned function is called.
 func collectSeldom() (undo func()) {
 	var mu sync.Mutex
 	before, over := debug.SetGCPercent(seldom), false

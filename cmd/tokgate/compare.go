@@ -14,7 +14,6 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// compareOptions are the flags of `tokgate compare`.
 type compareOptions struct {
 	out                outputs
 	control, candidate string
@@ -126,8 +125,6 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	return exitWith(code)
 }
 
-// itself returns the error message for comparing a run with itself. The arguments are the two
-// folders, which hold the same run.
 func itself(control, candidate string) string {
 	if filepath.Clean(control) == filepath.Clean(candidate) {
 		return control + " holds one run of one server"

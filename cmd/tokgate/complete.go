@@ -10,18 +10,14 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// completePlans makes the shell complete the names of plan files and folders.
 func completePlans(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"hcl", "json"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
-// completeFolders completes results folders.
 func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// fromPlans lets the shell complete the values of a flag. It calls the function names for the
-// values that each plan on the command line offers.
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		files, err := planFiles(args, false)
@@ -41,8 +37,6 @@ func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.Compl
 	}
 }
 
-// caseNames lists the words that the shell offers for --only: each workload, alone and with each
-// level.
 func caseNames(p *plan.Plan) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -7,14 +7,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// settled holds the defaults of a block. Instances with the same defaults count as one block.
+// Instances with the same defaults count as one block.
 type settled struct {
 	block string     // the block, such as "gate", "workload.chat" or "workload.test[*]"
 	rows  [][]string // name, value and origin of each default
 }
 
-// settle collects the defaults of a plan by block, in the order of the source. It lists a default
-// once if all instances of a for_each have it.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
 	keys := map[entry][]string{} // for each default: the for_each keys of the instances with it

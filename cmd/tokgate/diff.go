@@ -65,8 +65,7 @@ type versions struct {
 	gone       bool   // there is no plan at head
 }
 
-// pairs returns the versions of the plan, or of each plan in two folders. A name that does not exist
-// in base is an error, so that a wrong name cannot pass.
+// A name that does not exist in base is an error, so that a wrong name cannot pass.
 func pairs(base, head string, recursive bool) ([]versions, error) {
 	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		_, err := os.Stat(head)
@@ -133,7 +132,6 @@ func (a *app) diff(base, head string, in inputs, weakened, recursive bool) error
 	return exitWith(code)
 }
 
-// loadVersions loads the plans of the list, by their paths.
 func (a *app) loadVersions(list []versions, in inputs) (map[string]*plan.Plan, error) {
 	var paths []string
 	for _, v := range list {
@@ -152,8 +150,6 @@ func (a *app) loadVersions(list []versions, in inputs) (map[string]*plan.Plan, e
 	return plans, err
 }
 
-// keepsTo checks the plans here against the policy in the file. It returns an error if one of them
-// breaks it.
 func (a *app) keepsTo(rules *policy.Policy, file string, list []versions, plans map[string]*plan.Plan) error {
 	var bad []string
 	for _, v := range list {
@@ -179,7 +175,6 @@ func (a *app) keepsTo(rules *policy.Policy, file string, list []versions, plans 
 	return nil
 }
 
-// weaker prints what a plan demands less of than before, and reports whether it does.
 func (a *app) weaker(v versions, was, is *plan.Plan) bool {
 	if v.base == "" {
 		fmt.Fprintf(a.Out, "%s is new\n", v.head)

@@ -17,7 +17,6 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// lastRun holds the times of the last recorded run of a plan.
 type lastRun struct {
 	path     string             // results.json of that run
 	kind     string             // kind of the last run: "run" or "simulation"
@@ -44,8 +43,6 @@ func readLastRun(planFile string) *lastRun {
 	return nil
 }
 
-// resultsAt reads the results.json at path. It returns nil if there is none, or if its run did not
-// end normally.
 func resultsAt(path string) *report.Document {
 	f, err := record.OpenIn(filepath.Dir(path), filepath.Base(path), os.O_RDONLY)
 	if err != nil {
@@ -99,8 +96,6 @@ func readRunAt(path string) *lastRun {
 	return last
 }
 
-// readRate reads from the last report how long requests took at one rate. The curve of e2e holds
-// these times. Requests that did not end do not count.
 func (l *lastRun) readRate(c *report.Case) {
 	e2e := c.Summary("e2e")
 	if c.Rate == 0 || e2e == nil || len(e2e.Curve) == 0 {
@@ -141,8 +136,6 @@ func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
 }
 
-// forecast predicts the durations of the parts of a run. It uses the last run of the plan, and the
-// start times of the servers. only selects the cases that will run; nil selects all.
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
 	var f progress.Forecast
 	if l != nil {
@@ -184,7 +177,6 @@ func work(c exec.Case) float64 {
 	return waves * float64(in/16+out) / float64(max(c.Level.Requests, 1))
 }
 
-// total returns how long the plan will take, and on what the estimate is based.
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
@@ -204,9 +196,6 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return s
 }
 
-// slowest adds up the longest times that cases may take, if every request is as slow as its
-// thresholds allow. It skips a case whose thresholds do not bound the time of a request. ok is
-// false if it skips all.
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
 		took, bounded := longestLoad(c)
@@ -217,7 +206,6 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	return sum, ok
 }
 
-// bounding returns the thresholds of those sla blocks for which the function binds returns true.
 func bounding(w *plan.Workload, binds func(*plan.SLA) bool) (out []*plan.Threshold) {
 	for _, sla := range w.SLAs {
 		if binds(sla) {
@@ -252,7 +240,6 @@ func slowestRequest(w *plan.Workload, thresholds []*plan.Threshold) (d time.Dura
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// roundTime returns an estimated time as text, rounded to two or three digits.
 func roundTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -263,8 +250,6 @@ func roundTime(d time.Duration) string {
 	return plan.PlainDuration(d.Round(time.Minute))
 }
 
-// longestLoad returns the longest time for which a case may send requests. ok is false if it has no
-// bound.
 func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	if c.Level.Duration > 0 {
 		return c.Level.Duration, true
@@ -280,8 +265,6 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(waves) * (request + c.Load.Pause), ok
 }
 
-// tokensOf returns the number of tokens in a case's prompts and answers; sized reports
-// whether its prompts have a set length.
 func tokensOf(c exec.Case) (in, out int, sized bool) {
 	if c.Level.Speedup > 0 {
 		input, output := c.Load.Open.Trace.Means()

@@ -120,7 +120,6 @@ func (f *formatter) stdin() error {
 	return f.result()
 }
 
-// format formats src, and prints its errors. ok is false if src cannot be parsed.
 func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err error) {
 	t, err := f.terminal(f.Err)
 	if err != nil {

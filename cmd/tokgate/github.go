@@ -47,7 +47,6 @@ func (a *app) newActions() (*actions, error) {
 	return g, nil
 }
 
-// resolved returns the path with its symbolic links resolved, or the path itself if that fails.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -66,7 +65,6 @@ func (g *actions) logTo(out io.Writer) {
 	}
 }
 
-// diagnose turns diagnostics of a plan into annotations.
 func (g *actions) diagnose(diags hcl.Diagnostics) {
 	if g == nil {
 		return
@@ -80,7 +78,6 @@ func (g *actions) diagnose(diags hcl.Diagnostics) {
 	}
 }
 
-// unformatted adds an annotation to a plan whose layout differs from `tokgate fmt`.
 func (g *actions) unformatted(path string, line int) {
 	if g == nil {
 		return
@@ -90,7 +87,6 @@ func (g *actions) unformatted(path string, line int) {
 	}))
 }
 
-// concluded adds the result of a run to the job's summary, annotations and outputs on GitHub.
 func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return
@@ -99,8 +95,6 @@ func (g *actions) concluded(d *report.Document) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// trended adds the result of a history to the job's summary and annotations. The document d has the
-// verdicts on the last night.
 func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	if g == nil {
 		return
@@ -164,7 +158,6 @@ func (g *actions) writeOutputs(code int) error {
 	})
 }
 
-// appendTo appends to a file for GitHub's runner. The parameter what names the file in errors.
 func appendTo(path, what string, write func(io.Writer) error) error {
 	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -51,7 +51,6 @@ until a pin accepts a change.`,
 	return cmd
 }
 
-// needArgs returns a check that a history command has exactly n arguments.
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -79,7 +78,6 @@ needed. A run that is already in it is left as it is.`,
 	}
 }
 
-// addNight adds the results of a run to a history as a night, and prints that it did.
 func (a *app) addNight(dir string, doc *report.Document) error {
 	night := doc.Night()
 	night.Job = ciJob(a.getenv)
@@ -185,7 +183,6 @@ not measured or too long ago, or the history cannot be read.`)
 	return cmd
 }
 
-// historyJudge returns the command show or check, and the function with which both judge a history.
 func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
@@ -210,7 +207,6 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	}
 }
 
-// showNights reads and judges a history, prints the result and writes it to files.
 func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (judged.Result, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
@@ -233,8 +229,6 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended reports the verdict on a history to GitHub. The parameter h is the history block of the
-// plan; nil for the commands show and check.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
@@ -279,8 +273,6 @@ Without a pin a change for the worse stays red.`,
 	return cmd
 }
 
-// pinHint suggests a run of the history if the given name is unknown: the run with the most similar
-// name.
 func pinHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string

@@ -47,7 +47,6 @@ judges nothing.`,
 	return cmd
 }
 
-// errLines is the error that lists unreadable lines. The output does not contain these lines.
 type errLines []string
 
 func (e errLines) Error() string { return strings.Join(e, "; ") }

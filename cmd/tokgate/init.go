@@ -27,7 +27,6 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// initOptions are the flags of `tokgate init`.
 type initOptions struct {
 	answers        starter.Answers
 	file           string
@@ -36,7 +35,6 @@ type initOptions struct {
 	measure        bool
 }
 
-// detectWithin is the time limit for finding out which engine a server is.
 const detectWithin = 10 * time.Second
 
 func (a *app) initCommand() *cobra.Command {
@@ -136,7 +134,6 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	return nil
 }
 
-// sayNext prints what the user can do next with the files.
 func (a *app) sayNext(o initOptions) {
 	try, gate := "", ""
 	if o.answers.Upgrade {
@@ -163,7 +160,6 @@ func (o initOptions) plan() ([]byte, error) {
 	return text, nil
 }
 
-// files returns the files to write. The plan comes first, and still lacks its text.
 func (o initOptions) files() ([]written, error) {
 	files := []written{{path: o.file}}
 	ci := starter.CI{
@@ -192,13 +188,11 @@ func (o initOptions) files() ([]written, error) {
 	return files, nil
 }
 
-// written is a file that init writes.
 type written struct {
 	path string
 	text []byte
 }
 
-// complete fills in missing answers from the server, from the user, or by default.
 func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error {
 	answer := a.questions(ask)
 	if err := needServer(w, ask, answer); err != nil {
@@ -264,8 +258,6 @@ func needServer(w *starter.Answers, ask bool, answer func(question, fallback str
 	return err
 }
 
-// questions returns a function that asks the user a question. If ask is false, the function asks
-// nothing and returns the fallback.
 func (a *app) questions(ask bool) func(question, fallback string) (string, error) {
 	if !ask {
 		return func(_, fallback string) (string, error) { return fallback, nil }
@@ -288,7 +280,6 @@ func (a *app) listUseCases() {
 	}
 }
 
-// recognize detects the engine of the server at the given URL.
 func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()

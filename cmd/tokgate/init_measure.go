@@ -30,7 +30,6 @@ const (
 	leastMargin = 0.1
 )
 
-// measurable returns an error for flags that cannot be combined with --measure.
 func (o initOptions) measurable() error {
 	switch w := o.answers; {
 	case !o.measure:
@@ -42,8 +41,6 @@ func (o initOptions) measurable() error {
 	return nil
 }
 
-// measured puts load on the server for each use case in turn, and returns thresholds from the
-// results.
 func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter.Measured, error) {
 	dir, err := os.MkdirTemp("", "tokgate-init-")
 	if err != nil {
@@ -67,8 +64,6 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	})
 }
 
-// sayMeasured prints the thresholds that init measured, and the levels for which the time was too
-// short.
 func (a *app) sayMeasured(w starter.Answers) {
 	for _, name := range w.UseCases {
 		u, _ := starter.Named(name)
@@ -83,7 +78,6 @@ func (a *app) sayMeasured(w starter.Answers) {
 	}
 }
 
-// measureEach measures each use case with its own plan, for an equal part of the time.
 func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
 	out := map[string][]starter.Measured{}
 	for _, name := range o.answers.UseCases {
@@ -172,7 +166,6 @@ func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned i
 	return out, nil
 }
 
-// wholeRounds is the number of complete rounds of a level.
 func wholeRounds(l *metric.Level) int {
 	n := 0
 	for _, r := range l.Rounds {

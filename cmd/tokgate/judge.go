@@ -39,7 +39,6 @@ The exit code is that of run.`,
 	return cmd
 }
 
-// judge judges the run in a folder by a plan.
 func (a *app) judge(dir string, paths []string, in inputs, out outputs, unprotected bool) error {
 	a.actions.logTo(a.Out)
 	run, err := a.readRun(dir)

@@ -51,7 +51,6 @@ func rateWindows(p *plan.Plan) []rateWindow {
 	return out
 }
 
-// binds reports whether an sla block applies to the level that the window measures.
 func (w rateWindow) binds(s *plan.SLA) bool {
 	if w.Load == nil {
 		return s.AtCapacity
@@ -59,8 +58,6 @@ func (w rateWindow) binds(s *plan.SLA) bool {
 	return slices.Contains(s.At, w.Level.Name)
 }
 
-// shortWindow is a threshold for which a window is too short. It is on a percentile, or on the
-// share of good requests.
 type shortWindow struct {
 	window    rateWindow
 	part      *plan.Workload // the threshold's workload, or part of a mix
@@ -70,7 +67,6 @@ type shortWindow struct {
 	source    string        // where request is from
 }
 
-// takes returns the shortest window that is long enough, rounded up by assert.Window.
 func (s shortWindow) takes() time.Duration { return assert.Window(s.lifetimes, s.request.Seconds()) }
 
 // tooShort returns the threshold that needs the longest window, if the window is too short for it,
@@ -98,7 +94,6 @@ func (w rateWindow) tooShort(last *lastRun, request func(part *plan.Workload) (t
 	return worst
 }
 
-// neverPasses reports whether so short a window rules out a pass, even with equal rounds.
 func (s shortWindow) neverPasses() bool {
 	return assert.NeverPasses(s.threshold, s.window.lasts, s.request.Seconds())
 }
@@ -117,10 +112,8 @@ func (s shortWindow) passes() (heading, sentence string) {
 	return noun + " " + otherwise, sentence
 }
 
-// name writes the threshold: "ttft p95".
 func (s shortWindow) name() string { return s.threshold.Metric.Name + " " + s.threshold.Stat.String() }
 
-// windowName names the window.
 func (s shortWindow) windowName() string {
 	if s.window.Load == nil {
 		return "at the capacity"
@@ -128,7 +121,6 @@ func (s shortWindow) windowName() string {
 	return "at " + s.window.Level.Name
 }
 
-// advice says what to change in the plan so that the window is long enough.
 func (s shortWindow) advice() string {
 	long := s.takes()
 	if s.window.Load == nil {
@@ -182,7 +174,6 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 	return 0, ""
 }
 
-// passed reports whether the threshold passed in the last run.
 func (l *lastRun) passed(s *shortWindow) bool {
 	w := s.window
 	return l != nil && l.passes[caseKey(w.Server.Address(), s.part.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]

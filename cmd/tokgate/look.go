@@ -11,14 +11,12 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// looks returns the function that judges the levels of plan p during the run.
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
 		return assert.JudgeLook(p, w, l, at).Judgement()
 	}
 }
 
-// comparisonLooks returns the function that judges the comparisons of plan p during the run.
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
 		look := assert.JudgeComparison(p, c, run)

@@ -166,8 +166,6 @@ func (a *app) completion(root *cobra.Command) {
 	}
 }
 
-// helpCommand returns a help command that refuses unknown commands. The help command of cobra
-// accepts them.
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",

@@ -82,8 +82,6 @@ func (o observers) RunDone(r *metric.Run) error {
 // paintEvery is the time between two repaints while a run waits without output.
 const paintEvery = 100 * time.Millisecond
 
-// progress begins the display of a run, on standard error or in the log of a CI step. The function
-// stop ends the display.
 func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
 	out := a.Err
 	if a.actions != nil {

@@ -68,7 +68,6 @@ Without --base, base.server.NAME is the plan's own server.`,
 	return cmd
 }
 
-// expansion prints the contents of a plan.
 type expansion struct {
 	out   io.Writer
 	width int // columns
@@ -112,13 +111,11 @@ func (x *expansion) title(s string) { fmt.Fprintf(x.out, "\n%s\n", s) }
 
 func (x *expansion) para(lead, s string) { para(x.out, x.width, lead, s) }
 
-// block holds table rows that several workloads and servers have in common.
 type block struct {
 	workloads, servers []string
 	rows               [][]string
 }
 
-// blocks collects table rows by workload and server.
 type blocks []*block
 
 func (b *blocks) add(workload, server string, row ...string) {
@@ -158,7 +155,6 @@ func (b blocks) merged() blocks {
 	return out
 }
 
-// table returns the blocks as a table. The first block has the head.
 func (b blocks) table(numbers []int, head ...string) table {
 	t := table{numbers: numbers}
 	for i, o := range b.merged() {
@@ -171,7 +167,6 @@ func (b blocks) table(numbers []int, head ...string) table {
 	return t
 }
 
-// cases prints every case with its requests and tokens.
 func (x *expansion) cases() {
 	cases := exec.Cases(x.p)
 	if len(cases) == 0 {
@@ -211,8 +206,6 @@ func (x *expansion) cases() {
 	x.saturations(cases)
 }
 
-// saturations prints the requests that measure the largest sustainable rate. They come before the
-// first rate of a workload.
 func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
@@ -222,7 +215,6 @@ func (x *expansion) saturations(cases []exec.Case) {
 	}
 }
 
-// searches prints the capacity searches with their ranges.
 func (x *expansion) searches() {
 	searches := exec.Searches(x.p)
 	if len(searches) == 0 {
@@ -261,7 +253,6 @@ func (x *expansion) searches() {
 	b.table([]int{1, 2, 3, 4}, "Over", "Levels", "Required", "Requests", "At most", "Budget").write(x.out, x.width)
 }
 
-// span writes two numbers as a range, or one number if they are equal.
 func span(low, high int) string {
 	if low == high {
 		return grouped(low)
@@ -269,7 +260,6 @@ func span(low, high int) string {
 	return grouped(low) + "–" + grouped(high)
 }
 
-// requirements prints the requirements, and how many requests certify each.
 func (x *expansion) requirements() {
 	needs := map[[3]string]assert.Finding{}
 	for _, f := range assert.Certify(x.p) {
@@ -335,7 +325,6 @@ func joinLevels(levels []string) string {
 	return out
 }
 
-// limit writes which load a capacity search must find.
 func (x *expansion) limit(workload string) string {
 	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {
@@ -345,7 +334,6 @@ func (x *expansion) limit(workload string) string {
 	return "some level passes"
 }
 
-// need returns how many requests are needed to certify a threshold, in words.
 func need(f assert.Finding) string {
 	parts := []string{f.Needed}
 	for _, more := range []string{f.Extended, f.Remark} {
@@ -356,8 +344,6 @@ func need(f assert.Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// comparisons prints what each comparison requires, and the chance that an unchanged candidate
-// passes.
 func (x *expansion) comparisons() {
 	if len(x.p.Compares) == 0 {
 		return
@@ -385,7 +371,6 @@ func (x *expansion) comparisons() {
 	}
 }
 
-// answers prints how many answers a comparison needs, and the cost of scoring them.
 func (x *expansion) answers(c *plan.Compare) {
 	prompts, again := exec.Asks(c)
 	if prompts == 0 {
@@ -405,7 +390,6 @@ func (x *expansion) answers(c *plan.Compare) {
 	x.para("  ", text)
 }
 
-// defaults prints every default that was used, by block.
 func (x *expansion) defaults() {
 	if len(x.p.Defaults) == 0 {
 		return
@@ -416,7 +400,6 @@ func (x *expansion) defaults() {
 	}
 }
 
-// grouped writes n with commas, so that people can read it: 1,234,567.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	var b strings.Builder
@@ -437,8 +420,6 @@ const (
 	mostTokens  = 400_000 // no simulation above this number; above briefTokens only one run
 )
 
-// strength prints which slower servers the gate would notice. It prints nothing if that takes more
-// than a few seconds.
 func (x *expansion) strength(ctx context.Context) error {
 	p, tokens := x.p, 0
 	for _, c := range exec.Cases(p) {

@@ -64,7 +64,6 @@ func planFiles(args []string, recursive bool) ([]string, error) {
 	return files, nil
 }
 
-// noSuchPlan suggests the file that the user may have meant.
 func noSuchPlan(path string, err error) error {
 	var names []string
 	entries, _ := os.ReadDir(filepath.Dir(path))
@@ -80,7 +79,6 @@ func noSuchPlan(path string, err error) error {
 	return usageError(hint, "could not read plan: %w", err)
 }
 
-// inputs are the values a plan takes from the command line, in order.
 type inputs struct {
 	list []decode.Input
 	base string // checkout of the base branch; "" if there is none
@@ -105,12 +103,10 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	f.Var(&in.baseMissing, "base-missing", "what a comparison decides if the base branch has no such plan or server: `others` (the other requirements decide, inconclusive without any), fail or pass")
 }
 
-// policyFlag adds --policy.
 func (in *inputs) policyFlag(f *pflag.FlagSet) {
 	f.StringVar(&in.rulesFile, "policy", "", "policy `file`: what plans may use and must require")
 }
 
-// rules reads the policy; nil without --policy.
 func (in *inputs) rules() (*policy.Policy, hcl.Diagnostics) {
 	if in.rulesFile == "" {
 		return nil, nil
@@ -118,7 +114,6 @@ func (in *inputs) rules() (*policy.Policy, hcl.Diagnostics) {
 	return decode.Policy(in.rulesFile, nil)
 }
 
-// wordFlag is a flag that takes one of a few words; "" if it is not given.
 type wordFlag struct {
 	word  string
 	known []string
@@ -191,7 +186,6 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 	return l.read, l.diags
 }
 
-// loadAll loads all plans and prints their diagnostics, before any plan runs.
 func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan, error) {
 	var plans []*plan.Plan
 	var bad []string
@@ -211,7 +205,6 @@ func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan,
 	return plans, nil
 }
 
-// showDiagnostics prints the diagnostics of a plan.
 func (a *app) showDiagnostics(p *plan.Plan, diags hcl.Diagnostics) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {

@@ -7,8 +7,6 @@ import (
 	"github.com/tokgate/tokgate/plan/policy"
 )
 
-// hold reports where the plan p breaks the policy. The function base loads the plan of the base branch, whose requirements p must keep; nil if there is
-// no base branch.
 func hold(rules *policy.Policy, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) hcl.Diagnostics {
 	diags := rules.Check(p)
 	if len(rules.Keep.Patterns) == 0 {

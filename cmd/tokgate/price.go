@@ -61,8 +61,6 @@ func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	return strings.Join(said, " · ")
 }
 
-// prices lists the price per hour of each server. If all servers have the same price, it returns
-// "".
 func prices(p *plan.Plan) string {
 	var list []string
 	same := true

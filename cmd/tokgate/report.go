@@ -45,7 +45,6 @@ cannot be written.`,
 	return cmd
 }
 
-// report shows the runs in the given folders. It also writes the reports that the flags ask for.
 func (a *app) report(args []string, out outputs) error {
 	if len(args) > 1 {
 		if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
@@ -119,8 +118,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	return doc, run, err
 }
 
-// needFolder returns an error if path is a file. A command needs a results folder, but people
-// sometimes name a plan or a file inside the folder.
+// A command needs a results folder, but people sometimes name a plan or a file inside the folder.
 func needFolder(path string) error {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return nil // if os.Stat failed, so will reading the folder, and that error is reported
@@ -135,7 +133,6 @@ func needFolder(path string) error {
 	return usageError(hint, "%q is no results folder", path)
 }
 
-// readRun reads the samples in a results folder. It prints what it repaired in them.
 func (a *app) readRun(dir string) (*metric.Run, error) {
 	if err := needFolder(dir); err != nil {
 		return nil, err

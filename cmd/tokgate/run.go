@@ -26,7 +26,6 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// runOptions holds the flags of `tokgate run`.
 type runOptions struct {
 	in        inputs
 	out       outputs
@@ -103,7 +102,6 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return cmd
 }
 
-// check returns an error for flags that exclude each other.
 func (o runOptions) check() error {
 	if o.simulate && len(o.endpoints) > 0 {
 		return usageError("leave one of them out", "--endpoint and --simulate exclude each other")
@@ -120,7 +118,6 @@ func (o runOptions) check() error {
 	return nil
 }
 
-// The values of --transport.
 const (
 	ownTransport      = "own"
 	standardTransport = "net/http"
@@ -216,7 +213,6 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 	return only, stored, nil
 }
 
-// runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
@@ -309,7 +305,6 @@ func (a *app) nightEnded(run, history int) int {
 	return code
 }
 
-// launch sets up config for a run on real servers, by the wall clock.
 func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, o runOptions) {
 	shared := &clock.Shared{Clock: wall} // servers that start at the same time use the same clock
 	launcher := server.New(server.Options{
@@ -324,8 +319,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// completeCodes completes the exit codes of a run of several plans. If some plans were not run, it
-// adds the exit code of an interrupt, so that the run is not a success.
+// If some plans were not run, it adds the exit code of an interrupt, so that the run is not a
+// success.
 func completeCodes(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)
@@ -333,7 +328,6 @@ func completeCodes(codes []int, plans int) []int {
 	return codes
 }
 
-// summarize prints one line for each plan, at the end of a run of several plans.
 func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
 	for i, path := range files {
@@ -360,7 +354,7 @@ func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	return dirs, nil
 }
 
-// replaceEndpoints replaces the URLs of servers. Each element of endpoints has the form name=url.
+// Each element of endpoints has the form name=url.
 func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	var names []string
 	for _, s := range p.Servers {
@@ -400,8 +394,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	return nil
 }
 
-// caseFilter parses --only. Its forms are workload, workload/level, server/workload and
-// server/workload/level. It returns nil if --only is not given.
+// Its forms are workload, workload/level, server/workload and server/workload/level.
 func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	if len(only) == 0 {
 		return nil, nil
@@ -431,7 +424,6 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 	}, nil
 }
 
-// mixOf returns the mix of which the --only pattern names a part; nil if the pattern names none.
 func mixOf(p *plan.Plan, pattern string) *plan.Workload {
 	for _, w := range p.Workloads {
 		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {

@@ -17,7 +17,6 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// simOptions holds the flags of sim.
 type simOptions struct {
 	sim.Options
 	listen, profile, script, log string
@@ -59,7 +58,6 @@ prints its URL on the first line, and listens on the loopback interface by defau
 	return cmd
 }
 
-// sim answers requests until it is interrupted.
 func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 	if o.list {
 		a.listSim()
@@ -91,7 +89,6 @@ func (a *app) sim(ctx context.Context, o simOptions) (err error) {
 	return a.serve(ctx, server, o.listen)
 }
 
-// logTo returns a function that writes each served request to w as a line.
 func logTo(w io.Writer) func(sim.Served) {
 	var mu sync.Mutex
 	lines := json.NewEncoder(w)
@@ -115,7 +112,6 @@ func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error 
 	}
 }
 
-// readScript reads a fault script, and appends the faults of the command line.
 func readScript(path string, rules []string) (sim.Script, error) {
 	var script sim.Script
 	if path != "" {

@@ -13,8 +13,6 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// needSimulators returns an error if some servers cannot be simulated. It prints the servers
-// without a simulator block, and those whose profile cannot be read, with their lines in the plan.
 func (a *app) needSimulators(plans []*plan.Plan) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -60,7 +58,6 @@ func unsimulated(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// cannotSimulate returns the reason why --simulate cannot replace s; nil if it can.
 func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	diag := func(rng *hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {
 		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: rng}
@@ -85,8 +82,6 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 	return nil
 }
 
-// longer lists the names of the shipped profiles whose context has at least the given number of
-// tokens.
 func longer(tokens int) string {
 	var fit []string
 	for _, name := range sim.Profiles() {

@@ -49,7 +49,6 @@ func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	return out
 }
 
-// startedBy returns the image or command of a server; "" if tokgate does not start the server.
 func startedBy(s *plan.Server) string {
 	declared := s.Declared()
 	return cmp.Or(declared["image"], declared["command"])
@@ -104,7 +103,6 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 	return out
 }
 
-// newestResults returns the results in the folders below dir, the newest first.
 func newestResults(dir string) []string {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*", "results.json")) // fails only for a bad pattern
 	changed := map[string]time.Time{}
@@ -165,8 +163,6 @@ func weights(model string) (gb float64, ok bool) {
 	return most * bytes, most > 0
 }
 
-// startsOf describes how often the run starts servers, and how long this takes. It returns "" for
-// built-in servers, which start at once.
 func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	n, unknown := 0, 0
 	var took time.Duration

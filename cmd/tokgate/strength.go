@@ -118,7 +118,6 @@ func (a *app) showStrength(r *strength.Result) error {
 	return nil
 }
 
-// needNoticed returns an error if the gate misses a regression that must_detect names.
 func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	t, err := a.terminal(a.Err)
 	if err != nil {
@@ -147,8 +146,6 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 // gate may miss it in at most one of them.
 const demandedRuns = 20
 
-// needDemanded simulates the regressions that the plans say they must notice. It returns an error
-// if the gate does not notice one.
 func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 	for _, p := range plans {
 		demanded := strength.Demanded(p)
@@ -196,7 +193,6 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
-// asksServers reports whether the plan has a requirement on a metric that servers or GPUs report.
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }
 	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
@@ -211,7 +207,6 @@ func asksServers(p *plan.Plan) bool {
 	})
 }
 
-// simulateChanged runs a plan in virtual time with changed profiles, and judges the run.
 func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	run, err := simulatedRun(ctx, p, seed, change)
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// flagError turns an error of pflag into an error of tokgate, which suggests the most similar flag.
 func flagError(cmd *cobra.Command, err error) error {
 	exit := &exitError{code: assert.ExitPlan, err: err}
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {

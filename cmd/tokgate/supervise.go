@@ -100,7 +100,6 @@ func supervised() (done func()) {
 	return func() { _, _ = say.WriteString(ended) }
 }
 
-// startsServers reports whether a command line is a `tokgate run` of real servers.
 func startsServers(root *cobra.Command, args []string) bool {
 	if os.Getenv(supervisedName) != "" {
 		return false

@@ -15,8 +15,6 @@ type table struct {
 	rows    [][]string
 }
 
-// The constants are indents in cells. Rows are indented below the table's title, and the title
-// below that of its section.
 const (
 	titleIndent = 2
 	rowIndent   = 4
@@ -25,8 +23,6 @@ const (
 // cellWidth is the largest width of a cell in a column that is not the last.
 const cellWidth = 32
 
-// write lays out the table in width cells. A column is as wide as its widest cell, up to cellWidth.
-// The last column takes the remaining width.
 func (t table) write(out io.Writer, width int) {
 	widths := make([]int, len(t.rows[len(t.rows)-1]))
 	last := len(widths) - 1
@@ -72,8 +68,7 @@ func (t table) write(out io.Writer, width int) {
 	}
 }
 
-// para writes the text lead and then the text s, wrapped to width cells. All lines after the first
-// are indented by the width of lead.
+// All lines after the first are indented by the width of lead.
 func para(out io.Writer, width int, lead, s string) {
 	indent := text.Width(lead)
 	for _, line := range text.Wrap(s, max(width-indent, 20)) {

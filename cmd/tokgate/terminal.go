@@ -14,8 +14,6 @@ import (
 	"github.com/tokgate/tokgate/report/progress"
 )
 
-// terminal describes an output stream: whether it is a terminal, its width, and whether to use
-// colour.
 type terminal struct {
 	isTTY bool
 	width int // columns
@@ -45,8 +43,6 @@ func (a *app) terminal(w io.Writer) (terminal, error) {
 	return t, nil
 }
 
-// columns returns the width of an output that is not a terminal. It is COLUMNS, or the usual width
-// of a CI log.
 func (a *app) columns() int {
 	v, _ := a.getenv("COLUMNS")
 	if n, err := strconv.Atoi(v); err == nil && n >= 20 {
@@ -55,7 +51,6 @@ func (a *app) columns() int {
 	return 120
 }
 
-// getenv returns a variable from the environment that was given to Main.
 func (a *app) getenv(name string) (string, bool) {
 	for _, kv := range a.environ {
 		if k, v, _ := strings.Cut(kv, "="); k == name {
@@ -80,7 +75,6 @@ func (a *app) complain(err error, hints ...string) {
 	}
 }
 
-// output is a writer that remembers its first error.
 type output struct {
 	io.Writer
 	err error // the first

@@ -8,8 +8,6 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// stretched returns a function that judges a changed copy of the recorded run. In the copy, the
-// server has the given regression, such as slower steps.
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
 	recording := strength.Record(p, run)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
@@ -40,7 +38,6 @@ func requests(run *metric.Run) (n int) {
 	return n
 }
 
-// findStrength finds out which regressions the gate would notice, and returns that for the reports.
 // For this it changes copies of the run's recording, as if the server were worse, and judges them.
 // It returns nil if the plan requires nothing, or if the run is not complete.
 func findStrength(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {

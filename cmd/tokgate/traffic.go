@@ -20,7 +20,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// trafficOptions holds the flags of `tokgate traffic`.
 type trafficOptions struct {
 	format, column, html string
 	columns              map[string]string
@@ -88,8 +87,7 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	return nil
 }
 
-// holdings describes what a file contains. A file without a known format of a trace is read as a
-// data set.
+// A file without a known format of a trace is read as a data set.
 func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	if o.column == "" {
 		columns, err := o.named()
@@ -114,8 +112,6 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	return ofDataset(d), nil
 }
 
-// named returns the columns that the flag --columns names. It returns nil without the flag, because
-// the trace's format then defines the columns.
 func (o trafficOptions) named() (*traffic.Columns, error) {
 	if len(o.columns) == 0 {
 		return nil, nil
@@ -179,8 +175,6 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 	return v, nil
 }
 
-// kindsOf lists the most frequent types of requests, with the number of each: "chat 70, rag 25, 3
-// others 5".
 func kindsOf(types map[string]int) string {
 	const most = 8
 	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), cmp.Compare(a, b)) })

@@ -60,7 +60,6 @@ Exit code 0: valid (warnings may be printed); 2: not valid.`,
 	return cmd
 }
 
-// validateJSON prints one object: {"valid": …, "diagnostics": […]}.
 func (a *app) validateJSON(files []string, in inputs) error {
 	out := struct {
 		Valid       bool                `json:"valid"`
@@ -86,7 +85,6 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	return nil
 }
 
-// needPlans returns an error if the command line names no plan.
 func needPlans(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		hint := fmt.Sprintf("for example: %s chat.hcl; `tokgate init` writes a first plan", cmd.CommandPath())
@@ -98,7 +96,6 @@ func needPlans(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// planSize describes the plan in a few words: "1 server, 2 workloads, 7 levels, 12 requirements".
 func planSize(p *plan.Plan) string {
 	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(len(exec.Cases(p)), "level"))
 	if n := len(exec.Searches(p)); n == 1 {

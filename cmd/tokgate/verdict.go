@@ -21,7 +21,6 @@ import (
 	rendered "github.com/tokgate/tokgate/report/terminal"
 )
 
-// outputs says which reports of a run are written, and where.
 type outputs struct {
 	dir    string            // folder for all reports; "": write only the files in copies
 	copies map[string]string // paths of further report files, by the flag of their format
@@ -29,7 +28,6 @@ type outputs struct {
 	summary bool
 }
 
-// flags adds a flag for each report format to cmd.
 func (o *outputs) flags(cmd *cobra.Command) {
 	o.copies = map[string]string{}
 	cmd.Flags().BoolVar(&o.summary, "summary", false, "print only a line for each workload, what failed, and the outcome")
@@ -46,7 +44,6 @@ func (o *outputs) flags(cmd *cobra.Command) {
 	}
 }
 
-// show writes a run for a terminal: in brief with --summary, or else in full.
 func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) error {
 	if o.summary {
 		return rendered.Summary(w, d, width, color)
@@ -79,8 +76,7 @@ func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 	return usageError(hint, "several %s cannot share one %s or %s file", what, strings.Join(refused[:last], ", "), refused[last])
 }
 
-// reportNames lists the reports in a results folder. A new run removes the reports of the
-// previous run, so that none can be mistaken for a new one.
+// A new run removes the reports of the previous run, so that none can be mistaken for a new one.
 func reportNames() []string {
 	names := []string{historyJUnit, historyMarkdown, historyPage}
 	for _, x := range formats.All {
@@ -110,12 +106,10 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples reports whether one of the requested reports lists every request.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }
 
-// writeTogether writes several runs into one file for each requested format that allows this.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
 	for _, x := range formats.All {
@@ -126,8 +120,6 @@ func (o outputs) writeTogether(docs []*report.Document) error {
 	return first
 }
 
-// samplesPath returns the path for the samples of a report, such as levels.samples.csv for
-// levels.csv.
 func samplesPath(levels string) string {
 	ext := filepath.Ext(levels)
 	return levels[:len(levels)-len(ext)] + ".samples" + ext
@@ -144,8 +136,6 @@ func writeReport(path string, render func(io.Writer) error) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// conclude judges a run, writes its reports and prints the summary. It returns the document and the
-// exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
 	opts.Rambling = rambled(p, run)
 	concurrently := opts
@@ -154,8 +144,6 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	return a.publish(p, run, o, judged, findStrength(p, run, judged, opts))
 }
 
-// publish writes the reports of a judged run and prints the summary. It returns the document and
-// the exit code.
 func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts, noticed *report.Strength) (*report.Document, int, error) {
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()

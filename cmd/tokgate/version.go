@@ -17,7 +17,6 @@ var (
 	date    string
 )
 
-// build is what `tokgate version --json` prints.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// job is a job of a GitHub Actions workflow, with its timeout.
 type job struct {
 	file, name string
 	timeout    time.Duration // time limit of the job; 0 if an expression sets it
@@ -24,10 +23,8 @@ type job struct {
 // jobTimeout is GitHub's default timeout of a job (docs.github.com, Workflow syntax).
 const jobTimeout = 360 * time.Minute
 
-// Workflow files of more than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
-// cutOff warns about CI jobs whose timeout would end the run before its verdict.
 func cutOff(p *plan.Plan, last *lastRun) hcl.Diagnostics { return cutOffAfter(p, expected(p, last)) }
 
 func cutOffAfter(p *plan.Plan, takes time.Duration) hcl.Diagnostics {
@@ -48,8 +45,7 @@ func cutOffAfter(p *plan.Plan, takes time.Duration) hcl.Diagnostics {
 	return out
 }
 
-// jobsOf returns the jobs that run the plan, from the workflows of the plan's repository. It leaves
-// out jobs that only simulate, and skips files that are not valid workflows.
+// It leaves out jobs that only simulate, and skips files that are not valid workflows.
 func jobsOf(planFile string) []job {
 	at, err := filepath.Abs(planFile)
 	if err != nil {
@@ -72,7 +68,6 @@ func jobsOf(planFile string) []job {
 	}
 }
 
-// workflow holds what tokgate reads of a workflow file.
 type workflow struct {
 	Jobs map[string]struct {
 		Timeout yaml.Node `yaml:"timeout-minutes"`
@@ -84,7 +79,6 @@ type workflow struct {
 	}
 }
 
-// jobsIn returns the jobs of a workflow file that run the plan.
 func jobsIn(file, shown, planFile string) []job {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > largestWorkflow {
@@ -97,8 +91,6 @@ func jobsIn(file, shown, planFile string) []job {
 	return jobsOfWorkflow(src, shown, planFile)
 }
 
-// jobsOfWorkflow returns the jobs of a workflow that run the plan, in the order of their names.
-// planFile is the plan's path in its repository.
 func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	var w workflow
 	if yaml.Unmarshal(src, &w) != nil {
@@ -131,7 +123,6 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	return out
 }
 
-// covers reports whether a path in a CI job names the plan or the folder of the plan.
 func covers(named, planFile string) bool {
 	named = path.Clean(strings.Trim(named, `"'`))
 	return named == planFile || named == path.Dir(planFile) && named != "."

@@ -105,8 +105,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, nil
 }
 
-// readDelays returns the delay between the write and the read of each chunk of a stream. Chunks
-// that were not read are left out.
+// Chunks that were not read are left out.
 func readDelays(written, read []time.Duration) []time.Duration {
 	var delays []time.Duration
 	for i := range min(len(written), len(read)) {
@@ -121,7 +120,6 @@ func nearest(ascending []time.Duration, p int) time.Duration {
 	return ascending[(p*len(ascending)+99)/100-1]
 }
 
-// stamps records when the server wrote the chunks of each stream.
 type stamps struct {
 	mu sync.Mutex
 	at map[string][]time.Duration
@@ -139,7 +137,6 @@ func (s *stamps) times(id string) []time.Duration {
 	return s.at[id]
 }
 
-// arrivals is a client.Stream that records when chunks were read.
 type arrivals struct {
 	at   []time.Duration
 	done func()

@@ -19,7 +19,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// container is a server that tokgate started in a container.
 type container struct {
 	runtime  *cli
 	Clock    clock.Clock
@@ -39,8 +38,8 @@ type container struct {
 	stop     context.CancelFunc
 }
 
-// container starts a server in a container. It adds facts about the image to found. If it returns a
-// container and an error, the caller must end the container.
+// It adds facts about the image to found. If it returns a container and an error, the caller must
+// end the container.
 func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
 	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
@@ -78,7 +77,6 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	return c, nil
 }
 
-// fetch makes sure that the image is present, by the plan's rule for pulling images.
 func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) error {
 	img, there, err := r.image(ctx, c.Image)
 	if err != nil {
@@ -105,7 +103,7 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	return nil
 }
 
-// containerName returns a name that no other container has. It contains the run's id and the port.
+// It contains the run's id and the port.
 func containerName(run, address string, port int) string {
 	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
@@ -207,7 +205,6 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	return []string{"--gpus", `"device=` + strings.Join(gpu.IDs(gpus), ",") + `"`}, nil
 }
 
-// follow passes on the container's log, and notices the end of the container.
 func (c *container) follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -236,10 +233,8 @@ func (c *container) follow() {
 	}()
 }
 
-// ended reports whether the container has ended.
 func (c *container) ended() bool { return closed(c.exited) }
 
-// gone implements running.
 func (c *container) gone() error {
 	if c.closing || !c.ended() {
 		return nil
@@ -260,10 +255,8 @@ func (c *container) gone() error {
 	return endOf("the server's container ended by itself: "+how, log, c.died)
 }
 
-// read reports whether the whole log of the container was passed on.
 func (c *container) read() bool { return closed(c.followed) }
 
-// instance identifies the server by the start time that the container runtime reports.
 func (c *container) instance(ctx context.Context) string {
 	state, err := c.runtime.inspect(ctx, c.name)
 	if err != nil {
@@ -287,7 +280,6 @@ func (c *container) listens(ctx context.Context) (fact string, err error) {
 // settled does nothing, because a container that restarts counts as ended.
 func (c *container) settled() {}
 
-// end implements running. It stops the container, kills it if it does not stop, and removes it.
 func (c *container) end() error {
 	if c.closing {
 		return nil

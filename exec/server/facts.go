@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// logFacts collects facts about a server from its log.
 type logFacts struct {
 	read func(line string, tell func(key, value string)) // of the engine
 
@@ -17,7 +16,6 @@ type logFacts struct {
 	found metric.Fingerprint
 }
 
-// line reads one line.
 func (f *logFacts) line(line string) {
 	f.read(line, func(key, value string) {
 		f.mu.Lock()
@@ -32,7 +30,6 @@ func (f *logFacts) line(line string) {
 	})
 }
 
-// phase returns what a starting server is doing, according to its log; "" if unknown.
 func (f *logFacts) phase() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 // starts a program that takes the driver's lock.
 const foreignEvery = 10 * time.Second
 
-// foreign counts processes on a server's GPUs that do not belong to this run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
 	run  string // id of the run; the marks of its processes begin with it
@@ -29,8 +28,7 @@ type foreign struct {
 	err   error
 }
 
-// add adds to a reading the number of processes on the GPUs that do not belong to this run. If the
-// number is not known, it adds the reason.
+// If the number is not known, it adds the reason.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,8 +23,6 @@ func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration)
 	return fmt.Errorf("process group %d could not be killed: end it by hand", group)
 }
 
-// killAll kills the processes of a server, until none is left. It reports whether that succeeded in
-// time.
 func killAll(c clock.Clock, group int, mark string) bool {
 	return !within(c, constant(reaped), func() bool {
 		left := family(group, mark)

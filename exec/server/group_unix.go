@@ -13,5 +13,5 @@ func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// kill ends a process at once. A negative number stands for a process group.
+// A negative number stands for a process group.
 func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }

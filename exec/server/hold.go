@@ -27,8 +27,7 @@ type held struct {
 	left      bool        // the server could not be ended
 }
 
-// hold reserves the GPUs and the port of a server. If another run holds them, the error names that
-// run.
+// If another run holds them, the error names that run.
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
@@ -77,8 +76,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	return h, nil
 }
 
-// takeGPUs locks the GPUs that the plan needs. It prefers GPUs on which no other process holds
-// memory.
+// It prefers GPUs on which no other process holds memory.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	n, among, err := gpu.Choose(g, h.inventory)
 	if err != nil {
@@ -112,7 +110,6 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	return nil
 }
 
-// takePort reserves the port of the server, and checks that no program uses it.
 func (l *Launcher) takePort(h *held, s *plan.Server) error {
 	fixed := fixedPort(s)
 	if fixed != 0 {
@@ -152,8 +149,6 @@ func (l *Launcher) lockPort(h *held, port int) error {
 	return nil
 }
 
-// fixedPort returns the port that the plan sets for a server on this machine. It returns 0 if the
-// plan sets none.
 func fixedPort(s *plan.Server) int {
 	if s.Container != nil {
 		if s.Container.Port == 0 && s.Container.Network == "host" {
@@ -169,8 +164,7 @@ func fixedPort(s *plan.Server) int {
 	return n
 }
 
-// freePort finds a port on which no program listens now. If a program takes the port before the
-// server does, the server reports that.
+// If a program takes the port before the server does, the server reports that.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,7 +182,6 @@ func bindable(port int) error {
 	return l.Close()
 }
 
-// environment returns the variables that let a process see only the GPUs that it may use.
 func (h *held) environment(s *plan.Server) map[string]string {
 	if s.GPUs() == nil {
 		return nil
@@ -196,7 +189,6 @@ func (h *held) environment(s *plan.Server) map[string]string {
 	return gpu.Confine(h.gpus)
 }
 
-// update writes the known facts about the server to its note.
 func (h *held) update() error {
 	if h.note == nil {
 		return nil
@@ -208,8 +200,7 @@ func (h *held) update() error {
 // could not be ended.
 func (h *held) leave() { h.left = true }
 
-// release gives up the locks and removes the note about the server. If the server could not be
-// ended, the note stays for the next run.
+// If the server could not be ended, the note stays for the next run.
 func (h *held) release() {
 	for _, n := range h.locks {
 		n.Done()

@@ -22,7 +22,6 @@ import (
 // persistence daemon, a query must load the driver first, which takes long.
 const looking = 30 * time.Second
 
-// inventory returns the GPUs of this machine that tokgate may use.
 func inventory(ctx context.Context) gpu.Inventory {
 	ctx, cancel := context.WithTimeout(ctx, looking)
 	defer cancel()
@@ -36,8 +35,6 @@ func inventory(ctx context.Context) gpu.Inventory {
 	}, os.Getenv)
 }
 
-// describe adds facts to the fingerprint of a server that tokgate started: its command line, its
-// GPUs and its machine.
 func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.Redactor, f metric.Fingerprint) {
 	if words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args); len(words) > 0 {
 		f["flags"] = secrets.Text(strings.Join(words, " "))
@@ -64,7 +61,6 @@ func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.R
 	host(f)
 }
 
-// host adds facts about this machine to a fingerprint.
 func host(f metric.Fingerprint) {
 	model := ""
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -83,7 +79,6 @@ func host(f metric.Fingerprint) {
 	}
 }
 
-// field returns the value in the line "name : value"; "" if there is no such line.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {

@@ -17,7 +17,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// identity is what a server reports about itself.
 type identity struct {
 	model   client.Model
 	version string // "": not told
@@ -28,7 +27,6 @@ type identity struct {
 // errModel means that the plan does not determine the model name to send in requests.
 var errModel = errors.New("which model to ask for is not clear")
 
-// identify asks the server for its model and version.
 func (r *reached) identify(ctx context.Context) (identity, error) {
 	var id identity
 	models, err := r.api.Models(ctx)
@@ -63,8 +61,6 @@ func (r *reached) unlisted(err error) (string, bool) {
 		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// pick returns the model to ask for: the id servedAs from the plan if it is set. Otherwise it is
-// the listed model that is called name, or else the only model in the list.
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	by := func(f func(client.Model) bool) (client.Model, bool) {
 		i := slices.IndexFunc(models, f)
@@ -98,7 +94,6 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids(models), ", "))
 }
 
-// ids returns the ids of the models, which are the names to send in requests.
 func ids(models []client.Model) []string {
 	var out []string
 	for _, m := range models {
@@ -107,8 +102,7 @@ func ids(models []client.Model) []string {
 	return out
 }
 
-// fingerprint returns what was observed about the server. Facts that could not be observed are
-// missing.
+// Facts that could not be observed are missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	// A server may list only the name under which it serves a model, and this name may come from a
 	// gateway. Then the plan's name for the model is used. But if the plan expects a certain model,
@@ -181,11 +175,9 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 // looks miss one in 1 of 16 starts; each round is followed by another look.
 const looks = 4
 
-// lookTime is the time limit of one look after a round.
 const lookTime = 2 * time.Second
 
-// alike returns an error if the URL is answered by servers that differ. It asks again on new
-// connections. Servers that do not answer now are left out.
+// It asks again on new connections. Servers that do not answer now are left out.
 func (r *reached) alike(ctx context.Context, found metric.Fingerprint, times int) error {
 	for range times {
 		now, err := clock.Await(ctx, r.Clock, r.again)
@@ -199,7 +191,6 @@ func (r *reached) alike(ctx context.Context, found metric.Fingerprint, times int
 	return nil
 }
 
-// again identifies the server on a new connection.
 func (r *reached) again(ctx context.Context) (metric.Fingerprint, error) {
 	c := r.config
 	c.OnFresh = nil
@@ -214,8 +205,7 @@ func (r *reached) again(ctx context.Context) (metric.Fingerprint, error) {
 	return other.fingerprint(id), err
 }
 
-// otherServer returns a fact that differs, although one server always reports it alike; "" if there is
-// none. A server may no longer report its version.
+// A server may no longer report its version.
 func otherServer(before, after metric.Fingerprint) (key string) {
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
 		if was, is := before[key], after[key]; was != "" && is != "" && was != is {
@@ -229,7 +219,6 @@ func otherServer(before, after metric.Fingerprint) (key string) {
 // run's budget.
 const lastLook = 15 * time.Second
 
-// checkSame returns an error unless the server is still the same after the load.
 func (r *reached) checkSame(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {

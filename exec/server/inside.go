@@ -19,8 +19,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// openWatch prepares to read the server's own metrics and its GPUs. A problem does not prevent the
-// measurement. If a source is missing, the Watch holds the reason.
+// A problem does not prevent the measurement. If a source is missing, the Watch holds the reason.
 func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 	t := r.server.Telemetry
 	w = &telemetry.Watch{Clock: r.Clock, Interval: t.Interval}
@@ -55,8 +54,7 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 	}
 }
 
-// labels adds facts from the labels on the server's metrics page to the fingerprint. It adds
-// nothing if the page cannot be read; the reason is reported elsewhere.
+// It adds nothing if the page cannot be read; the reason is reported elsewhere.
 func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	e := r.config.Engine
 	if len(e.Labels) == 0 || r.server.Telemetry.Off {
@@ -92,7 +90,6 @@ func sameHost(a, b string) bool {
 	return err1 == nil && err2 == nil && u.Scheme == v.Scheme && u.Host == v.Host
 }
 
-// pageHint suggests what the engine's operator can do about an unreadable page.
 func (r *reached) pageHint(err error) string {
 	hints := r.config.Engine.Hints
 	e, _ := errors.AsType[*client.Error](err)
@@ -105,8 +102,7 @@ func (r *reached) pageHint(err error) string {
 	return ""
 }
 
-// gpuSource sets w.GPU to a source of readings of the server's GPUs. If there is no source, it sets
-// w.NoGPU to the reason. stop ends the source.
+// If there is no source, it sets w.NoGPU to the reason. stop ends the source.
 func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) {
 	stop = func() {}
 	gpus := t.GPUs
@@ -156,7 +152,6 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 	return stop
 }
 
-// nvidia starts the nvidia-smi at path for the server's GPUs.
 func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus []string) (stop func()) {
 	every := t.Interval
 	if every <= 0 {
@@ -194,7 +189,6 @@ func (r *reached) addForeign(read func(context.Context) (*telemetry.Reading, err
 	})
 }
 
-// gpus lists the GPUs of the server, by index or UUID; nil if it may use all GPUs of the machine.
 func (r *reached) gpus() []string {
 	switch g := r.server.GPUs(); {
 	case r.given != nil:

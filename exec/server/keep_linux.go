@@ -55,7 +55,6 @@ func startKept(cmd *osexec.Cmd) (ended func() (how string), err error) {
 	}, nil
 }
 
-// keep runs a program, and waits until no process is left below this one.
 func keep(path string, words []string) {
 	tell := os.NewFile(3, "run")
 	syscall.CloseOnExec(3)
@@ -89,7 +88,6 @@ func keep(path string, words []string) {
 	}
 }
 
-// howEnded describes the end of a process in the words of os.ProcessState.
 func howEnded(state syscall.WaitStatus) string {
 	if state.Signaled() {
 		words := "signal: " + state.Signal().String()
@@ -101,7 +99,6 @@ func howEnded(state syscall.WaitStatus) string {
 	return fmt.Sprintf("exit status %d", state.ExitStatus())
 }
 
-// keeper reports whether a process is the keeper of a server.
 func keeper(pid int) bool {
 	words, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return bytes.HasPrefix(words, []byte(keeperName+"\x00"))

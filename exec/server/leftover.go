@@ -15,7 +15,6 @@ import (
 // flag --reap removes the server that was left behind.
 var errLeftover = errors.New("a killed run left a server behind")
 
-// leftover is a server that still runs although the tokgate that started it has ended.
 type leftover struct{ lease.Server }
 
 // String describes the leftover in words, for messages.
@@ -135,13 +134,10 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	return o.leads() || len(family(0, o.Mark)) > 0, nil
 }
 
-// leads reports whether the server's first process, the leader of its process group, is still
-// alive.
 func (o leftover) leads() bool {
 	return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start
 }
 
-// remove ends a leftover.
 func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)

@@ -17,8 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// local starts a server in a process or container. It reserves the GPUs and the port of the server
-// until the server has ended.
+// It reserves the GPUs and the port of the server until the server has ended.
 func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	if _, diags := plan.CommandLine(s.Engine, s.Flags, s.Args); diags.HasErrors() {
 		return nil, diags
@@ -70,8 +69,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	return nil, err
 }
 
-// startKey returns a key under which the start time of a server is stored. Servers with the same
-// engine, model and command line have the same key.
+// Servers with the same engine, model and command line have the same key.
 func startKey(s *plan.Server) string {
 	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	h := sha256.New()
@@ -85,7 +83,6 @@ func startKey(s *plan.Server) string {
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// took returns how long the last start under this key took; 0 if not known.
 func (l *Launcher) took(key string) (took time.Duration) {
 	if !l.State.Recall(lease.Starts, key, &took) {
 		return 0
@@ -97,8 +94,6 @@ func (l *Launcher) took(key string) (took time.Duration) {
 // start takes less, nobody wonders when it ends.
 const shortStart = 5 * time.Second
 
-// starting returns a function that reports the state of a starting server. It adds the phase from
-// the log. If took is long enough, it also adds how long the last start took.
 func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
 	last := ""
 	if took >= shortStart {

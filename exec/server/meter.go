@@ -40,8 +40,6 @@ func Meter() exec.Meter {
 	}
 }
 
-// histograms reads the two histograms of the Go runtime. It leaves out a histogram that this
-// version of Go lacks.
 func histograms() map[string]*metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
 	metrics.Read(samples)

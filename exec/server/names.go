@@ -12,13 +12,11 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// virtualPrompts makes prompts for a simulator in virtual time.
 type virtualPrompts struct {
 	limit    int // tokens of its context
 	datasets map[*plan.Workload]rowPrompts
 }
 
-// prompts implements Target.Prompts.
 func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 	if err := fits(w, v.limit); err != nil {
 		return nil, err
@@ -36,7 +34,6 @@ func (v virtualPrompts) prompts(ctx context.Context, w *plan.Workload, salt uint
 	return virtualRows{v.datasets[w], w}, nil
 }
 
-// fit returns an error if a row of the data set is too long for the simulator's context.
 func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.Rows) error {
 	count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, p.Messages) }
 	if w.Input == 0 || w.Prompt.Task != "" {
@@ -81,7 +78,6 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p, nil
 }
 
-// recorded returns the prompt of a request that is replayed from a trace.
 func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	r := id.Recorded
 	p.Text = fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)

@@ -47,7 +47,6 @@ func startOf(pid int) string {
 	return boot() + "/" + start
 }
 
-// boot returns the id of this start of the machine.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
@@ -58,7 +57,6 @@ func boot() string {
 // process.
 func ended(state byte) bool { return state == 'Z' || state == 'X' }
 
-// pids lists all processes.
 func pids() []int {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var out []int
@@ -104,7 +102,6 @@ func family(group int, mark string) []int {
 	return out
 }
 
-// terminate asks the processes of a server to end, also those that left its process group.
 func terminate(group int, mark string) {
 	for _, pid := range family(group, mark) {
 		_ = syscall.Kill(pid, syscall.SIGTERM)
@@ -138,7 +135,6 @@ func listening(port int) []string {
 	return out
 }
 
-// listeners reads a table of sockets of the kernel.
 func listeners(table string, port int) []string {
 	var out []string
 	for line := range strings.Lines(table) {
@@ -180,7 +176,6 @@ func sockets(port int, family []int) ([]socket, error) {
 	return out, nil
 }
 
-// nameOf returns the name of a process's program.
 func nameOf(pid int) string {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(name))

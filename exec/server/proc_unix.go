@@ -20,7 +20,6 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// terminate asks all processes of the group to end.
 func terminate(group int, _ string) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
 // family returns the process group, as a negative number, if it still has a process. A zombie counts
@@ -40,8 +39,7 @@ func sockets(int, []int) ([]socket, error) { return nil, errUnseen }
 // boot returns "", because this system does not show a boot id.
 func boot() string { return "" }
 
-// exists reports whether the process group still has a process. A process that has ended also
-// counts, until its parent has waited for it.
+// A process that has ended also counts, until its parent has waited for it.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// child is a server that runs as a child process, in a process group of its own.
 type child struct {
 	Clock   clock.Clock
 	cmd     *osexec.Cmd // the server's keeper if there is one, else the server
@@ -41,7 +40,6 @@ type child struct {
 	before  int           // length of the log when the server became ready, in bytes
 }
 
-// process starts a server as a child process.
 func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
 	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{}), read: make(chan struct{})}
@@ -77,7 +75,6 @@ func (l *Launcher) process(ctx context.Context, s *plan.Server, h *held, log *ta
 	return c, nil
 }
 
-// start starts the process, reads its output and waits for its end.
 func (c *child) start(ctx context.Context) error {
 	output, written, err := os.Pipe()
 	if err != nil {
@@ -101,7 +98,6 @@ func (c *child) start(ctx context.Context) error {
 	return nil
 }
 
-// gone implements running.
 func (c *child) gone() error {
 	if c.closing {
 		return nil
@@ -129,10 +125,8 @@ func (c *child) gone() error {
 	return endOf("the server no longer listens, and its process does not end", log, c.died)
 }
 
-// ended reports whether the process has ended.
 func (c *child) ended() bool { return closed(c.exited) }
 
-// closed reports whether the channel c, over which nothing is sent, was closed.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -152,8 +146,6 @@ const (
 	lookOn    = time.Second
 )
 
-// replaced reports whether the server no longer listens on its port. A different process may listen
-// there now.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
@@ -177,7 +169,6 @@ func (c *child) replaced() bool {
 // because it may be a supervisor that restarts the server.
 func (c *child) instance(context.Context) string { return strings.Join(listening(c.port), " ") }
 
-// listens implements running.
 func (c *child) listens(context.Context) (fact string, err error) {
 	found, err := sockets(c.port, family(c.cmd.Process.Pid, c.mark))
 	if err != nil {
@@ -186,7 +177,6 @@ func (c *child) listens(context.Context) (fact string, err error) {
 	return whose(c.port, found)
 }
 
-// settled implements running.
 func (c *child) settled() {
 	c.first, c.since, c.before = c.instance(context.Background()), c.Clock.Now(), c.log.length()
 }

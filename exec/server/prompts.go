@@ -28,8 +28,8 @@ const question = 2 * time.Minute
 // promptMaker makes prompts. Workloads with the same settings share a promptMaker.
 type promptMaker struct{ *prompt.Maker }
 
-// prompts returns the source of prompts for the workload w. It learns how to make prompts of the
-// right length, or reuses what it learnt for a workload with the same settings.
+// It learns how to make prompts of the right length, or reuses what it learnt for a workload with
+// the same settings.
 func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*promptMaker) (exec.Prompts, error) {
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
@@ -66,8 +66,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	return workloadPrompts{m.Maker, w, salt}, nil
 }
 
-// learn finds out how the server of the target t counts tokens. If an earlier run has already
-// learnt it, learn only checks the result.
+// If an earlier run has already learnt it, learn only checks the result.
 func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found metric.Fingerprint) (*prompt.Maker, error) {
 	r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
 	key := r.countsKey(t, found)
@@ -102,8 +101,7 @@ func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	return "counts-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// fitting returns the prompts of a data set, and checks that no prompt exceeds the context. A
-// prompt has the length input_tokens if the plan sets it, or else its own length.
+// A prompt has the length input_tokens if the plan sets it, or else its own length.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
 	if _, known := r.datasets[w]; known {
 		return r.rows(w), nil
@@ -128,9 +126,7 @@ func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Option
 	return rows, nil
 }
 
-// answersFit returns an error if a prompt of input_tokens and the answer of a row do not fit the
-// context together. The error names the first such row. window is the context in tokens; 0 means
-// unknown.
+// The error names the first such row. window is the context in tokens; 0 means unknown.
 func answersFit(w *plan.Workload, window int) error {
 	for _, row := range w.Prompt.Dataset.Rows {
 		if window > 0 && w.Input+row.MaxTokens > window {
@@ -140,8 +136,7 @@ func answersFit(w *plan.Workload, window int) error {
 	return nil
 }
 
-// rowsFit returns an error if a row of the data set does not fit the context of the server. The
-// error names the first such row. window is the context in tokens; 0 means unknown.
+// The error names the first such row. window is the context in tokens; 0 means unknown.
 func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int) error {
 	if window == 0 {
 		return nil
@@ -155,7 +150,6 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 		w.Prompt.Dataset.Path, row.Line, tokens, answer(row), window)
 }
 
-// rows returns the prompts of a data set, numbered across all levels of w.
 func (r *reached) rows(w *plan.Workload) rowPrompts {
 	if _, ok := r.datasets[w]; !ok {
 		r.keep(w, newRows(w))
@@ -170,7 +164,6 @@ func (r *reached) keep(w *plan.Workload, rows rowPrompts) {
 	r.datasets[w] = rows
 }
 
-// rowPrompts takes prompts from the rows of a data set.
 type rowPrompts struct{ rows *prompt.Rows }
 
 func newRows(w *plan.Workload) rowPrompts {
@@ -233,7 +226,6 @@ func fits(w *plan.Workload, context int) error {
 	return nil
 }
 
-// workloadPrompts makes the prompts of one workload.
 type workloadPrompts struct {
 	*prompt.Maker
 	workload *plan.Workload

@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reached is a server that tokgate sends requests to over HTTP.
 type reached struct {
 	*Launcher
 	server   *plan.Server
@@ -34,7 +33,7 @@ type reached struct {
 	lastWords func() string                                  // returns the last lines of the server's log
 }
 
-// reach prepares the client for a server. It sends nothing.
+// It sends nothing.
 func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
 	c.Now, c.Dial, c.Standard = l.Clock.Now, l.Dial, l.Standard
 	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }
@@ -45,8 +44,6 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs()}, nil
 }
 
-// failed returns the error together with the last lines of the server's log, if the server has a
-// log.
 func (r *reached) failed(err error) error {
 	if r.log == nil {
 		return err

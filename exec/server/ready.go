@@ -24,7 +24,6 @@ const (
 	soon  = 50 * time.Millisecond
 )
 
-// ready waits until the server has completed its first request.
 func (r *reached) ready(ctx context.Context) (identity, error) {
 	caller := ctx
 	timeout := r.server.Ready.Timeout
@@ -85,7 +84,6 @@ func hopeless(err error) bool {
 	return ok && e.Final() || errors.Is(err, errModel)
 }
 
-// hint suggests a remedy for the error of a server that refused a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {
@@ -125,8 +123,7 @@ func baseHint(given, asked string) string {
 	return fmt.Sprintf(" (it was asked below %s; url is the server's base URL: is it %s?)", asked, u)
 }
 
-// try checks whether a server is ready. It asks for the server's models, and then for an answer of
-// one token.
+// It asks for the server's models, and then for an answer of one token.
 func (r *reached) try(ctx context.Context) (identity, error) {
 	id, err := r.identify(ctx)
 	if err != nil {

@@ -30,18 +30,15 @@ const (
 	labelPort    = "tokgate.port"
 )
 
-// cli is docker or podman, used through its command line.
 type cli struct {
 	Clock clock.Clock
 	name  string // docker | podman
 	path  string
 }
 
-// asked is the time limit for a short command of the container runtime.
 const asked = time.Minute
 
-// findRuntime finds the command line of a container runtime. If name is "", it looks for docker and
-// then for podman.
+// If name is "", it looks for docker and then for podman.
 func findRuntime(c clock.Clock, name string) (*cli, error) {
 	names := []string{"docker", "podman"}
 	if name != "" {
@@ -65,7 +62,7 @@ func (r *cli) command(ctx context.Context, env []string, words ...string) *osexe
 	return cmd
 }
 
-// run calls the runtime and returns its output. An error has the last words of the runtime.
+// An error has the last words of the runtime.
 func (r *cli) run(ctx context.Context, env []string, words ...string) (string, error) {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, asked)
 	defer cancel()
@@ -97,7 +94,6 @@ type runtimeError struct{ runtime, call, said string }
 
 func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
 
-// lastWords returns the last lines that a program wrote before it failed.
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
 	// Remove empty lines, and lines in which Docker points to its own help.
@@ -117,13 +113,11 @@ func absent(err error) bool {
 	return strings.Contains(said, "no such") || strings.Contains(said, "no container with name") || strings.Contains(said, "image not known")
 }
 
-// image is what the runtime reports about an image.
 type image struct {
 	ID      string
 	Digests []string // repository@digest
 }
 
-// image looks up an image on this machine. ok is false if it is not there.
 func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	out, err := r.run(ctx, nil, "image", "inspect", "--format", "{{.Id}} {{json .RepoDigests}}", name)
 	if err != nil {
@@ -175,7 +169,6 @@ func (i image) digest(name string) string {
 	return i.ID
 }
 
-// pull fetches an image and passes on the runtime's progress messages.
 func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
 	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
 		log := &tail{watch: func(line string) {
@@ -218,7 +211,6 @@ func (r *cli) inspect(ctx context.Context, name string) (containerState, error) 
 	return s, nil
 }
 
-// hostPort is an address of this machine that a runtime passes on to a container.
 type hostPort struct{ HostIP, HostPort string }
 
 // ports returns the ports of a container, such as "8000/tcp", with the addresses that are passed on to
@@ -245,7 +237,6 @@ func published(ports map[string][]hostPort, inside, outside int, name string) er
 	return fmt.Errorf("another program answers on port %d: container %s does not publish its port %d there, so this is not the declared server", outside, name, inside)
 }
 
-// exists reports whether a container of that name exists, running or not.
 func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	_, err := r.run(ctx, nil, "container", "inspect", "--format", "{{.Id}}", name)
 	if absent(err) {
@@ -254,8 +245,7 @@ func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// remove kills a container, and removes it with its anonymous volumes. It returns no error if the
-// container does not exist.
+// It returns no error if the container does not exist.
 func (r *cli) remove(ctx context.Context, name string) error {
 	_, err := r.run(ctx, nil, "rm", "--force", "--volumes", name)
 	if absent(err) {
@@ -278,7 +268,6 @@ func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	return r.readLabelled(out), nil
 }
 
-// readLabelled reads one line for each container, with its labels separated by tabs.
 func (r *cli) readLabelled(out string) (found []lease.Server) {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
@@ -298,7 +287,6 @@ func (r *cli) readLabelled(out string) (found []lease.Server) {
 	return found
 }
 
-// labelTemplate returns a template for the runtime's command ps, which then prints the label.
 func (r *cli) labelTemplate(label string) string {
 	if r.name == "podman" {
 		return `{{index .Labels "` + label + `"}}`

@@ -14,8 +14,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// gpuOf returns the source of readings for the simulated GPU of a profile. It is nil if the profile
-// has no GPU. The power in the readings follows the engine's load.
+// It is nil if the profile has no GPU. The power in the readings follows the engine's load.
 func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.State) telemetry.Source {
 	if p.GPU == nil {
 		return nil
@@ -32,7 +31,6 @@ func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.Stat
 	})
 }
 
-// simulator starts the built-in server in this process, on a socket.
 func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	profile, err := sim.LoadProfile(s.Simulator.Profile, l.Dir)
 	if err != nil {

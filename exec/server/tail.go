@@ -41,8 +41,7 @@ type tail struct {
 	finished bool
 }
 
-// newLog creates the log of a server. The log also goes to a file in the folder dir, unless dir is
-// "".
+// The log also goes to a file in the folder dir, unless dir is "".
 func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	log := &tail{redactor: secrets}
 	if dir == "" {
@@ -62,7 +61,6 @@ func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	return log, nil
 }
 
-// logName returns the name of a server's log file.
 func logName(address string) string {
 	safe := strings.Map(func(r rune) rune {
 		switch {
@@ -144,14 +142,12 @@ func (t *tail) String() string {
 	return t.ending()
 }
 
-// length returns the number of bytes in complete lines of the log so far.
 func (t *tail) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
 }
 
-// since returns the end of the log, leaving out the log's first n bytes.
 func (t *tail) since(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,21 +160,18 @@ func (t *tail) ending() string {
 	return text[max(len(text)-tailSize, 0):]
 }
 
-// lastLine returns the last line that is not empty.
 func (t *tail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.last
 }
 
-// unwatch stops the log from passing lines to its watcher.
 func (t *tail) unwatch() {
 	t.mu.Lock()
 	t.watch = nil
 	t.mu.Unlock()
 }
 
-// close ends the log's file.
 func (t *tail) close() {
 	t.finish()
 	if t.closer != nil {
@@ -186,8 +179,7 @@ func (t *tail) close() {
 	}
 }
 
-// finish completes the log's file after the server has ended its output. If the middle of the log
-// was left out, it adds the end.
+// If the middle of the log was left out, it adds the end.
 func (t *tail) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

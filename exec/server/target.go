@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// target waits until the server is ready and identifies it.
 func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	id, err := r.ready(ctx)
 	if err != nil {

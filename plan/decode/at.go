@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// levelSet holds the names of a workload's levels, in order and as a set.
 type levelSet struct {
 	names []string
 	alone []string // names of the levels that are not stages, so that they run alone
@@ -34,9 +33,8 @@ func levelIndex(w *plan.Workload) levelSet {
 	return s
 }
 
-// readAt reads the argument at of an sla block, a list of level numbers or names. The default is
-// every level, and the capacity if the workload has a capacity search. A workload without a load
-// has the levels of the mixes that contain it.
+// The default is every level, and the capacity if the workload has a capacity search. A workload
+// without a load has the levels of the mixes that contain it.
 func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
 	searched, deferred := w.Capacity != nil, b.d.isLoadless(w)
 	if !b.given("at") {
@@ -82,8 +80,8 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 	return out
 }
 
-// readClaimAt reads the levels of a claim. If the claim names workloads, each of them must have
-// these levels. Otherwise one workload with these levels is enough.
+// If the claim names workloads, each of them must have these levels. Otherwise one workload with
+// these levels is enough.
 func readClaimAt(b *body, c *plan.Claim) []string {
 	all := levelSet{have: map[string]bool{}}
 	for _, w := range c.Workloads {
@@ -123,8 +121,6 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 	return out
 }
 
-// readLevelName returns the level name for one element of the argument at. Such an element is 30,
-// "burst 8" or "4 req/s".
 func readLevelName(e item) (name string, ok bool) {
 	if e.unknown() {
 		return "", false

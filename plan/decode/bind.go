@@ -96,7 +96,6 @@ func put[T any](into *T, read func() (T, bool)) {
 	}
 }
 
-// real returns the method that reads a number of the attribute's type.
 func (x item) real() func() (float64, bool) {
 	switch {
 	case strings.Contains(x.attr.Type, "share"):

@@ -81,11 +81,9 @@ type Clash struct{ With, Why string }
 // conditional reports whether what else the plan sets decides whether it may set the attribute.
 func (a *Attr) conditional() bool { return len(a.With)+len(a.Not) > 0 }
 
-// texts lists the types of attributes that hold text.
 var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object"}
 
-// takesSecrets reports whether an attribute of the block may be made of a secret. Fields that the
-// schema does not list are text too.
+// Fields that the schema does not list are text too.
 func (b *Block) takesSecrets(name string) bool {
 	a := b.attr(name)
 	return b.ToServer && (a == nil || slices.Contains(texts, a.Type))
@@ -109,7 +107,6 @@ func (b *Block) block(name string) *Block {
 	return nil
 }
 
-// schema returns HCL's form of the schema of a block.
 func (d *decoder) schema(b *Block) *hcl.BodySchema {
 	if s := d.schemas[b]; s != nil {
 		return s

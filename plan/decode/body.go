@@ -31,7 +31,6 @@ type body struct {
 	nulls  map[string]bool    // what unset found, by attribute
 }
 
-// label returns the name of an attribute in messages.
 func (b *body) label(name string) string {
 	switch {
 	case b.of == nil:
@@ -42,7 +41,6 @@ func (b *body) label(name string) string {
 	return b.of.name + "." + name
 }
 
-// open reads the content of a block, with the schema of the block.
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
 	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
@@ -80,7 +78,6 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// children returns the blocks with the given name, each opened once.
 func (b *body) children(name string) []*body {
 	if b.opened[name] == nil {
 		if b.opened == nil {
@@ -99,7 +96,6 @@ func (b *body) children(name string) []*body {
 	return b.opened[name]
 }
 
-// child returns the block with the given name, which may occur once; nil if there is none.
 func (b *body) child(name string) *body {
 	if all := b.children(name); len(all) > 0 {
 		return all[0]
@@ -107,20 +103,16 @@ func (b *body) child(name string) *body {
 	return nil
 }
 
-// absent returns the body of a block that the plan leaves out. All its attributes have their
-// defaults.
 func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
 
-// isSet reports whether the plan writes the attribute. It returns true even if the value is null.
 func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
 
 // given reports whether the plan sets the attribute to a value other than null.
 func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
 
-// rangeOf returns the range of the attribute's value. If the plan does not set the attribute, it
-// returns the range of the block.
+// If the plan does not set the attribute, it returns the range of the block.
 func (b *body) rangeOf(name string) hcl.Range {
 	if a := b.attrs[name]; a != nil {
 		return a.Expr.Range()
@@ -128,7 +120,6 @@ func (b *body) rangeOf(name string) hcl.Range {
 	return b.rng
 }
 
-// note records a default.
 func (b *body) note(name, value, why string) {
 	if !b.quiet {
 		b.d.out.Defaults = append(b.d.out.Defaults, plan.Default{Path: b.path + "." + name, Value: value, Why: why})
@@ -174,8 +165,6 @@ func (b *body) plain(expr hcl.Expression, name string, v cty.Value) (cty.Value, 
 	return b.d.unmark(v), true
 }
 
-// constant returns the value of a default, which is an expression in the schema. It evaluates each
-// expression only once.
 func (d *decoder) constant(src string) cty.Value {
 	if v, ok := d.constants[src]; ok {
 		return v
@@ -201,7 +190,6 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	return false
 }
 
-// unset reports whether the plan does not set the attribute, or sets it to null.
 func (b *body) unset(name string) bool {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -230,8 +218,6 @@ func (b *body) isNull(attr *hcl.Attribute) bool {
 	return !diags.HasErrors() && v.IsNull()
 }
 
-// anyMetric reports whether the block has an attribute that is the name of a metric. The
-// attribute's value may be wrong.
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
 		if _, ok := metric.Lookup(name); ok {
@@ -241,5 +227,4 @@ func (b *body) anyMetric() bool {
 	return false
 }
 
-// hasValue reports whether the attribute has a value in the plan or a default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

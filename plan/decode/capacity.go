@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readCapacity reads the capacity block. It returns nil if the workload has no such block.
 func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	c := b.child("capacity")
 	if c == nil {
@@ -57,7 +56,6 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	return out
 }
 
-// readProbeSize reads the number of requests of a probe, if the search counts requests.
 func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if counts := out.Over != metric.Users && out.Over != metric.Speedup; counts && !c.given("requests") {
 		out.Least = p.requests()
@@ -77,7 +75,6 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	}
 }
 
-// checkSearch reports errors in the range and the sizes of a search.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)
@@ -96,12 +93,10 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 }
 
-// rateResolution is the default resolution of a search over rates. A certified rate may be up to 5
-// % below the estimated largest rate.
+// A certified rate may be up to 5 % below the estimated largest rate.
 const rateResolution = 0.05
 
-// readAmount reads a load of a search: a whole number, or a rate such as "8 req/s". A rate is
-// returned as a number of steps of plan.RateStep.
+// A rate is returned as a number of steps of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	fraction := over == metric.Speedup || over == metric.OpenLoop
 	if fraction && !b.given(name) && !b.spec.attr(name).Required {
@@ -121,7 +116,6 @@ func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	return x.integer()
 }
 
-// readResolution reads a resolution: levels, such as 2, or a share, such as "5%".
 func readResolution(b *body, out *plan.Capacity) {
 	if out.Relative > 0 && !b.given("resolution") {
 		b.note("resolution", `"5%"`, "for a rate or a speedup")

@@ -16,7 +16,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// checkPlan runs the checks that need the whole plan.
 func (d *decoder) checkPlan() {
 	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan has no server. Add server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
@@ -84,8 +83,6 @@ func (d *decoder) checkTime() {
 	}
 }
 
-// checkRequires reports an error if a plan without measure_only requires nothing, so that its run
-// could never fail.
 func (d *decoder) checkRequires() {
 	if d.out.Gate.MeasureOnly || len(d.out.Asserts) > 0 || d.opts.lenient {
 		return
@@ -145,7 +142,6 @@ func (d *decoder) misread() bool {
 	})
 }
 
-// checkExtension reports an error if max_requests is below the planned number of requests.
 func (d *decoder) checkExtension(w *plan.Workload) {
 	if w.Policy.OnInconclusive != plan.Extend || w.Policy.MaxRequests == 0 {
 		return
@@ -160,7 +156,6 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	}
 }
 
-// checkContext reports an error if a request of the workload is longer than the server's context.
 // The context length is the one that the server's flags set.
 func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()

@@ -16,7 +16,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// readClaim reads one tolerate or improve block. It returns nil if the block limits nothing.
 func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
@@ -34,7 +33,6 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	return out
 }
 
-// readChanges reads all bounds of a claim, in the order of the source.
 func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
@@ -77,8 +75,6 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	return out
 }
 
-// applies reports whether the workloads of a claim have the metric of ch. If not, it reports an
-// error in the plan.
 func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
@@ -147,8 +143,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on the change of a metric of scored answers. The bound is a difference
-// in the metric's unit, not a percentage: "count +2" or "mean +0.05".
+// The bound is a difference in the metric's unit, not a percentage: "count +2" or "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"
@@ -170,8 +165,6 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-// misjudged explains why a plan cannot limit a change to the amount n in the given direction. It
-// returns nil if the limit is valid.
 func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
@@ -191,8 +184,6 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	return nil
 }
 
-// bothSides replaces the sign of a two-sided change, "+-" or "±", by a plus. It returns false for
-// any other sign.
 func bothSides(sign string) (string, bool) {
 	for _, both := range []string{"+-", "±"} {
 		if after, ok := strings.CutPrefix(sign, both); ok {
@@ -241,7 +232,6 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	return &c, nil
 }
 
-// exampleChange returns an example of a limit on the change of a metric, in quotes.
 func exampleChange(def metric.Def, improve bool) string {
 	sign := "+"
 	if (def.Better == metric.HigherIsBetter) != improve {

@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// These are the numbers of rounds of a comparison: default, smallest and largest. An interval needs
-// at least five observations. With restart = "order", a pair of rounds is one observation.
+// An interval needs at least five observations. With restart = "order", a pair of rounds is one
+// observation.
 const (
 	compareRounds      = 8
 	compareOrderRounds = 16
@@ -87,7 +87,6 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	}
 }
 
-// readReading reads the answers block of a comparison.
 func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	o := b.child("answers")
 	if o == nil {
@@ -107,7 +106,6 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 }
 
-// readRestart reads when servers are restarted.
 func readRestart(b *body, c *plan.Compare) {
 	endpoint := c.Candidate != nil && c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil
 	if !b.given("restart") {
@@ -145,8 +143,6 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	}
 }
 
-// readSideBySide reads side_by_side. It checks that both servers can run at the same time, and can
-// swap their GPUs.
 func readSideBySide(b *body, c *plan.Compare) {
 	if !c.SideBySide {
 		return
@@ -194,7 +190,6 @@ func readSideBySide(b *body, c *plan.Compare) {
 	}
 }
 
-// sharesGPU reports whether both servers name the same GPU, and so cannot run at the same time.
 func sharesGPU(a, b *plan.Server) bool {
 	x, y := a.GPUs(), b.GPUs()
 	if x == nil || y == nil {
@@ -229,8 +224,6 @@ func readRounds(b *body, c *plan.Compare) {
 	}
 }
 
-// checkSame refuses a comparison if control and candidate differ in declarations that the list
-// changed does not allow.
 func checkSame(b *body, c *plan.Compare) {
 	if c.Control.Server == nil {
 		return
@@ -285,7 +278,6 @@ func (d *decoder) takeTurns() {
 	}
 }
 
-// compared gives the levels of a load as many rounds as the comparison has.
 func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
 	var noted []string
 	for i := range l.Levels {

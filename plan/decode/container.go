@@ -40,9 +40,8 @@ func checkImage(b *body, image string) {
 	}
 }
 
-// readVolumes reads volumes, written as "source:target[:options]". A source that begins with a dot
-// is a path in the plan's folder. It must be made absolute, because the runtime would take it for
-// the name of a volume.
+// A source that begins with a dot is a path in the plan's folder. It must be made absolute, because
+// the runtime would take it for the name of a volume.
 func readVolumes(b *body) []string {
 	var out []string
 	for _, e := range b.list("volumes") {
@@ -81,8 +80,7 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 	}
 }
 
-// ownOptions lists options of the container runtime that a plan may not pass on. The plan has
-// attributes for them, or tokgate sets them itself.
+// The plan has attributes for them, or tokgate sets them itself.
 var ownOptions = map[string]string{
 	"--gpus":       "use the argument gpus, which reserves the GPUs for this run",
 	"--env-file":   "use the argument env, so that tokgate can hide secret values",
@@ -122,7 +120,6 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-// readPorts sets two ports of the server: inside the container, and on the host.
 func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")

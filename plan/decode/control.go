@@ -14,7 +14,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readControl reads the control: server.name, base.server.name or baseline("FOLDER").
 func readControl(b *body, c *plan.Compare) plan.Control {
 	out := plan.Control{Range: b.rangeOf("control")}
 	attr := b.attrs["control"]
@@ -103,12 +102,10 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	}
 }
 
-// baseMissing leaves out a comparison whose plan or server the base branch lacks.
 func (d *decoder) baseMissing(c *plan.Compare, why string) {
 	c.Skip, c.BaseMissing = why, cmp.Or(d.opts.BaseMissing, plan.BaseMissingOthers)
 }
 
-// addBase adds the server of the base branch to the plan, and to every workload of the candidate.
 func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	if i := slices.IndexFunc(d.out.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
 		out.Server = d.out.Servers[i] // added already by another comparison
@@ -123,9 +120,8 @@ func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	}
 }
 
-// baseInputs returns the inputs for the plan of the base branch. A variable file in the repository
-// is read from the base branch, because otherwise a change of the file would apply to both sides.
-// If the base branch has no such file, it is left out.
+// A variable file in the repository is read from the base branch, because otherwise a change of the
+// file would apply to both sides. If the base branch has no such file, it is left out.
 func (d *decoder) baseInputs() []Input {
 	var list []Input
 	for _, in := range d.opts.Inputs {
@@ -146,8 +142,6 @@ func (d *decoder) baseInputs() []Input {
 	return list
 }
 
-// basePlan returns the plan of the base branch, or nil and the reason why there is none. The plan
-// is loaded once.
 func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	if d.baseLoaded {
 		return d.baseBranch, d.baseWhy
@@ -181,8 +175,7 @@ func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	return p, d.finish()
 }
 
-// baseOptions returns the options for loading the plan of the base branch. If ok is false, an error
-// was reported, or the field baseWhy says why there is no such plan.
+// If ok is false, an error was reported, or the field baseWhy says why there is no such plan.
 func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	path, err := filepath.Abs(d.opts.Path)
 	if err == nil {
@@ -209,7 +202,6 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	return opts, true
 }
 
-// loadBase loads the plan of the base branch. It returns nil if the plan has errors.
 func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	p, diags := d.again(opts)
 	for _, diag := range diags {
@@ -225,9 +217,8 @@ func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	return p
 }
 
-// unchanged reports whether the declarations of two servers are equal. It returns false if a server
-// uses a program or a profile in the repository, because that file may change while the plan stays
-// the same.
+// It returns false if a server uses a program or a profile in the repository, because that file may
+// change while the plan stays the same.
 func unchanged(a, b *plan.Server) bool {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)

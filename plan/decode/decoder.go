@@ -66,10 +66,8 @@ type Input struct {
 	File string // file with lines "name = value"; used if Var is ""
 }
 
-// unknownText is the value of a string that is not known yet.
 const unknownText = "(unknown)"
 
-// decoder turns the blocks of a plan into a plan.Plan.
 type decoder struct {
 	opts  Options
 	out   *plan.Plan
@@ -110,33 +108,29 @@ type decoder struct {
 	baseWhy    string                                      // why baseBranch is nil
 }
 
-// isLoadless reports whether a workload has neither a load nor a capacity search.
 func (d *decoder) isLoadless(w *plan.Workload) bool {
 	_, ok := d.loadless[w]
 	return ok
 }
 
-// mixture is a mix whose workloads are still only names.
 type mixture struct {
 	*plan.Workload
 	parts      []portion
 	rng, block hcl.Range // ranges of the attribute mix and of the workload block
 }
 
-// portion is a workload of a mix, as the plan writes it. Either its share or its type is set.
+// Either its share or its type is set.
 type portion struct {
 	name  string
 	share int    // of the requests of the mix, in millionths
 	rows  string // type of its rows in the trace
 }
 
-// levelNamed is a level's name in the argument at of an sla block.
 type levelNamed struct {
 	name string
 	rng  hcl.Range
 }
 
-// named is something that a reference can name: a variable, local value, server or workload.
 type named struct {
 	rng  hcl.Range // range of the declaration
 	used bool      // something refers to it
@@ -144,14 +138,12 @@ type named struct {
 	keys []string
 }
 
-// family is what one block of a plan declares. With for_each it has one instance for each key;
-// otherwise it has only one.
+// With for_each it has one instance for each key; otherwise it has only one.
 type family[T any] struct {
 	*named
 	members []*T // instances, in the order of the keys of for_each
 }
 
-// traceKey identifies a trace.
 type traceKey struct {
 	path, format string
 	columns      traffic.Columns

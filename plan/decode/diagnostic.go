@@ -106,8 +106,7 @@ const (
 // maxDiagnostics bounds the number of diagnostics, which a hostile plan could raise without limit.
 const maxDiagnostics = 200
 
-// enoughErrors reports whether no more diagnostics will be shown. The search for suggestions can
-// then stop.
+// The search for suggestions can then stop.
 func (d *decoder) enoughErrors() bool { return len(d.diags) >= maxDiagnostics }
 
 // commandLine stands for the place of a diagnostic about the command line, which has no line in the
@@ -200,8 +199,6 @@ const (
 	maxExcerpt = 200  // bytes of a longer line that are shown from the mistake on
 )
 
-// shorten cuts a diagnostic to a readable size. It shortens a very long source line, and removes
-// very long values.
 func shorten(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
 	out := *diag
 	if diag.Expression != nil && diag.EvalContext != nil {
@@ -242,8 +239,6 @@ func shorten(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic,
 	return &out, map[string]*hcl.File{at.Filename: {Bytes: append(bytes.Repeat([]byte("\n"), before), line...)}}
 }
 
-// excerpt returns the part of a long line around the offset at. column is the column of the offset
-// in this part.
 func excerpt(src []byte, at int) (line []byte, column int) {
 	at = min(max(at, 0), len(src))
 	from := bytes.LastIndexByte(src[:at], '\n') + 1
@@ -323,7 +318,6 @@ func sourceLine(src []byte, at int) string {
 	return strings.ToValidUTF8(strings.TrimRight(string(line), "\r"), "\uFFFD")
 }
 
-// choices lists names for a message, at most the first twelve.
 func choices(names []string) string {
 	if more := len(names) - 12; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:12], ", "), more)
@@ -337,7 +331,6 @@ func choices(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// reportUnsupported reports the use of a part of the language that is not supported yet.
 func (d *decoder) reportUnsupported(rng hcl.Range, what string) {
 	d.errorf(rng, sumNotSupported, "%s is part of the language but not supported yet.", what)
 }

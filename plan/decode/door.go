@@ -11,7 +11,6 @@ import (
 	"strings"
 )
 
-// passage is a file that the plan may read.
 type passage struct {
 	path   string // path of the file, as messages show it
 	root   string // the folder to which the door opens: the repository, or a folder of the operator
@@ -57,7 +56,6 @@ func (d *decoder) door(dir, name string, roots []string) (passage, error) {
 	return passage{}, &outsideError{name, d.root, filepath.Dir(real)}
 }
 
-// outsideError is the error for a file that lies in no folder that the plan may read.
 type outsideError struct{ name, root, folder string }
 
 // Error says how an operator allows the folder of the file.
@@ -83,7 +81,6 @@ func (p passage) open() (*os.File, error) {
 	return root.Open(p.inside)
 }
 
-// read returns the content of a small file that the plan names.
 func (d *decoder) read(p passage) ([]byte, error) {
 	if d.opts.ReadFile != nil {
 		return d.opts.ReadFile(p.path)
@@ -96,8 +93,6 @@ func (d *decoder) read(p passage) ([]byte, error) {
 	return readSmall(f)
 }
 
-// readGiven returns the content of a file that the operator names: the plan, a variable file, or
-// the plan of the base branch.
 func (d *decoder) readGiven(path string) ([]byte, error) {
 	if d.opts.ReadFile != nil {
 		return d.opts.ReadFile(path)
@@ -143,8 +138,7 @@ func readError(path string, err error) string {
 	return fmt.Sprintf("could not read %q: %v", path, err)
 }
 
-// realPath returns the absolute path without symbolic links. If the path does not exist, the part
-// that exists is resolved.
+// If the path does not exist, the part that exists is resolved.
 func realPath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -162,8 +156,6 @@ func realPath(path string) string {
 	}
 }
 
-// repositoryRoot returns the nearest folder with a .git: dir itself or a folder above it. It
-// returns dir if there is none.
 func repositoryRoot(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// expand calls the function use for each instance of a block, in key order. A block without
-// for_each is a single instance.
 func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bool, sc *scope)) {
 	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}})
 	attr := content.Attributes["for_each"]
@@ -52,8 +50,6 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	}
 }
 
-// checkForEach reports whether for_each can iterate over v. If it cannot, checkForEach reports the
-// problem.
 func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	ty := v.Type()
 	switch {
@@ -74,8 +70,6 @@ func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	return true
 }
 
-// countInstances counts one more instance. If there are too many, it reports an error and returns
-// false.
 func (d *decoder) countInstances(rng hcl.Range) bool {
 	if d.instances++; d.instances > maxInstances {
 		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, including those that for_each declares.", maxInstances)
@@ -90,8 +84,6 @@ func validKey(key string) bool {
 	})
 }
 
-// families decodes all blocks of one kind. A block with for_each becomes one instance for each key.
-// Each instance is added to the map have, under the block's name, and to the list all.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]

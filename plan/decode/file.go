@@ -99,7 +99,6 @@ func (d *decoder) load() {
 	d.checkPlan()
 }
 
-// finish completes the plan and its diagnostics, even if there are errors.
 func (d *decoder) finish() hcl.Diagnostics {
 	d.out.Hash = d.hash.sum()
 	for s := range d.revealed {
@@ -129,7 +128,6 @@ func causes(diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// encloses reports whether the range inner is a part of outer.
 func encloses(outer, inner hcl.Range) bool {
 	return inner.Filename == outer.Filename && outer.Start.Byte <= inner.Start.Byte && inner.End.Byte <= outer.End.Byte
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// readFlags reads the flags of the engine's command line. Flags in an object literal keep their
-// order and their positions in the plan. Computed flags are sorted by name.
+// Flags in an object literal keep their order and their positions in the plan. Computed flags are
+// sorted by name.
 func readFlags(b *body) []plan.Flag {
 	attr := b.attrs["flags"]
 	if attr == nil {
@@ -69,8 +69,7 @@ func readFlags(b *body) []plan.Flag {
 	return out
 }
 
-// dottedKey reports whether the key of an object is written as a.b, without quotes. HCL refuses
-// such a key, because it could be a name or a reference.
+// HCL refuses such a key, because it could be a name or a reference.
 func dottedKey(key hcl.Expression) bool {
 	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)
 	if !ok || k.ForceNonLiteral {

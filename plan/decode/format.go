@@ -41,7 +41,6 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	return src, diags
 }
 
-// sameTokens reports whether two sources differ only in white space between tokens.
 func sameTokens(a, b []byte, filename string) bool {
 	x, _ := hclsyntax.LexConfig(a, filename, hcl.InitialPos)
 	y, _ := hclsyntax.LexConfig(b, filename, hcl.InitialPos)

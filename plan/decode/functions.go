@@ -111,8 +111,6 @@ func (d *decoder) functions() map[string]function.Function {
 	return all
 }
 
-// bounded adds a check to a function. The check refuses arguments for which the function would need
-// too much memory.
 func bounded(f function.Function, check func(args []cty.Value) error) function.Function {
 	spec := &function.Spec{
 		Description: f.Description(),
@@ -209,7 +207,7 @@ func known(v cty.Value, ty cty.Type) bool {
 	return v.Type() == ty && v.IsKnown() && !v.IsNull() && !v.IsMarked()
 }
 
-// secondsFunc converts a duration such as "8s" to seconds. Times in results are in seconds.
+// Times in results are in seconds.
 var secondsFunc = function.New(&function.Spec{
 	Description: `The seconds of a duration: seconds("8s") is 8.`,
 	Params:      []function.Parameter{{Name: "duration", Type: cty.String}},
@@ -244,8 +242,7 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// everyTrue returns the function alltrue of the language if all is true, else anytrue. A null
-// element is an error, because a missing result must count as neither true nor false.
+// A null element is an error, because a missing result must count as neither true nor false.
 func everyTrue(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -271,8 +268,6 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc returns the function that plans call as file. It reads a text file, whose path is
-// relative to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{

@@ -34,8 +34,7 @@ func (d *decoder) decodeGate() {
 	readMustDetect(b, g)
 }
 
-// readMustDetect reads must_detect: for each kind of work, the smallest slowdown that the gate must
-// detect. "+25%" is read as the factor 1.25.
+// "+25%" is read as the factor 1.25.
 func readMustDetect(b *body, g *plan.Gate) {
 	sizes := b.textMap("must_detect")
 	rng := b.rangeOf("must_detect")
@@ -55,8 +54,6 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// single opens a top-level block that may occur at most once. It returns nil if the plan does not
-// have the block. Each further block is an error.
 func (d *decoder) single(spec *Block) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
@@ -68,8 +65,6 @@ func (d *decoder) single(spec *Block) *body {
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
 
-// readPolicy sets the fields of the policy that the block sets. It also sets the fields that have a
-// default.
 func readPolicy(b *body, p *plan.Policy) {
 	b.bind(p)
 }
@@ -91,7 +86,7 @@ func (d *decoder) decodeHistory() {
 
 var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
-// decodePrices reads the prices of servers. It is called after the servers are read.
+// It is called after the servers are read.
 func (d *decoder) decodePrices() {
 	b := d.single(pricesBlock)
 	if b == nil {
@@ -109,8 +104,6 @@ func (d *decoder) decodePrices() {
 	d.out.Prices = p
 }
 
-// readPerHour reads the price of an hour: one price for all servers, or an object with a price for
-// each server.
 func readPerHour(b *body, p *plan.Prices) {
 	x, ok := b.item("per_hour")
 	if !ok || x.unknown() {

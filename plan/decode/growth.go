@@ -41,7 +41,6 @@ func tooMany(arg int) error {
 	return function.NewArgErrorf(arg, "the result would have more than %d parts", maxParts)
 }
 
-// text returns the string in v if v is a known string. It returns "" for any other value.
 func text(v cty.Value) string {
 	if !known(v, cty.String) {
 		return ""
@@ -71,8 +70,7 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern returns an error if a pattern may take too long. At worst, each of its instructions
-// runs for each byte of the text.
+// At worst, each of its instructions runs for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)
@@ -111,8 +109,8 @@ func smallJoin(args []cty.Value) error {
 	return nil
 }
 
-// smallFormat returns an error if the function format could return too much text. It assumes that
-// each verb prints the longest argument, quoted. A list argument gives one text per element.
+// It assumes that each verb prints the longest argument, quoted. A list argument gives one text per
+// element.
 func smallFormat(args []cty.Value) error {
 	if err := narrowFormat(args); err != nil {
 		return err
@@ -150,8 +148,7 @@ func fewPieces(args []cty.Value) error {
 	return nil
 }
 
-// fewElements returns an error if a JSON, CSV or YAML text may have too many elements. It counts
-// their separators.
+// It counts their separators.
 func fewElements(args []cty.Value) error {
 	n := 0
 	for _, c := range []byte(text(args[0])) {
@@ -165,8 +162,7 @@ func fewElements(args []cty.Value) error {
 	return shallowText(args)
 }
 
-// fewNodes returns an error if a YAML text has too many nodes. The nodes behind an alias count
-// again for each use of the alias.
+// The nodes behind an alias count again for each use of the alias.
 func fewNodes(args []cty.Value) error {
 	if err := fewElements(args); err != nil || !strings.Contains(text(args[0]), "*") {
 		return err
@@ -181,8 +177,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes counts n and the nodes in it. The nodes behind an alias count for each use of the alias. A
-// node with an alias for itself would be endless, and counts as more than maxParts.
+// The nodes behind an alias count for each use of the alias. A node with an alias for itself would
+// be endless, and counts as more than maxParts.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -199,8 +195,7 @@ func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	return count
 }
 
-// fewToCompare returns an error for a list of more than 5000 elements. The function that gets the
-// list compares every pair of them.
+// The function that gets the list compares every pair of them.
 func fewToCompare(args []cty.Value) error {
 	if a := args[0]; !a.IsNull() && a.IsKnown() && a.CanIterateElements() && a.LengthInt() > 5000 {
 		return function.NewArgErrorf(0, "the list has more than 5000 elements")

@@ -32,10 +32,8 @@ func (x item) errorf(summary, format string, args ...any) {
 	x.d.errorf(x.rng, summary, format, args...)
 }
 
-// like returns the item with the bounds of another attribute.
 func (x item) like(a *Attr) item { x.attr = a; return x }
 
-// wrongType reports a value of a type that the attribute does not take.
 func (x item) wrongType(want string) {
 	hint, got := "", x.value
 	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
@@ -62,8 +60,6 @@ func (x item) unknown() bool {
 	return true
 }
 
-// is reports whether the value is known and of the type. It reports any other value, which is not
-// what the attribute wants.
 func (x item) is(typ cty.Type, want string) bool {
 	if x.unknown() {
 		return false
@@ -75,12 +71,10 @@ func (x item) is(typ cty.Type, want string) bool {
 	return true
 }
 
-// isObject reports whether the value is an object or a map.
 func (x item) isObject() bool {
 	return x.value.Type().IsObjectType() || x.value.Type().IsMapType()
 }
 
-// text reads a string, which is "(unknown)" if the value is still unknown.
 func (x item) text() (string, bool) {
 	if x.value.IsNull() || x.value.Type() != cty.String && x.value.Type() != cty.DynamicPseudoType {
 		x.wrongType("text")
@@ -92,7 +86,6 @@ func (x item) text() (string, bool) {
 	return x.value.AsString(), true
 }
 
-// words is like text, but also takes numbers and bools.
 func (x item) words() (string, bool) {
 	if v := x.value; v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
 		x.value, _ = convert.Convert(v, cty.String)
@@ -100,7 +93,6 @@ func (x item) words() (string, bool) {
 	return x.text()
 }
 
-// path reads a path. If it is relative, it is made relative to the folder of the plan.
 func (x item) path() (string, bool) {
 	p, ok := x.text()
 	if p == "" || p == unknownText || filepath.IsAbs(p) {
@@ -109,8 +101,6 @@ func (x item) path() (string, bool) {
 	return filepath.Join(x.d.dir, filepath.FromSlash(p)), ok
 }
 
-// word reads one of the words that the attribute takes. It returns the first of them for any other
-// word.
 func (x item) word() (string, bool) { return x.wordOf(x.attr.OneOf) }
 
 func (x item) wordOf(words []string) (string, bool) {
@@ -135,7 +125,6 @@ func (x item) boolean() (bool, bool) {
 	return x.value.True(), true
 }
 
-// integer reads a whole number within the attribute's bounds.
 func (x item) integer() (int, bool) {
 	if !x.is(cty.Number, "a whole number") {
 		return 0, false
@@ -148,7 +137,6 @@ func (x item) integer() (int, bool) {
 	return int(n), true
 }
 
-// number reads a finite number within the attribute's bounds.
 func (x item) number() (float64, bool) {
 	if !x.is(cty.Number, "a number") {
 		return 0, false
@@ -161,7 +149,6 @@ func (x item) number() (float64, bool) {
 	return f, x.within(f, func(f float64) string { return fmt.Sprint(f) }, hint)
 }
 
-// share reads a number such as 0.05 or a text such as "5%" within the attribute's bounds.
 func (x item) share() (float64, bool) {
 	if x.unknown() {
 		return 0, false
@@ -183,7 +170,6 @@ func (x item) share() (float64, bool) {
 	return 0, false
 }
 
-// duration reads a duration within the attribute's bounds.
 func (x item) duration() (time.Duration, bool) {
 	if x.unknown() {
 		return 0, false
@@ -205,7 +191,6 @@ func (x item) duration() (time.Duration, bool) {
 	return dur, x.within(float64(dur), func(f float64) string { return plan.PlainDuration(time.Duration(f)) }, "")
 }
 
-// within reports whether a number is within the attribute's bounds, and adds an error if not.
 func (x item) within(f float64, show func(float64) string, hint string) bool {
 	a := x.attr
 	if f > a.Min && f < a.Max || f == a.Min && !a.Above || f == a.Max && !a.Below && !math.IsInf(f, 0) {
@@ -226,12 +211,10 @@ func (x item) within(f float64, show func(float64) string, hint string) bool {
 	return false
 }
 
-// auto reports whether the value is "auto".
 func (x item) auto() bool {
 	return x.value.Type() == cty.String && x.value.IsKnown() && !x.value.IsNull() && x.value.AsString() == "auto"
 }
 
-// rate reads "4 req/s" or "240 req/min" as requests per second, within the attribute's bounds.
 func (x item) rate() (float64, bool) {
 	switch {
 	case x.unknown():
@@ -251,19 +234,16 @@ func (x item) rate() (float64, bool) {
 	return rate, x.within(rate, func(f float64) string { return fmt.Sprint(f, " req/s") }, "")
 }
 
-// parseRate reads a rate in any unit, and returns requests per second.
 func parseRate(name, text string) (float64, *problem) {
 	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
-// speedup reads the speed of a replay, rounded to the steps in which it is counted.
 func (x item) speedup() (float64, bool) {
 	f, ok := x.number()
 	return math.Round(f/plan.SpeedupStep) * plan.SpeedupStep, ok
 }
 
-// levelName returns the name of a level in its standard form. For example, "240 req/min" becomes "4
-// req/s".
+// For example, "240 req/min" becomes "4 req/s".
 func levelName(text string) string {
 	if rate, p := parseRate("rate", text); p == nil {
 		return plan.RateName(rate)
@@ -271,7 +251,6 @@ func levelName(text string) string {
 	return text
 }
 
-// hasUntyped reports whether v has an unknown part of unknown type.
 func hasUntyped(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {

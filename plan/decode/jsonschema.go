@@ -29,10 +29,8 @@ func JSONSchema() []byte {
 
 type object = map[string]any
 
-// jsonSchema collects the named definitions of the schema.
 type jsonSchema object
 
-// body returns the schema of a block's content.
 func (s jsonSchema) body(b *Block, path string) object {
 	properties := object{"//": object{"description": "A comment."}}
 	var required []string
@@ -63,8 +61,7 @@ func (s jsonSchema) body(b *Block, path string) object {
 	return out
 }
 
-// rules returns what goes with what in a block. Where a template decides it, the rules accept the
-// plan.
+// Where a template decides it, the rules accept the plan.
 func (b *Block) rules() []any {
 	var all []any
 	rule := func(name string, then object) {
@@ -112,7 +109,6 @@ func set(condition string) object {
 	return object{"type": "object", "required": []string{name}, "properties": object{name: is}}
 }
 
-// maySet is the schema of a block in which one of the conditions may hold.
 func maySet(conditions []string) object {
 	var any []any
 	for _, c := range conditions {
@@ -126,8 +122,6 @@ func maySet(conditions []string) object {
 	return object{"anyOf": any}
 }
 
-// block returns the JSON Schema of a block in JSON syntax. The value is the block's body, or an
-// object with a body for each label. A list of bodies is also valid.
 func (s jsonSchema) block(b *Block, path string) object {
 	name := "block." + path
 	s[name] = s.body(b, path)
@@ -139,8 +133,6 @@ func (s jsonSchema) block(b *Block, path string) object {
 	return out
 }
 
-// attr returns the JSON Schema of an attribute. It refers to the definition of the type, and adds
-// the documentation.
 func (s jsonSchema) attr(a *Attr) object {
 	doc := a.Doc
 	if !a.Required && (a.Default != "" || a.Computed != "") {
@@ -155,7 +147,6 @@ func (s jsonSchema) attr(a *Attr) object {
 	return out
 }
 
-// typeOf refers to the definition of an attribute's type, and adds its bounds and keys.
 func (s jsonSchema) typeOf(a *Attr, typ string) object {
 	name := "type." + strings.NewReplacer(" ", "-", `"`, "").Replace(typ)
 	if _, ok := s[name]; !ok {
@@ -212,7 +203,6 @@ func jsonAny(of ...object) object {
 	return object{"anyOf": all}
 }
 
-// jsonTypes has the JSON schemas for each type of the language except "any".
 var jsonTypes = func() map[string][]object {
 	type of = []object
 	list := func(items object) object { return object{"type": "array", "items": items} }
@@ -263,7 +253,6 @@ var jsonTypes = func() map[string][]object {
 	return types
 }()
 
-// defaultText returns the text in the reference's column of defaults.
 func (a *Attr) defaultText() string {
 	switch {
 	case a.Required:

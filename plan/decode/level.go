@@ -5,7 +5,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// loaded reports whether a workload has a load or a capacity search.
 func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
 
 func readSeeds(b *body) []int64 {
@@ -28,7 +27,6 @@ func readSeeds(b *body) []int64 {
 	return seeds
 }
 
-// addLevels adds a level for each element of a list, as read by the function read.
 func addLevels(b *body, l *plan.Load, name string, read func(item) (plan.Level, bool)) {
 	if !b.given(name) {
 		return
@@ -41,7 +39,6 @@ func addLevels(b *body, l *plan.Load, name string, read func(item) (plan.Level, 
 	}
 }
 
-// countLevel counts one more level. If there are too many, it reports an error and returns false.
 func (d *decoder) countLevel(rng hcl.Range) bool {
 	if d.levels++; d.levels > maxLevels {
 		d.errorf(rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
@@ -50,7 +47,6 @@ func (d *decoder) countLevel(rng hcl.Range) bool {
 	return true
 }
 
-// addCounts adds levels that are numbers of requests or of users.
 func addCounts(b *body, l *plan.Load, name string) {
 	addLevels(b, l, name, func(e item) (plan.Level, bool) {
 		n, ok := e.integer()

@@ -25,9 +25,8 @@ const (
 	maxLevels     = 100_000
 )
 
-// checkComplexity refuses a source in native HCL syntax that nests too deeply. The parser and the
-// evaluator are recursive, so they would use up their stack. checkComplexity itself reads tokens
-// without recursion.
+// The parser and the evaluator are recursive, so they would use up their stack. checkComplexity
+// itself reads tokens without recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	return checkTokens(tokens)
@@ -92,8 +91,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
 }
 
-// checkJSON limits a plan in JSON as checkComplexity limits one in HCL. Each string is checked as a
-// template.
+// Each string is checked as a template.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
 		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d levels deep.", maxDepth))}
@@ -153,7 +151,6 @@ func jsonDepthExceeded(src []byte) int {
 	return -1
 }
 
-// jsonRange returns the range of one byte, the byte at offset.
 func jsonRange(src []byte, filename string, offset int) hcl.Range {
 	offset = max(min(offset, len(src)-1), 0)
 	start := hcl.Pos{

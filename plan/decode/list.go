@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// item returns the attribute's value, or its default. ok is as for the method value.
 func (b *body) item(name string) (x item, ok bool) {
 	v, ok := b.value(name)
 	return b.itemOf(name, v, b.rangeOf(name)), ok
@@ -19,8 +18,7 @@ func (b *body) itemOf(name string, v cty.Value, rng hcl.Range) item {
 	return item{d: b.d, attr: b.spec.attr(name), name: b.label(name), value: v, rng: rng}
 }
 
-// list returns the elements of a list attribute, or nil if the plan does not set it. A single value
-// counts as a list of one element. A null element is an error.
+// A single value counts as a list of one element.
 func (b *body) list(name string) []item {
 	attr := b.attrs[name]
 	if attr != nil {
@@ -54,8 +52,7 @@ func (b *body) list(name string) []item {
 	return out
 }
 
-// notEmpty returns a list for n elements. An empty list is an error if the schema has an example of
-// the attribute.
+// An empty list is an error if the schema has an example of the attribute.
 func (b *body) notEmpty(name string, n int) []item {
 	if a := b.spec.attr(name); n == 0 && a != nil && a.Example != "" {
 		b.d.errorf(b.rangeOf(name), sumMissing, "%s is an empty list. Write at least one element, such as %s, or remove it.", name, a.example())
@@ -63,7 +60,6 @@ func (b *body) notEmpty(name string, n int) []item {
 	return make([]item, 0, n)
 }
 
-// noNull appends an element to a list. A null element is an error.
 func (b *body) noNull(list []item, e item) []item {
 	if e.value.IsNull() {
 		e.errorf(sumWrongType, "%s must not hold null.", e.name)
@@ -72,7 +68,6 @@ func (b *body) noNull(list []item, e item) []item {
 	return append(list, e)
 }
 
-// texts returns the strings of a list attribute.
 func (b *body) texts(name string) []string {
 	var out []string
 	for _, e := range b.list(name) {
@@ -83,8 +78,6 @@ func (b *body) texts(name string) []string {
 	return out
 }
 
-// textMap returns the strings of a map attribute, or nil if the plan does not set it. It skips null
-// elements.
 func (b *body) textMap(name string) map[string]string {
 	x, ok := b.item(name)
 	if !ok {

@@ -14,7 +14,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readLoads reads the load blocks of a workload. The preset sets their defaults.
 func readLoads(b *body, w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
 	for _, l := range b.children("load") {
@@ -60,7 +59,7 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// readClosed reads a closed loop. A level with a duration has one round for each seed.
+// A level with a duration has one round for each seed.
 func readClosed(b *body, l *plan.Load, p *preset) {
 	addCounts(b, l, "concurrency")
 	if b.given("duration") {
@@ -75,7 +74,6 @@ func readClosed(b *body, l *plan.Load, p *preset) {
 	l.Warmup, l.Stagger = readWarmup(b), readStagger(b)
 }
 
-// readBursts reads a load of bursts. Each burst is a round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	addCounts(b, l, "burst")
 	given := b.given("bursts")
@@ -102,9 +100,8 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 	l.Warmup = readWarmup(b)
 }
 
-// readRequests sets the number of measured requests of closed-loop levels. It divides them among
-// the seeds, one round for each. Each slot sends at least one request in a round, so a level with
-// few requests has fewer rounds.
+// It divides them among the seeds, one round for each. Each slot sends at least one request in a
+// round, so a level with few requests has fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	byLevel, ok := readRequestCounts(b, l)
 	if !ok {
@@ -148,8 +145,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor records that the plan does not set the level's number of requests. It keeps the default
-// number, which a comparison multiplies by its rounds.
+// It keeps the default number, which a comparison multiplies by its rounds.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}
@@ -157,8 +153,7 @@ func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	d.unasked[l][level.Name] = level.Requests
 }
 
-// readRequestCounts reads the number of requests by level. The key "default" has the number of all
-// other levels.
+// The key "default" has the number of all other levels.
 func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, ok bool) {
 	x, ok := b.item("requests")
 	switch {

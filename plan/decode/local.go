@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// local is one local value of a plan.
 type local struct {
 	name string
 	attr *hcl.Attribute
@@ -22,8 +21,6 @@ type local struct {
 	visiting bool
 }
 
-// decodeLocals evaluates the local values, each after the values that it depends on. It then makes
-// them known to all other expressions.
 func (d *decoder) decodeLocals() {
 	var order []*local
 	all := map[string]*local{}
@@ -90,7 +87,6 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 	values[l.name] = v
 }
 
-// sortedAttributes lists attributes in the order of the source.
 func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 	list := slices.Collect(maps.Values(attrs))
 	slices.SortFunc(list, func(a, b *hcl.Attribute) int {

@@ -12,7 +12,6 @@ import (
 
 var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
-// otherNames maps the metric names of other tools to a hint that names tokgate's metric.
 var otherNames = map[string]string{
 	"latency":           "Use e2e for the time of the whole request, or ttft for the time to its first token.",
 	"duration":          "Use e2e for the time of a whole request.",
@@ -26,7 +25,6 @@ var otherNames = map[string]string{
 	"failures":          `Use success, such as success = "every" or success = "rate >= 99%".`,
 }
 
-// withoutMisspelt leaves out required arguments that are missing only because their name is misspelt.
 func withoutMisspelt(diags hcl.Diagnostics) hcl.Diagnostics {
 	var misspelt []string
 	for _, diag := range diags {
@@ -40,8 +38,6 @@ func withoutMisspelt(diags hcl.Diagnostics) hcl.Diagnostics {
 	})
 }
 
-// explainUnsupported adds hints to HCL's messages about unknown names. A hint says where a
-// misplaced setting belongs, or how to write a statistic.
 func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
 		if diag.Summary != hclUnsupportedArgument && diag.Summary != hclUnsupportedBlock {
@@ -90,7 +86,6 @@ func belongs(spec *Block, name string) []string {
 	return whereIs(schema, "", name)
 }
 
-// whereIs lists the blocks that may hold an attribute or a block of the given name.
 func whereIs(b *Block, path, name string) []string {
 	var places []string
 	if path != "" && (b.attr(name) != nil || b.block(name) != nil) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readMix reads the workloads of a mix. The plan gives each a share, as in { chat = "70%", long =
-// "30%" }. Over a trace, it gives each the type of its rows, as in { chat = "/v1/chat" }.
+// The plan gives each a share, as in { chat = "70%", long = "30%" }. Over a trace, it gives each
+// the type of its rows, as in { chat = "/v1/chat" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
@@ -40,7 +40,6 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m.checkParts(d)
 }
 
-// readPart reads one workload of a mix: its share, or the type of its rows in a trace.
 func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
 	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
 		return portion{name: name, rows: v.AsString()}, true
@@ -52,14 +51,12 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	return part, ok
 }
 
-// isType reports whether a text may be a type of a trace's rows. Percentages and numbers are not.
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
-// decodeMixes creates the workloads that each mix contains. Call it after all workloads have been
-// read. A workload without a load runs only as part of a mix.
+// A workload without a load runs only as part of a mix.
 func (d *decoder) decodeMixes() {
 	mixesOf := map[*plan.Workload][]*plan.Workload{}
 	for _, m := range d.mixes {
@@ -107,7 +104,6 @@ func (d *decoder) decodeMixes() {
 	d.out.Workloads = all
 }
 
-// partNamed returns the workload with the name in a portion of a mix; nil if the plan has none.
 func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	var names []string
 	for _, w := range d.out.Workloads {
@@ -126,7 +122,6 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	return nil
 }
 
-// canBePart reports whether a mix may contain the workload, and adds a diagnostic if not.
 func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 	rng := m.rng
 	switch {
@@ -146,9 +141,8 @@ func (d *decoder) isMix(w *plan.Workload) bool {
 	return slices.ContainsFunc(d.mixes, func(m *mixture) bool { return m.Workload == w })
 }
 
-// inMix copies an sla block of a workload into a mix that contains the workload. If the block names
-// levels, the copy applies to these levels of the mix. Otherwise it applies to all levels of the
-// mix except stages.
+// If the block names levels, the copy applies to these levels of the mix. Otherwise it applies to
+// all levels of the mix except stages.
 func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	own, levels := *sla, levelIndex(m.Workload)
 	names, given := d.at[sla]
@@ -173,8 +167,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads checks the loads of a mix. The shares of a mix are exact, so each load needs a known
-// number of requests.
+// The shares of a mix are exact, so each load needs a known number of requests.
 func (d *decoder) checkLoads(m *mixture) {
 	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
@@ -192,8 +185,6 @@ func (d *decoder) checkLoads(m *mixture) {
 	}
 }
 
-// shareOut divides the requests of a mix among its workloads. It reports an error for each level at
-// which a workload gets no requests.
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
 	for _, part := range m.Mix {
@@ -210,8 +201,7 @@ func (d *decoder) shareOut(m *mixture) {
 	d.checkCapacity(m.Workload)
 }
 
-// checkMixedAt checks the argument at of a workload that has no load of its own. Every name in it
-// must be a level of a mix that contains the workload.
+// Every name in it must be a level of a mix that contains the workload.
 func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 	all, searched := levelSet{have: map[string]bool{}}, false
 	for _, m := range mixes {

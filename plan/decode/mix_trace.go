@@ -15,7 +15,6 @@ import (
 // type chooses the workload, or else chance does. The row sets the time and the lengths of the
 // request. The workload sets everything else.
 
-// allLoads returns all loads of a mix, including the load of its capacity search.
 func (m *mixture) allLoads() []*plan.Load {
 	if m.Capacity == nil || m.Capacity.Load == nil {
 		return m.Loads
@@ -23,13 +22,10 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether the levels or the trace of a load could not be read. An error was then
-// reported already.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded sets the lengths and prompts of a mix's workload from its trace rows.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {
@@ -41,8 +37,6 @@ func (m *mixture) recorded(part *plan.Workload) {
 	part.Output = plan.Output{Mean: max(int(math.Round(float64(sum)/float64(max(n, 1)))), 1)}
 }
 
-// checkReplayed reports an error if a trace does not fit the mix. For example, a row may have a
-// type for which the mix has no workload.
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
@@ -82,11 +76,8 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 }
 
-// byType reports whether the workloads of a mix get their trace rows by type instead of by share.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].rows != "" }
 
-// checkParts reports an error if the parts of a mix do not fit together. For example, their shares
-// must add up to 100 %, and shares and types of trace rows must not be mixed.
 func (m *mixture) checkParts(d *decoder) {
 	sum, of := 0, map[string]bool{}
 	for _, part := range m.parts {

@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// refuseSecret reports a value that must not be made of a secret, with the way out.
 func (d *decoder) refuseSecret(expr hcl.Expression, name string) {
 	source := "env.NAME"
 	for _, t := range expr.Variables() {
@@ -51,8 +50,7 @@ func (d *decoder) nonsensitiveFunc() function.Function {
 	})
 }
 
-// reveal records that nonsensitive opened the value v. The texts of v are then no secrets, and the
-// value belongs to what determines the plan.
+// The texts of v are then no secrets, and the value belongs to what determines the plan.
 func (d *decoder) reveal(name hcl.Traversal, v cty.Value) {
 	read := plan.Read{Name: plan.StepName(name, 1), Range: name.SourceRange()}
 	if name.RootName() == "var" {

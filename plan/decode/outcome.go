@@ -16,8 +16,6 @@ import (
 
 var percentileStep = regexp.MustCompile(`^p\d+$`)
 
-// checkResult checks the names in a reference to result against the type typ. At the first unknown
-// name it reports the names that exist.
 func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 	path := "result"
 	for i := 1; i < len(t); i++ {

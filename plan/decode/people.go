@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readUsers reads a load of users.
 func readUsers(b *body, l *plan.Load, _ *preset) {
 	l.People = &plan.People{Warmup: readOpenWarmup(b)}
 	b.bind(l.People)
@@ -27,7 +26,6 @@ func readUsers(b *body, l *plan.Load, _ *preset) {
 	}
 }
 
-// readTurns reads the number of turns of a conversation: 6, or { mean = 6, max = 20 }.
 func readTurns(p *body, w *plan.Workload) (turns traffic.Turns) {
 	if !p.given("turns") {
 		return turns
@@ -50,8 +48,6 @@ func readTurns(p *body, w *plan.Workload) (turns traffic.Turns) {
 	return turns
 }
 
-// checkTurns reports an error for conversations in a load that cannot have them. A thinking time
-// needs conversations too.
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {

@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/plan/policy"
 )
 
-// policySchema is the schema of policy files.
 var policySchema = &Block{
 	Name: "policy",
 	Doc:  "A policy file: what plans may use, and what they must require.",
@@ -80,7 +79,6 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 	return out, d.finish()
 }
 
-// oneOfThese lists the words that a policy may use, by the name of the setting.
 var oneOfThese = map[string][]string{
 	"servers":         {"container", "endpoint", "process", "simulator"},
 	"decide":          {string(plan.Certified), string(plan.Estimate)},

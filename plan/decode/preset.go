@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// preset is a named use case.
 type preset struct {
 	name   string
 	title  string
@@ -26,8 +25,7 @@ type preset struct {
 // pass if it is judged at three looks.
 const presetRequests = 600
 
-// requests returns the fewest requests that the preset asks for at a level. It applies if the plan
-// sets no number; 0 means that the preset asks for none.
+// It applies if the plan sets no number; 0 means that the preset asks for none.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests
@@ -55,7 +53,6 @@ var (
 	nobody  [2]float64
 )
 
-// presets lists the presets in the order of the reference.
 var presets = []preset{
 	{"code_completion", "Code completion", "The editor suggests the next lines while a developer types.", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport, nobody},
 	{"short_form_chatbot", "Short-form chatbot", "Short conversations: questions to a help desk, search, quick answers.", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport, readers},
@@ -87,7 +84,6 @@ func presetNames() []string {
 	return names
 }
 
-// readPreset returns the preset that the workload names; nil if it names none.
 func readPreset(b *body) *preset {
 	x, ok := b.item("preset")
 	if !ok || x.unknown() {

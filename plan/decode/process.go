@@ -32,8 +32,6 @@ func readProcess(b *body, s *plan.Server) *plan.Process {
 	return out
 }
 
-// readCommand reads the program to start. If the plan sets no command, the program of the engine is
-// used.
 func readCommand(b *body, s *plan.Server) []string {
 	words := b.texts("command")
 	e := engine.Of(s.Engine)
@@ -53,7 +51,6 @@ func readCommand(b *body, s *plan.Server) []string {
 	return words
 }
 
-// readEnvironment reads the env of a process or container.
 func readEnvironment(b *body) map[string]string {
 	env := b.textMap("env")
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -72,8 +69,6 @@ func mentionsPort(command []string, s *plan.Server) bool {
 		})
 }
 
-// readGPUs reads a number of GPUs, a list of GPUs, or "all". It returns nil if the plan does not
-// set gpus.
 func readGPUs(b *body) *plan.GPUs {
 	if !b.given("gpus") {
 		b.note("gpus", b.spec.attr("gpus").Computed, "")

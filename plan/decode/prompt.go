@@ -7,7 +7,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readPrompt reads the prompt block of a workload: where its prompts come from.
 func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	p := b.child("prompt")
 	if p == nil {
@@ -33,7 +32,6 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	return out
 }
 
-// dataset reads a data set, once: later calls return the same data set.
 func (d *decoder) dataset(b *body) *traffic.Dataset {
 	path, column := b.pathOf("dataset"), b.text("column")
 	key := [2]string{path, column}
@@ -55,8 +53,6 @@ func (d *decoder) dataset(b *body) *traffic.Dataset {
 	return set
 }
 
-// checkRows reports rows of a data set that the workload cannot use. Its API may not accept them,
-// or they cannot be cut to input_tokens.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
@@ -86,8 +82,6 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// readShared reads how many tokens the beginnings of prompts share. The plan sets this by
-// shared_prefix or hit_rate.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix"):
@@ -109,7 +103,6 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	out.Warm = p.boolean("warm")
 }
 
-// readPrefix reads shared_prefix, such as { tokens = 2048, groups = 20 }.
 func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	o := p.object("shared_prefix")
 	if o == nil {
@@ -126,7 +119,6 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 }
 
-// hasDataset reports whether the prompts of the workload come from a data set.
 func (b *body) hasDataset() bool {
 	p := b.child("prompt")
 	return p != nil && p.given("dataset")

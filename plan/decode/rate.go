@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readRates reads a load with a rate.
 func readRates(b *body, l *plan.Load, p *preset) {
 	l.Open = readOpen(b)
 	addLevels(b, l, "rate", func(e item) (plan.Level, bool) {
@@ -25,8 +24,6 @@ func readOpen(b *body) *plan.Open {
 	return o
 }
 
-// readArrivals sets how many requests to measure at each level with a rate. The plan gives this
-// number, or a duration.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("requests") {
 		n, ok := b.integer("requests")
@@ -65,7 +62,6 @@ func readArrivals(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// readOpenWarmup reads the warm-up of a load with a rate.
 func readOpenWarmup(b *body) time.Duration {
 	x, ok := b.item("warmup")
 	if !ok || x.auto() {

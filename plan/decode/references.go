@@ -16,14 +16,11 @@ var serverType = cty.CapsuleWithOps("server", reflect.TypeFor[plan.Server](), &c
 	GoString:     func(v any) string { return v.(*plan.Server).Address() },
 })
 
-// workloadType is the type of a workload in an expression, such as workload.chat.
 var workloadType = cty.CapsuleWithOps("workload", reflect.TypeFor[plan.Workload](), &cty.CapsuleOps{
 	TypeGoString: func(reflect.Type) string { return "workload" },
 	GoString:     func(v any) string { return v.(*plan.Workload).Address() },
 })
 
-// values returns the value of the object server or workload in expressions. It has an attribute for
-// each name in families.
 func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	out := map[string]cty.Value{}
 	for name, f := range families {
@@ -43,8 +40,6 @@ func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// readOne reads an attribute that refers to a server. The parameter name is the name of the
-// attribute.
 func readOne(b *body, name string) *plan.Server {
 	v, ok := b.value(name)
 	if !ok {
@@ -64,8 +59,6 @@ func readOne(b *body, name string) *plan.Server {
 	return nil
 }
 
-// readServers returns the servers that the workload names, or all servers of the plan if it names
-// none.
 func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
 		if len(b.d.out.Servers) > 0 && !b.quiet {
@@ -104,8 +97,7 @@ func readServers(b *body) []*plan.Server {
 	return out
 }
 
-// refer calls the function use for every reference in a list. A reference to a block with for_each
-// stands for all instances of the block.
+// A reference to a block with for_each stands for all instances of the block.
 func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })
@@ -123,8 +115,7 @@ func spread(v cty.Value, use func(cty.Value)) {
 	}
 }
 
-// readWorkloads returns the workloads that a tolerate or improve block names. For a mix it returns
-// the mix and its parts.
+// For a mix it returns the mix and its parts.
 func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
 	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {

@@ -6,8 +6,6 @@ import (
 	"time"
 )
 
-// get reads the attribute's value, or its default. ok is false if there is neither, or if the value
-// is wrong.
 func get[T any](b *body, name string, read func(item) (T, bool)) (v T, ok bool) {
 	if x, ok := b.item(name); ok {
 		return read(x)
@@ -18,7 +16,6 @@ func get[T any](b *body, name string, read func(item) (T, bool)) (v T, ok bool) 
 func (b *body) integer(name string) (int, bool)            { return get(b, name, item.integer) }
 func (b *body) duration(name string) (time.Duration, bool) { return get(b, name, item.duration) }
 
-// boolean returns false if the plan does not set the attribute.
 func (b *body) boolean(name string) bool {
 	v, _ := get(b, name, item.boolean)
 	return v
@@ -31,7 +28,6 @@ func (b *body) text(name string) string {
 	return s
 }
 
-// oneOf returns the attribute's word; the first of the schema's words if it is wrong.
 func (b *body) oneOf(name string) string {
 	if x, ok := b.item(name); ok {
 		s, _ := x.word()
@@ -40,7 +36,6 @@ func (b *body) oneOf(name string) string {
 	return b.spec.attr(name).OneOf[0]
 }
 
-// pathOf returns "" if the plan does not set the attribute. The method file opens such a file.
 func (b *body) pathOf(name string) string {
 	p, _ := get(b, name, item.path)
 	return p

@@ -9,7 +9,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// schema describes the plan language. It begins with the body of a plan file.
 var schema = &Block{
 	Name: "plan",
 	Doc:  "A plan file: the servers under test, the requests that they get, and what must hold.",
@@ -19,8 +18,7 @@ var schema = &Block{
 	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock, reportBlock},
 }
 
-// policyAttrs lists the gate's attributes that a workload may override. In a workload, their
-// default is the gate's value.
+// In a workload, their default is the gate's value.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
 		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict: above 0.5 and below 1.", Bounds: Bounds{Min: 0.5, Max: 1, Above: true, Below: true}},
@@ -159,13 +157,11 @@ var serverBlock = &Block{
 	},
 }
 
-// Type and documentation of the argument gpus of a process and of a container.
 const (
 	gpusType = "number, list of strings or \"all\""
 	gpusDoc  = "The GPUs that the server gets: a number of free GPUs (0 for none), a list of indexes or UUIDs, or \"all\". tokgate gives only GPUs that it may use itself (CUDA_VISIBLE_DEVICES). It reserves them, so that no other run of tokgate uses them at the same time."
 )
 
-// ofParts refuses what only the parts of a mix set.
 var ofParts = []Clash{{"mix", "each part of a mix sets its own. Remove it here, and set it in the parts"}}
 
 var workloadBlock = &Block{
@@ -206,7 +202,6 @@ var workloadBlock = &Block{
 	},
 }
 
-// ofGenerated refuses what only generated prompts have.
 var ofGenerated = []Clash{{"dataset", "only generated prompts have it. Remove one of the two"}}
 
 var promptBlock = &Block{
@@ -278,7 +273,6 @@ var loadBlock = &Block{
 	One:    []string{"concurrency", "burst", "users", "stage", "rate", "trace"},
 }
 
-// stageBlock describes one stage of an open loop.
 var stageBlock = &Block{
 	Name: "stage", Labels: []string{"name"}, Repeat: true,
 	Doc: "One stage of a rate that changes over time. Stages follow each other without a pause. Each stage is a level with the name of the stage. One pass through all stages is a round, and each seed gives one round. If the plan sets no `seeds`, there are five rounds. An sla block applies to a stage only if its argument `at` names the stage.",
@@ -326,7 +320,6 @@ var answersBlock = &Block{
 // maxTrace is the longest time that a trace may cover.
 const maxTrace = 366 * day
 
-// formatNames lists the formats of traces.
 func formatNames() []string {
 	var names []string
 	for _, f := range traffic.Formats {
@@ -337,14 +330,10 @@ func formatNames() []string {
 
 func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
 
-// arrivals lists the distributions that the times between the arrivals of a rate can have.
 var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}
 
-// severities lists the possible values of a severity argument.
 var severities = []string{"error", "warn"}
 
-// boundsRequest reports whether a good block may bound the metric. A good block says which requests
-// count as good.
 func boundsRequest(d metric.Def) bool {
 	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
 }
@@ -401,7 +390,6 @@ var historyBlock = &Block{
 	},
 }
 
-// capacityBlock describes the search for the largest load at which the server meets the thresholds.
 var capacityBlock = &Block{
 	Name: "capacity",
 	Doc:  "Searches for the largest load at which the thresholds still hold. The search begins after the levels of the load blocks. It uses the sla blocks with severity \"error\" whose argument `at` is not set, or names \"capacity\".",
@@ -437,8 +425,6 @@ var compareBlock = &Block{
 	},
 }
 
-// readingBlock describes the answers block of a comparison. With it, the control scores the answers
-// of both servers.
 var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Compares what the two servers answer. Both answer the same prompts at temperature 0. tokgate sends these prompts in each leg, right after the measured requests, with as many in flight. The control then reports how likely every answer is, and how likely 64 measured answers of each server are, so it must not be a recorded run. `answers {}` sets default bounds, unless a tolerate block sets others: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\".",
@@ -464,8 +450,7 @@ func claimAttrs() []*Attr {
 	return append(attrs, metricAttrs(comparable)...)
 }
 
-// pairedAttrs lists the attributes that bound metrics of scored answers. Metrics that are only
-// shown have none.
+// Metrics that are only shown have none.
 func pairedAttrs() []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.OfPairs {
@@ -476,9 +461,8 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable reports whether a comparison may bound the metric by a relative change. Metrics that
-// can be zero, and temperatures, have no useful relative change. The load generator's own lateness
-// cannot be compared either.
+// Metrics that can be zero, and temperatures, have no useful relative change. The load generator's
+// own lateness cannot be compared either.
 func comparable(d metric.Def) bool {
 	switch d.Unit {
 	case metric.Count, metric.Requests, metric.Celsius:
@@ -487,7 +471,6 @@ func comparable(d metric.Def) bool {
 	return !d.Paired && (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth" && d.Name != "recovery"
 }
 
-// capacityDef describes the capacity as a metric of comparisons.
 var capacityDef = metric.Def{
 	Name: "capacity", Title: "Capacity", Unit: metric.Requests, Better: metric.HigherIsBetter, Scope: metric.PerLevel,
 	Doc: "The largest load at which the thresholds still hold. The capacity block searches for it.",

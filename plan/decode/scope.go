@@ -13,7 +13,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// scope is the context of an expression. It says to which names the expression may refer.
 type scope struct {
 	ctx    *hcl.EvalContext
 	each   bool     // each.key and each.value exist
@@ -28,11 +27,8 @@ type scope struct {
 // refer to anything.
 const noReference = "nothing"
 
-// roots lists the names with which a reference may begin. Each place in a plan allows some of them.
 var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
 
-// eval checks the references of an expression and evaluates it. ok is false if there is no value; a
-// diagnostic then says why.
 func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	ctx, ok := d.context(expr, sc)
 	if !ok {
@@ -56,8 +52,6 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression, and returns the context for its evaluation. That
-// context has the names and values of the scope, and the environment variables in the expression.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value
@@ -97,8 +91,6 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 
 var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
 
-// checkReference reports whether a reference is allowed here and refers to something. If not, it
-// adds a diagnostic.
 func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
@@ -152,8 +144,6 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	return d.checkNamed(t, sc)
 }
 
-// checkNamed reports whether the plan declares the name in a reference, and marks the declaration
-// as used.
 func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	kind := map[string]string{"var": "variable", "local": "local value"}[root]
@@ -199,7 +189,6 @@ func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[str
 	return false
 }
 
-// child returns a scope that also has the given variables.
 func (sc scope) child(vars map[string]cty.Value) *scope {
 	sc.ctx = sc.ctx.NewChild()
 	sc.ctx.Variables = vars

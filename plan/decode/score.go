@@ -12,11 +12,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// taskItems is the number of items of a built-in task.
 const taskItems = 2000
 
-// readTask fills out if name is that of a built-in data set. It returns false if the name has
-// another form, such as that of a path. An unknown built-in data set is reported as an error.
 func readTask(p *body, name string, out *plan.Prompt) bool {
 	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
 	if !ok {
@@ -40,8 +37,6 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 	return true
 }
 
-// readScore reads the rule for right answers from the score block, or takes the rule of the
-// built-in task. It returns nil if the workload has neither.
 func readScore(b *body, w *plan.Workload) *answers.Rule {
 	s := b.child("score")
 	if s == nil {
@@ -61,7 +56,6 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 	return readPattern(s, w, x.value)
 }
 
-// readPattern reads a pattern for right answers, such as { regex = "…", group = 1 }.
 func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	refuse := func(format string, args ...any) *answers.Rule {
 		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)
@@ -89,8 +83,6 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	return checkScore(s, w, rule)
 }
 
-// checkScore returns the rule by which answers are scored. If the workload does not allow such
-// scores, it reports an error.
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
@@ -112,7 +104,6 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-// readAnswers reads the block answers of a workload, which says what is recorded of the answers.
 func readAnswers(b *body, w *plan.Workload) {
 	a := b.child("answers")
 	if a == nil {

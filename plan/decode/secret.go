@@ -16,14 +16,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mark is the mark of a value whose text must not be shown.
 type mark string
 
 // sensitive marks the value of a sensitive variable or of env.NAME. A value that is computed from a
 // marked value is marked too.
 const sensitive mark = "sensitive"
 
-// hasMark reports whether the value v, or a part of it, has the mark m.
 func hasMark(v cty.Value, m mark) bool {
 	if !v.ContainsMarked() {
 		return false
@@ -52,8 +50,7 @@ func (d *decoder) addNamed(name, value string) {
 	}
 }
 
-// addNamedWords finds secrets in the words of a command line. A secret may be a word ("--api-key",
-// "sk-…") or a part of an option ("--api-key=sk-…").
+// A secret may be a word ("--api-key", "sk-…") or a part of an option ("--api-key=sk-…").
 func (d *decoder) addNamedWords(words []string) {
 	for i, word := range words {
 		if !strings.HasPrefix(word, "-") {
@@ -68,8 +65,6 @@ func (d *decoder) addNamedWords(words []string) {
 	}
 }
 
-// namedSecrets records the values of the server's flags, arguments and variables whose names
-// suggest a secret, such as "api_key".
 func (d *decoder) namedSecrets(s *plan.Server) {
 	for _, f := range s.Flags {
 		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -111,7 +106,6 @@ func (d *decoder) mask() {
 	}
 }
 
-// maskLine masks each value in a source line whose name suggests a secret, such as "api_key".
 func maskLine(line []byte) {
 	lower := bytes.ToLower(line)
 	if bytes.IndexByte(lower, '"') < 0 || !slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(lower, part) }) {
@@ -163,7 +157,6 @@ var literals = func() []*regexp.Regexp {
 	}
 }()
 
-// authorization matches the names of headers whose whole value is a secret.
 var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 
 // minMasked is the length of the shortest secret that is masked, in bytes. A shorter secret also
@@ -191,8 +184,8 @@ func written(secret string) []string {
 	return out
 }
 
-// unmark removes the marks of v and records its secrets. A secret is a string from a sensitive
-// variable or from the environment. A string that only contains a recorded secret is not recorded.
+// A secret is a string from a sensitive variable or from the environment. A string that only
+// contains a recorded secret is not recorded.
 func (d *decoder) unmark(v cty.Value) cty.Value {
 	if !v.ContainsMarked() {
 		return v
@@ -210,8 +203,7 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 	return out
 }
 
-// secretsAreText reports whether every secret part of v is text. A part of another type was
-// computed from a secret.
+// A part of another type was computed from a secret.
 func secretsAreText(v cty.Value) bool {
 	out, paths := v.UnmarkDeepWithPaths()
 	text := true
@@ -280,7 +272,6 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 	return diags
 }
 
-// unknown returns v with all secret values replaced by unknown values.
 func unknown(v cty.Value) cty.Value {
 	out, err := cty.Transform(v, func(_ cty.Path, e cty.Value) (cty.Value, error) {
 		if e.HasMark(sensitive) {
@@ -294,10 +285,8 @@ func unknown(v cty.Value) cty.Value {
 	return out
 }
 
-// addSecrets records every text in the value v as a secret.
 func (d *decoder) addSecrets(v cty.Value) { eachText(v, d.addSecret) }
 
-// eachText calls the function use with each text and number in the value v.
 func eachText(v cty.Value, use func(string)) {
 	v, _ = v.UnmarkDeep()
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {

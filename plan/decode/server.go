@@ -23,7 +23,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Default limits on the time until a server is ready.
 const (
 	readyProcess   = 10 * time.Minute
 	readyContainer = 20 * time.Minute
@@ -132,8 +131,7 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
-// checkProfile lets a profile file through the door, or refuses it. The shipped profiles have names
-// without a slash and without .json.
+// The shipped profiles have names without a slash and without .json.
 func checkProfile(b *body, s *plan.Simulator) {
 	if !strings.HasSuffix(s.Profile, ".json") && !strings.ContainsAny(s.Profile, `/\`) {
 		return
@@ -176,8 +174,6 @@ func checkCA(b *body, path string) {
 	}
 }
 
-// onlyCertificates reports whether a file holds certificates in PEM format, and besides them only
-// empty lines and comments.
 func onlyCertificates(src []byte) bool {
 	found := false
 	for len(src) > 0 {
@@ -228,8 +224,7 @@ func readEndpoint(b *body) *plan.Endpoint {
 	return out
 }
 
-// checkHeaders checks the names and values of the attribute headers. The values of headers that
-// authenticate are secrets.
+// The values of headers that authenticate are secrets.
 func checkHeaders(b *body, headers map[string]string) {
 	for name, value := range headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {

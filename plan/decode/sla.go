@@ -83,7 +83,6 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	}
 }
 
-// readBounds reads the thresholds of a good block.
 func readBounds(b *body) []*plan.Threshold {
 	out := readThresholds(b, true)
 	if len(b.attrs) == 0 && !b.stray {
@@ -92,7 +91,6 @@ func readBounds(b *body) []*plan.Threshold {
 	return out
 }
 
-// readThresholds reads every metric of the block, in the order of the source.
 func readThresholds(b *body, good bool) []*plan.Threshold {
 	var out []*plan.Threshold
 	for _, attr := range sortedAttributes(b.attrs) {

@@ -12,8 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// parse reads a source in either syntax of HCL. It first checks that the source is within the
-// limits.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	// Diagnostics can show the lines of a file even if the file has no body.
 	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
@@ -45,8 +43,6 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// readSources reads the plan and the files that it includes. It sorts the blocks by type, with
-// blocks of included files first. It returns false if it cannot decode anything.
 func (d *decoder) readSources() bool {
 	src := d.opts.Source
 	if src == nil {

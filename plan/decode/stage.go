@@ -7,13 +7,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofStages matches a name that a stage may have.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// taken lists level names with a special meaning. No stage may have such a name.
+// No stage may have such a name.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
-// readStages reads a rate that changes over time.
 func readStages(b *body, l *plan.Load, _ *preset) {
 	l.Open = readOpen(b)
 	if !l.Seeded {
@@ -39,8 +37,6 @@ func readStages(b *body, l *plan.Load, _ *preset) {
 	}
 }
 
-// readStageRate reads the rate of a stage. It is constant ("2 req/s"), or rises or falls at a
-// constant pace ({ from = "2 req/s", to = "3 req/s" }).
 func readStageRate(b *body) (out metric.Stage, ok bool) {
 	o := b.object("rate")
 	if o == nil {
@@ -54,8 +50,6 @@ func readStageRate(b *body) (out metric.Stage, ok bool) {
 	return out, ok
 }
 
-// checkStages checks the thresholds that apply to stages. Call it after the stages and thresholds
-// are read.
 func (d *decoder) checkStages(w *plan.Workload) {
 	staged := map[string]bool{}
 	for _, l := range w.Loads {
@@ -82,8 +76,6 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks a threshold. The parameter at is the name of the stage to which the threshold
-// applies; "" if it applies to no stage.
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):

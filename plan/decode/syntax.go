@@ -48,8 +48,6 @@ func constantDetail(detail string) func([]byte, hcl.Range) string {
 	return func([]byte, hcl.Range) string { return detail }
 }
 
-// explainSyntax replaces the text of HCL's parser by tokgate's text. It drops errors that are only
-// the result of an earlier error.
 func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for i, diag := range diags {
@@ -108,7 +106,6 @@ func missingNewline(src []byte, at hcl.Range) string {
 	}
 }
 
-// inThousands writes "4K" as plans do.
 func inThousands(s string) string {
 	n := thousands.FindStringSubmatch(strings.TrimSpace(s))[1]
 	return "Write " + n + "000, or " + n + " * 1024."

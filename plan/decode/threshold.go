@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// problem says what is wrong with the text of a threshold, and how to write it.
 type problem struct{ summary, detail string }
 
 func problemf(summary, format string, args ...any) *problem {
@@ -84,7 +83,6 @@ func cutOperator(s string) (plan.Op, string) {
 	return "", ""
 }
 
-// thresholdStat reads the statistic of a threshold, and checks that the metric has this statistic.
 func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *problem) {
 	if good {
 		if text != "" && text != "every" {
@@ -109,8 +107,6 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	return stat, statAllowed(def, stat, text, good)
 }
 
-// missingStat reports that a threshold needs a statistic, and lists the possible ones; nil if the
-// threshold needs none.
 func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p0.1 to p99.9, min, max or every"
 	switch {
@@ -128,7 +124,6 @@ func missingStat(def metric.Def, good bool) *problem {
 	return problemf(sumMissingStat, "%s differs between requests, so the threshold needs a statistic (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
-// statAllowed returns nil if a metric can have this statistic, else the reason why not.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
@@ -146,12 +141,10 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	return nil
 }
 
-// hasShare reports whether a threshold on the metric may bound a share of requests.
 func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
 
-// example returns an example of a threshold on the metric, in quotes.
 func example(def metric.Def, good bool) string {
 	switch {
 	case def.OfAnswers && good && def.Better == metric.LowerIsBetter:
@@ -243,7 +236,6 @@ var units = map[metric.Unit]map[string]unit{
 	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
 }
 
-// binary holds the units of memory that are powers of two. The values are in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 // money splits the unit of a price, such as "USD/h", into its currency and the rest.
@@ -257,7 +249,6 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
-// spellings maps spellings of units that people commonly use to those of tokgate.
 var spellings = map[metric.Unit]map[string]string{
 	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
 		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
@@ -276,7 +267,6 @@ func splitLimit(s string) (digits, name string) {
 	return s[:end], strings.TrimSpace(s[end:])
 }
 
-// parseLimit reads a number with a unit, and converts it to the metric's base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	digits, name := splitLimit(s)
 	if _, err := parseDecimal(digits, 0); err != nil || len(s) > 64 {
@@ -302,7 +292,6 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit returns the problem that s is not a valid limit, and explains how to write one.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
@@ -320,7 +309,6 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }
 
-// parseTime reads a limit in seconds or in seconds per token.
 func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	if digits, name := splitLimit(s); name == "" {
 		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %ss or %sms.", def.Name, digits, digits, digits)
@@ -336,7 +324,6 @@ func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	return limit.Seconds(), nil
 }
 
-// parseAmount reads a limit in any unit that converts to the base unit.
 func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (float64, *problem) {
 	u, ok := units[base][name]
 	if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {
@@ -362,12 +349,10 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 	return limit, nil
 }
 
-// elsewhere maps names that other tools give to statistics to the names in tokgate.
 var elsewhere = map[string]string{
 	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
 }
 
-// parseDecimal reads a decimal number, and multiplies it by 10^power.
 func parseDecimal(s string, power int) (float64, error) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
 		return 0, strconv.ErrSyntax

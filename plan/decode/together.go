@@ -60,7 +60,6 @@ func (b *body) checkTogether() {
 	b.checkChoice()
 }
 
-// misfit says why the plan may not set the attribute; "" if it may.
 func (b *body) misfit(a *Attr) string {
 	if why := b.clash(a.Name, a.Not); why != "" || len(a.With) == 0 || slices.ContainsFunc(a.With, b.holds) {
 		return why
@@ -77,7 +76,6 @@ func (b *body) misfit(a *Attr) string {
 	return text + ", or write " + b.spec.example(a.With[0]) + "."
 }
 
-// clash says with what the attribute or block does not go together here.
 func (b *body) clash(name string, not []Clash) string {
 	for _, c := range not {
 		if b.holds(c.With) {
@@ -97,7 +95,6 @@ func (b *body) missing(a *Attr) {
 	b.d.errorf(b.rangeOf(name), sumMissing, "%s needs %s, such as %s.", b.label(a.With[i]), a.Name, a.example())
 }
 
-// checkChoice checks of which attributes and blocks a plan must set one.
 func (b *body) checkChoice() {
 	first := ""
 	for _, name := range append(slices.Clone(b.spec.One), b.spec.Any...) {
@@ -118,7 +115,6 @@ func (b *body) checkChoice() {
 	}
 }
 
-// nameRange returns where the plan writes the name of an attribute or block.
 func (b *body) nameRange(name string) hcl.Range {
 	if a := b.attrs[name]; a != nil {
 		return a.NameRange
@@ -126,7 +122,6 @@ func (b *body) nameRange(name string) hcl.Range {
 	return b.blocks[name][0].DefRange
 }
 
-// example returns how to make a condition hold.
 func (s *Block) example(condition string) string {
 	if a := s.attr(condition); a != nil {
 		return a.example()

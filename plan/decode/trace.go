@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// readTrace reads a load that replays a trace.
 func readTrace(b *body, l *plan.Load, _ *preset) {
 	l.Open = &plan.Open{Warmup: readOpenWarmup(b)}
 	l.Open.MaxInFlight, _ = b.integer("max_in_flight")
@@ -50,7 +49,6 @@ func readTrace(b *body, l *plan.Load, _ *preset) {
 	}
 }
 
-// readSpeedups returns a level for each speedup, without its requests.
 func readSpeedups(b *body) []plan.Level {
 	if !b.given("speedup") {
 		b.note("speedup", "[1]", "")
@@ -64,7 +62,6 @@ func readSpeedups(b *body) []plan.Level {
 	return l.Levels
 }
 
-// trace reads a trace, or returns it from the cache.
 func (d *decoder) trace(b *body) *traffic.Trace {
 	path := b.pathOf("trace")
 	if path == "" || path == unknownText {
@@ -100,8 +97,6 @@ func (d *decoder) trace(b *body) *traffic.Trace {
 	return t
 }
 
-// readColumns reads the names of a trace's columns. It returns nil if the trace's format defines
-// the names.
 func readColumns(b *body) (*traffic.Columns, bool) {
 	if !b.given("columns") {
 		return nil, true
@@ -117,7 +112,6 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 	return c, len(b.d.diags) == before
 }
 
-// replays reports whether all loads of the workload replay a trace.
 func (b *body) replays() bool {
 	all := b.loaded()
 	for _, l := range b.children("load") {
@@ -141,8 +135,6 @@ func (b *body) missesTrace(search *body) {
 	}
 }
 
-// checkTrace checks a workload that replays a trace, and takes the lengths of prompts and answers
-// from the trace.
 func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	r := w.Replays()
 	if r == nil {

@@ -15,10 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// envPrefix is the prefix of environment variables that set a plan's variables.
 const envPrefix = "TOKGATE_VAR_"
 
-// variable is one variable block.
 type variable struct {
 	*named
 	name       string
@@ -30,9 +28,8 @@ type variable struct {
 	content    *body
 }
 
-// decodeVariables reads the variable blocks and gives each variable its value. The default comes
-// first, then TOKGATE_VAR_name, then --var and --var-file in the order of the command line. A later
-// value replaces an earlier one.
+// The default comes first, then TOKGATE_VAR_name, then --var and --var-file in the order of the
+// command line. A later value replaces an earlier one.
 func (d *decoder) decodeVariables() {
 	d.base.Variables = map[string]cty.Value{}
 	var order []*variable
@@ -90,7 +87,6 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	return v
 }
 
-// convertVariable converts a value to the variable's type.
 func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, what string) cty.Value {
 	if v.defaults != nil && !value.IsNull() && value.IsKnown() {
 		value = v.defaults.Apply(value)
@@ -103,15 +99,13 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 	return out
 }
 
-// assigned is the value of a plan's variable that comes from outside the plan, such as a flag.
 type assigned struct {
 	from string // where the value comes from, such as "--var", "TOKGATE_VAR_x" or a file's name
 	text *string
 	expr hcl.Expression // a value from a variable file; otherwise nil
 }
 
-// givenValues collects the values that the caller set. If a variable was set more than once, the
-// last value counts.
+// If a variable was set more than once, the last value counts.
 func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
@@ -203,9 +197,8 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 	return cty.DynamicVal
 }
 
-// readText reads a value from the command line or the environment. A string, number or bool is read
-// literally, and any other type as an expression. Without a type, text that looks like a number or
-// bool becomes one.
+// A string, number or bool is read literally, and any other type as an expression. Without a type,
+// text that looks like a number or bool becomes one.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
 		text, number := cty.StringVal(*a.text), checkNumber(*a.text, v.rng)

@@ -11,7 +11,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readWords reads title, description and users of a workload. Their defaults come from the preset.
 func readWords(b *body, w *plan.Workload, p *preset) {
 	if p != nil {
 		w.Title, w.Description, w.Users = p.title, p.about, p.users
@@ -36,7 +35,6 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 	}
 }
 
-// maxLogo bounds the size of the logo in the report, in bytes.
 const maxLogo = 64 << 10
 
 func (d *decoder) decodeReport() {

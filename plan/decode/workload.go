@@ -93,7 +93,6 @@ func readRequest(b *body) plan.Request {
 	return out
 }
 
-// reservedFields lists the request fields that a plan may not set, each with the reason.
 var reservedFields = map[string]string{
 	"messages":              "it makes the prompts from input_tokens",
 	"prompt":                "it makes the prompts from input_tokens",
@@ -113,7 +112,6 @@ func (b *body) needs(w *plan.Workload, name string) {
 	}
 }
 
-// needs reports missing lengths.
 func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 	of := map[string]string{"input_tokens": "prompt", "output_tokens": "answer"}
 	for _, name := range names {
@@ -121,7 +119,6 @@ func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 	}
 }
 
-// readTokens reads input_tokens and output_tokens. The defaults come from the preset.
 func readTokens(b *body, w *plan.Workload, p *preset) {
 	if b.replays() {
 		return // checkTrace sets them

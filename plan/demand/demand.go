@@ -119,8 +119,6 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy adds the demands of the policy p. The parameter called of names the owner of the policy:
-// the gate or a workload.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
@@ -265,7 +263,6 @@ func comparison(c *plan.Compare, add func(demand)) {
 	}
 }
 
-// change adds the demand of a tolerate or improve block on one metric.
 func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	kind, strength := "tolerate", -math.Abs(ch.Limit)
 	if claim.Improve {
@@ -284,7 +281,6 @@ func certain(ok bool) float64 {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// source returns the text of a range, as it is in the plan.
 func source(p *plan.Plan, rng hcl.Range) string {
 	f := p.Files[rng.Filename]
 	if f == nil || rng.Start.Byte < 0 || rng.End.Byte > len(f.Bytes) || rng.Start.Byte > rng.End.Byte {

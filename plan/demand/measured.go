@@ -20,7 +20,6 @@ import (
 // a threshold means something else if other requests are sent, so any change counts as weaker.
 // This list is independent of the digests that recordings and histories hold.
 
-// on returns the demand that one thing stays as it is.
 func on(of, what, text string, rng hcl.Range) demand {
 	if text == "" {
 		text = "not set"
@@ -28,7 +27,6 @@ func on(of, what, text string, rng hcl.Range) demand {
 	return demand{key: of + ": " + what, measured: true, exact: text, text: text, rng: rng}
 }
 
-// measuredOn adds what the requests of a workload are, and how their answers are judged.
 func measuredOn(w *plan.Workload, add func(demand)) {
 	name := w.Address()
 	add(on(name, "api", string(w.API), w.Range))
@@ -61,7 +59,6 @@ func measuredOn(w *plan.Workload, add func(demand)) {
 	add(on(name, "what makes a request good", strings.Join(good, ", "), w.Range))
 }
 
-// fields returns the further fields of a request as JSON.
 func fields(r plan.Request) string {
 	out := map[string]json.RawMessage{}
 	for name, v := range r.Extra {
@@ -89,7 +86,6 @@ func score(w *plan.Workload) string {
 	return w.Score.Match
 }
 
-// sent adds how the requests of a load are sent.
 func sent(at string, l *plan.Load, add func(demand)) {
 	add(on(at, "pause", l.Pause.String(), l.Range))
 	add(on(at, "stagger", auto(l.Stagger, plan.StaggerAuto), l.Range))
@@ -111,7 +107,6 @@ func sent(at string, l *plan.Load, add func(demand)) {
 	}
 }
 
-// watched adds what must be known of the server while it is measured.
 func watched(s *plan.Server, add func(demand)) {
 	t, name := s.Telemetry, s.Address()+": telemetry"
 	add(demand{key: name, strength: certain(!t.Off), text: fmt.Sprintf("enabled %v", !t.Off), rng: s.Range})
@@ -141,7 +136,6 @@ func budget(of string, d time.Duration, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": budget", strength: strength, text: text, rng: rng})
 }
 
-// searched adds over which load a capacity is searched.
 func searched(at string, c *plan.Capacity, add func(demand)) {
 	add(on(at, "capacity over", overs[c.Over], c.Range))
 	if c.Load != nil {

@@ -86,7 +86,6 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 // without a base.
 var Required = []string{"decide", "on_inconclusive", "base_missing"}
 
-// nouns maps each kind of thing that policies allow to its name in the singular and plural.
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
@@ -144,8 +143,6 @@ func (p *Policy) Gone(base *plan.Plan) hcl.Diagnostics {
 // KeepAt returns the place of the policy's keep list, such as "policy.hcl:12".
 func (p *Policy) KeepAt() string { return fmt.Sprintf("%s:%d", p.Path, p.Keep.Range.Start.Line) }
 
-// add appends a diagnostic to the list, and removes the plan's secrets from its text. It skips a
-// diagnostic that the list already has.
 func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Range) hcl.Diagnostics {
 	for _, secret := range of.Secrets {
 		if len(secret) > 3 {
@@ -166,7 +163,6 @@ func quoted(patterns []string) string {
 	return strings.Join(out, ", ")
 }
 
-// match reports whether the pattern matches the whole text.
 func match(pattern, text string) bool {
 	re := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 	return re.MatchString(text)
@@ -182,8 +178,7 @@ var harmless = map[string]bool{
 	"--pids-limit": true, "--ulimit": true, "--shm-size": true, "--tmpfs": true, "--platform": true, "--cap-drop": true,
 }
 
-// plainNetwork matches the name of a network of docker or podman. Other texts have a meaning of
-// their own, such as "name=host", "ns:PATH" or "container:OTHER".
+// Other texts have a meaning of their own, such as "name=host", "ns:PATH" or "container:OTHER".
 var plainNetwork = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]*$`)
 
 // sharesHost reports whether "*" alone does not allow a use: it may give the container the host,

@@ -161,7 +161,6 @@ var switches = map[string]bool{
 	"--no-hostname": true, "--replace": true, "--read-only-tmpfs": true, "--rmi": true, "--passwd": true, "--sig-proxy": true, "--tls-verify": true,
 }
 
-// command lists the command line of a server, and each of its options as a flag.
 func (l *listing) command(words []string, block hcl.Range) {
 	if len(words) == 0 {
 		return
@@ -171,8 +170,6 @@ func (l *listing) command(words []string, block hcl.Range) {
 	l.flags(words, rng)
 }
 
-// flags lists the options on a command line: their names without leading dashes, and with dashes
-// for underscores.
 func (l *listing) flags(words []string, rng hcl.Range) {
 	for _, word := range words {
 		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
@@ -231,7 +228,6 @@ func attribute(in *hclsyntax.Body, name string) *hclsyntax.Attribute {
 	return nil
 }
 
-// find returns the body of the block at the given range. The block may be inside another one.
 func find(in *hclsyntax.Body, at hcl.Range) *hclsyntax.Body {
 	for _, b := range in.Blocks {
 		if b.DefRange() == at {
