@@ -150,8 +150,13 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 		return nil, 0, errors.New("only a CSV file has columns; its name ends in .csv")
 	}
 	first, err := in.first(b)
+	var silent error
 	keep := func(raw []byte, line int) error {
 		row, err := readRow(raw, line)
+		if errors.Is(err, errSilent) {
+			silent = err
+			return nil
+		}
 		rows = append(rows, row)
 		return err
 	}
@@ -161,6 +166,9 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 		line, err = eachElement(b, in, keep)
 	default:
 		line, err = eachLine(b, in, keep)
+	}
+	if err == nil && len(rows) == 0 {
+		return nil, 0, silent
 	}
 	return rows, line, err
 }

@@ -41,6 +41,8 @@ func TestRows(t *testing.T) {
 		{"a byte order mark", "a.jsonl", "", "\ufeff{\"prompt\":\"one\"}\n", want[:1]},
 		{"an array", "a.json", "", `[{"prompt":"one"},` + "\n\n" + chat + ",\n" + `{"prompt":"three","answer":"3"}]` + "\n", want},
 		{"an array that begins late", "a.json", "", "\n\n  [\n{\"prompt\":\"one\"}]", []traffic.Row{{Line: 4, Prompt: "one"}}},
+		{"conversations of ShareGPT", "a.json", "", `[{"id":"x","conversations":[{"from":"gpt","value":"hi"},{"from":"human","value":"one"},{"from":"human","value":"two"}]},` + "\n" + `{"conversations":[]}, {"conversations":[{"from":"gpt","value":"x"},{"from":"human","value":" "}]}]`,
+			[]traffic.Row{{Line: 1, Prompt: "one"}}},
 		{"a table", "a.csv", "question", "id,question,max_tokens,answer\n1,\"two\nlines\",,\n2,b,5,yes\n",
 			[]traffic.Row{{Line: 2, Prompt: "two\nlines"}, {Line: 4, Prompt: "b", MaxTokens: 5, Answer: raw(`"yes"`)}}},
 	} {
@@ -68,6 +70,8 @@ func TestRefuses(t *testing.T) {
 		{"text", "a.jsonl", "", "hello", "a.jsonl:1: it is not valid JSON: unexpected character at byte 1"},
 		{"NUL", "a.jsonl", "", "{\"prompt\":\"a\x00\"}", "a.jsonl:1: it holds a NUL byte"},
 		{"a number", "a.jsonl", "", "7", "a.jsonl:1: it is a number, not an object"},
+		{"silent conversations", "a.json", "", `[{"conversations":[]}]`, "a.json: no person speaks in any of its conversations"},
+		{"no conversation", "a.json", "", `[{"conversations":"x"}]`, `a.json:1: its conversations are not a list of {"from", "value"}`},
 		{"no prompt", "a.jsonl", "", `{"text":"a"}`, `a.jsonl:1: it has neither "messages" nor a "prompt"`},
 		{"both", "a.jsonl", "", `{"prompt":"a","messages":[{"role":"user"}]}`, "a.jsonl:1: it has both messages and a prompt"},
 		{"an empty prompt", "a.jsonl", "", `{"prompt":" "}`, "a.jsonl:1: its prompt is empty"},

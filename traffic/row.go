@@ -76,7 +76,7 @@ func readRow(raw []byte, line int) (Row, error) {
 	found := map[string][]byte{}
 	members(raw, func(name, v []byte) {
 		switch name := string(name); name {
-		case "messages", "prompt", "max_tokens", "tools", "response_format", "answer":
+		case "messages", "prompt", "max_tokens", "tools", "response_format", "answer", "conversations":
 			if delete(found, name); v[0] != 'n' {
 				found[name] = v
 			}
@@ -85,6 +85,11 @@ func readRow(raw []byte, line int) (Row, error) {
 	row := Row{Line: line}
 	messages, prompt := found["messages"], found["prompt"]
 	switch {
+	case found["conversations"] != nil && messages == nil && prompt == nil:
+		var err error
+		if row.Prompt, err = firstTurn(found["conversations"]); err != nil {
+			return Row{}, err
+		}
 	case messages != nil && prompt != nil:
 		return Row{}, errors.New("it has both messages and a prompt")
 	case messages != nil:
@@ -112,6 +117,24 @@ func readRow(raw []byte, line int) (Row, error) {
 	row.Messages, row.Tools = bytes.Clone(messages), bytes.Clone(found["tools"])
 	row.ResponseFormat, row.Answer = bytes.Clone(found["response_format"]), bytes.Clone(found["answer"])
 	return row, nil
+}
+
+// errSilent means that nobody asks anything in a conversation of ShareGPT, so the row is left out.
+var errSilent = errors.New("no person speaks in any of its conversations")
+
+// firstTurn returns what a person says first in a conversation of ShareGPT, a list of objects with
+// the members from and value.
+func firstTurn(raw []byte) (string, error) {
+	var turns []struct{ From, Value string }
+	if json.Unmarshal(raw, &turns) != nil {
+		return "", errors.New(`its conversations are not a list of {"from", "value"}`)
+	}
+	for _, t := range turns {
+		if (t.From == "human" || t.From == "user") && strings.TrimSpace(t.Value) != "" {
+			return t.Value, nil
+		}
+	}
+	return "", errSilent
 }
 
 func badJSON(raw []byte) error {

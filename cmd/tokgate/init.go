@@ -29,6 +29,7 @@ import (
 
 type initOptions struct {
 	answers        starter.Answers
+	from           string // a file or command line of another tool; "" if the plan is new
 	file           string
 	github, gitlab bool
 	force          bool
@@ -56,6 +57,10 @@ the server of its base.
 
 The load is a number of requests in flight; with --rate requests arrive at a rate.
 
+With --from the plan says what another tool measures: the same lengths, load and
+counts. What it cannot say is a comment in it. --url, --image, --engine and --model
+replace the server that the source names.
+
 Exit code 4: the server at --url does not answer, or cannot be measured.`,
 		Example: `  tokgate init                                   # asks
   tokgate init --url http://127.0.0.1:8000
@@ -63,6 +68,8 @@ Exit code 4: the server at --url does not answer, or cannot be measured.`,
   tokgate init --url http://127.0.0.1:8000 --use-case general_chatbot,rag
   tokgate init --url http://127.0.0.1:8000 --measure
   tokgate init --url http://127.0.0.1:8000 --rate "4 req/s"
+  tokgate init --from workloads/qwen3_5_h200.yaml
+  tokgate init --from "vllm bench serve --random-input-len 2048 --max-concurrency 16"
   tokgate init --image vllm/vllm-openai:v0.19.1 --model Qwen/Qwen3-8B --upgrade --github`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +84,7 @@ Exit code 4: the server at --url does not answer, or cannot be measured.`,
 	f.StringVar(&o.answers.Model, "model", "", "the `model` to start; with --url the model to expect")
 	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(starter.Names(), ", ")+" (default: "+starter.UseCases[0].Name+")")
 	f.StringSliceVar(&o.answers.Rates, "rate", nil, "`rates` at which requests arrive, such as \"4 req/s\" (default: the use case's requests in flight)")
+	f.StringVar(&o.from, "from", "", "`file or line` of another tool to carry over: a perf-eval or srt-slurm recipe, a command line of vllm bench serve, guidellm or aiperf, prompts or a trace")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml; with --upgrade also tokgate-comment.yml, which comments on the pull request")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
@@ -89,6 +97,9 @@ Exit code 4: the server at --url does not answer, or cannot be measured.`,
 }
 
 func (a *app) init(ctx context.Context, o initOptions) error {
+	if o.from != "" {
+		return a.initFrom(o)
+	}
 	in, asking := a.In.(*os.File)
 	if err := o.measurable(); err != nil {
 		return err
@@ -152,12 +163,17 @@ func (o initOptions) plan() ([]byte, error) {
 	if err != nil {
 		return nil, usageError("`tokgate init --help` lists all flags", "%v", err)
 	}
+	return text, o.valid(text)
+}
+
+// valid returns an error if text is not a valid plan.
+func (o initOptions) valid(text []byte) error {
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// Leave out the file and line of the error, because the plan was not written to a file.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
-		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
+		return usageError("a flag of init, or what --from names, has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
-	return text, nil
+	return nil
 }
 
 func (o initOptions) files() ([]written, error) {

@@ -50,6 +50,24 @@ func testInit(t *testing.T) {
 	}
 }
 
+// What another tool measures becomes a plan that is valid and runs.
+func TestInitFrom(t *testing.T) {
+	t.Chdir(t.TempDir())
+	line := "vllm bench serve --random-input-len 256 --random-output-len 32 --max-concurrency 4 --num-prompts 40 --seed 9"
+	tokgate(t, "init", "--from", line, "--url", "http://10.0.0.1:8000").check(t, assert.ExitPass,
+		"wrote tokgate.hcl from a command line of `vllm bench serve`", "not carried over: --seed 9", "tokgate run --simulate tokgate.hcl")
+	tokgate(t, "fmt", "--check", "tokgate.hcl").check(t, assert.ExitPass)
+	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
+	if plan := read(t, "tokgate.hcl"); !strings.Contains(plan, "http://10.0.0.1:8000") || !strings.Contains(plan, "# - --seed 9") {
+		t.Error(plan)
+	}
+	tokgate(t, "init", "--from", line).check(t, assert.ExitPlan, "tokgate.hcl already exists", "--force")
+	tokgate(t, "init", "--force", "--from", "none.yaml").check(t, assert.ExitPlan, "there is no file none.yaml")
+	tokgate(t, "init", "--force", "--from", line, "--measure").check(t, assert.ExitPlan, "--from can be combined with")
+	tokgate(t, "init", "--force", "--from", line, "--engine", "vlm").check(t, assert.ExitPlan, "vlm")
+	tokgate(t, "init", "--force", "--from", line+" --random-prefix-len 300 --random-input-len 0").check(t, assert.ExitPlan, "what --from names")
+}
+
 func TestInitUsage(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range []struct {
