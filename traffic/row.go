@@ -83,25 +83,10 @@ func readRow(raw []byte, line int) (Row, error) {
 		}
 	})
 	row := Row{Line: line}
-	messages, prompt := found["messages"], found["prompt"]
-	switch {
-	case found["conversations"] != nil && messages == nil && prompt == nil:
-		var err error
-		if row.Prompt, err = firstTurn(found["conversations"]); err != nil {
-			return Row{}, err
-		}
-	case messages != nil && prompt != nil:
-		return Row{}, errors.New("it has both messages and a prompt")
-	case messages != nil:
-		if err := checkMessages(messages); err != nil {
-			return Row{}, err
-		}
-	case prompt == nil:
-		return Row{}, errors.New(`it has neither "messages" nor a "prompt"`)
-	case json.Unmarshal(prompt, &row.Prompt) != nil:
-		return Row{}, errors.New("its prompt is no text")
-	case strings.TrimSpace(row.Prompt) == "":
-		return Row{}, errors.New("its prompt is empty")
+	messages := found["messages"]
+	var err error
+	if row.Prompt, err = asked(messages, found["prompt"], found["conversations"]); err != nil {
+		return Row{}, err
 	}
 	if v := found["tools"]; v != nil && v[0] != '[' {
 		return Row{}, errors.New("its tools are no list")
@@ -117,6 +102,25 @@ func readRow(raw []byte, line int) (Row, error) {
 	row.Messages, row.Tools = bytes.Clone(messages), bytes.Clone(found["tools"])
 	row.ResponseFormat, row.Answer = bytes.Clone(found["response_format"]), bytes.Clone(found["answer"])
 	return row, nil
+}
+
+// asked returns the text of a row that has no messages: of exactly one of a prompt and conversations.
+func asked(messages, prompt, conversations []byte) (text string, err error) {
+	switch {
+	case messages != nil && prompt != nil:
+		return "", errors.New("it has both messages and a prompt")
+	case messages != nil:
+		return "", checkMessages(messages)
+	case prompt == nil && conversations != nil:
+		return firstTurn(conversations)
+	case prompt == nil:
+		return "", errors.New(`it has neither "messages" nor a "prompt"`)
+	case json.Unmarshal(prompt, &text) != nil:
+		return "", errors.New("its prompt is no text")
+	case strings.TrimSpace(text) == "":
+		return "", errors.New("its prompt is empty")
+	}
+	return text, nil
 }
 
 // errSilent means that nobody asks anything in a conversation of ShareGPT, so the row is left out.
