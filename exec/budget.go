@@ -3,7 +3,7 @@ package exec
 import (
 	"time"
 
-	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -95,65 +95,20 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 // expected returns how long the level should take, judging by earlier requests of its workload. It
 // is 0 if there were none.
 func (r *runner) expected(c Case, due []int) time.Duration {
-	d := r.durations[c.Workload]
-	sum := time.Duration(0)
-	if c.Load.Kind == metric.Users {
-		return c.Workload.Settling(c.Load) + time.Duration(len(due))*c.Level.RoundTime() + d
-	}
-	for _, n := range due {
-		switch c.Load.Kind {
-		case metric.Burst:
-			sum += d
-		case metric.OpenLoop:
-			sum += time.Duration(float64(n) / c.Level.Rate * float64(time.Second))
-		default:
-			sum += closedRound(c, n, d).Time(d)
-		}
-	}
-	return sum
+	return shape.Of(c).Takes(c, due, r.durations[c.Workload])
 }
 
 // requests estimates the total number of measured requests of the rounds. due has the smallest
 // number for each round.
 func (r *runner) requests(c Case, due []int) int {
-	sum := 0
-	for _, n := range due {
-		if c.Load.Kind == metric.OpenLoop {
-			sum += n
-		} else {
-			sum += closedRound(c, n, r.durations[c.Workload]).Requests(r.durations[c.Workload])
-		}
-	}
-	return sum
-}
-
-// closedRound describes a closed-loop round of n measured requests. d is the mean duration of a
-// request; 0 if unknown.
-func closedRound(c Case, n int, d time.Duration) load.Closed {
-	cl := load.Closed{
-		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
-	}
-	if cl.Warmup == plan.WarmupAuto {
-		cl.Warmup, cl.Fill = cl.Slots, true
-	}
-	if cl.Stagger == plan.StaggerAuto {
-		cl.Stagger = load.Stagger(d, cl.Pause, cl.Slots)
-	}
-	return cl
+	return shape.Of(c).Requests(c, due, r.durations[c.Workload])
 }
 
 // Warmups returns the number of warm-up requests of a case in all its rounds together. It is 0 if
 // the warm-up is set as a duration.
 func Warmups(c Case) int {
-	rounds := max(c.Level.Rounds, 1)
-	switch c.Load.Kind {
-	case metric.ClosedLoop:
-		return rounds * closedRound(c, 0, 0).Warmup
-	case metric.Burst:
-		if c.Load.Warmup == plan.WarmupAuto {
-			return c.Level.N // only before the first burst of the level
-		}
-		return rounds * c.Load.Warmup
+	if warmups := shape.Of(c).Warmups; warmups != nil {
+		return warmups(c)
 	}
 	return 0
 }

@@ -6,14 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
 )
-
-// ladder is the first level that a search measures without prior knowledge. It is not 1, because
-// single requests one after another take longest, and capacities below 8 are rare.
-const ladder = 8
 
 // hunt is a running capacity search.
 type hunt struct {
@@ -118,7 +115,7 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 // seek measures level after level until the search ends or the run stops. lost is not nil if the
 // server is lost.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
-	if h.capacity.Over == metric.OpenLoop {
+	if h.counts().Rates {
 		lost = h.rates(budget)
 	} else {
 		h.levelSearch = h.loads(budget)
@@ -171,7 +168,7 @@ func (h *hunt) options(budget time.Duration) search.Options {
 // steps of a speedup.
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c, opts := h.capacity, h.options(budget)
-	opts.Begin, opts.Confirm = max(c.From, min(first(c.Over), c.UpTo)), c.Confirm
+	opts.Begin, opts.Confirm = max(c.From, min(h.counts().First, c.UpTo)), c.Confirm
 	opts.Looks, opts.Deep = h.looks, h.deep
 	if h.LastLimit != nil {
 		opts.Start = max(0, h.LastLimit(h.server, h.workload))
@@ -198,14 +195,8 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// first returns the first level of a search without prior knowledge: the recorded speed for a
-// trace, and the constant ladder otherwise.
-func first(over metric.LoadKind) int {
-	if over == metric.Speedup {
-		return int(math.Round(1 / plan.SpeedupStep))
-	}
-	return ladder
-}
+// counts says how the search counts loads.
+func (h *hunt) counts() shape.Search { return shape.SearchOver(h.capacity.Over) }
 
 // looks returns the looks at level n: the numbers of requests at which it is judged.
 func (h *hunt) looks(n int) []int {
@@ -218,10 +209,7 @@ func (h *hunt) looks(n int) []int {
 // requests of a usual probe. Bursts are judged only as a whole. deep returns nil if a deep probe
 // would be no larger than a usual one.
 func (h *hunt) deep(n int) []int {
-	unit := 1
-	if h.capacity.Over == metric.Burst {
-		unit = n
-	}
+	unit := h.counts().Whole(n)
 	looks := h.looks(n)
 	usual := looks[len(looks)-1]
 	most := h.workload.MostRequests(h.capacity.Level(n).Requests) / unit
@@ -240,7 +228,7 @@ func (h *hunt) deep(n int) []int {
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
-		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || searchKind(l) != h.capacity.Over {
+		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || shape.Searched(l) != h.capacity.Over {
 			continue
 		}
 		s := &series{level: l}
@@ -248,15 +236,9 @@ func (h *hunt) measuredBefore() []search.Result {
 		if n == 0 {
 			continue
 		}
-		at, planned := l.N, 1
-		switch searchKind(l) {
-		case metric.OpenLoop:
-			at = int(math.Round(l.Rate / plan.RateStep))
-		case metric.Speedup:
-			at = int(math.Round(l.Speedup / plan.SpeedupStep))
+		at, planned := h.counts().Load(l), 1
+		if !h.counts().Rates {
 			planned = h.plannedFrom(at, n)
-		default:
-			planned = h.plannedFrom(l.N, n)
 		}
 		h.known[at] = l
 		view := h.view(l, l.Rounds)
@@ -267,14 +249,6 @@ func (h *hunt) measuredBefore() []search.Result {
 		out = append(out, r)
 	}
 	return out
-}
-
-// searchKind returns the kind of search to which the level belongs.
-func searchKind(l *metric.Level) metric.LoadKind {
-	if l.Speedup > 0 {
-		return metric.Speedup
-	}
-	return l.Kind
 }
 
 // plannedFrom returns the number of looks at a level that had n requests before the search. Those n

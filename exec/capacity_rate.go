@@ -3,7 +3,6 @@ package exec
 import (
 	"time"
 
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
 )
@@ -13,7 +12,7 @@ import (
 func (h *hunt) rates(budget time.Duration) (lost error) {
 	c := h.capacity
 	begin := h.Clock.Now()
-	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
+	h.saturation, lost = h.saturated(h.target, Case{Server: h.server, Workload: h.workload, Load: c.Load, Level: c.Level(c.From)})
 	if budget > 0 {
 		// The saturation's time counts against the budget. Keep at least 1 ns, because 0 would mean
 		// that there is no limit.
@@ -30,7 +29,7 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 
 // share divides the requests of a probe into rounds. It returns the number of requests in each.
 func (h *hunt) share(s *series, requests int) []int {
-	if h.capacity.Over != metric.OpenLoop {
+	if !h.counts().Rates {
 		return s.Level.More(requests)
 	}
 	l := plan.Level{Requests: requests}

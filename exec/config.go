@@ -7,6 +7,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -52,12 +53,7 @@ type Config struct {
 
 // Case is one level of one workload on one server. For a capacity search it has only a server, a
 // workload and the level name CapacityLevel.
-type Case struct {
-	Server   *plan.Server
-	Workload *plan.Workload
-	Load     *plan.Load
-	Level    plan.Level
-}
+type Case = shape.Case
 
 // Cases lists the cases of a plan in the order of the run. They are ordered by server, then by
 // workload, load and level.
@@ -71,7 +67,7 @@ func Cases(p *plan.Plan) []Case {
 				}
 				for _, l := range w.Loads {
 					for _, level := range l.Levels {
-						cases = append(cases, Case{s, w, l, level})
+						cases = append(cases, Case{Server: s, Workload: w, Load: l, Level: level})
 					}
 				}
 			}

@@ -15,7 +15,7 @@ const mostInvalid = 2
 // units returns how much of a level was measured: its number of requests. For a load of users it is
 // the number of complete rounds, because the requests of users are not known beforehand.
 func (h *hunt) units(s *series) int {
-	if h.capacity.Over != metric.Users {
+	if !h.counts().ByUnits {
 		return s.measured()
 	}
 	n := 0
@@ -102,7 +102,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	if s := h.levels[key]; s != nil {
 		return s, nil
 	}
-	c := Case{h.server, h.workload, h.capacity.Load, h.capacity.Level(p.N)}
+	c := Case{Server: h.server, Workload: h.workload, Load: h.capacity.Load, Level: h.capacity.Level(p.N)}
 	if p.Set > 0 {
 		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
 	}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -17,50 +17,55 @@ import (
 // are made when they are due.
 const maxReady = 64 << 20
 
-// prepare makes n prompts of a phase in advance, so that no request has to wait for its prompt.
-func (rd *round) prepare(phase metric.Phase, from, n int) {
-	if rd.ready == nil {
-		rd.ready = map[turnID]client.Prompt{}
-	}
-	for order := from; order < from+n && rd.readyBytes < maxReady && rd.check() && !rd.halted(); order++ {
-		if !rd.wants(phase, order) {
-			continue
-		}
-		p := rd.written(phase, order, rd.prompt(phase, order))
-		rd.ready[turnID{phase, order}] = p
-		rd.readyBytes += p.Bytes()
-	}
+// ready holds the prompts that were made in advance, and their total size.
+type ready struct {
+	prompts map[turnID]client.Prompt
+	bytes   int
 }
 
-// wants reports whether a prompt must still be made: its request exists, but the prompt is not
-// ready.
-func (rd *round) wants(phase metric.Phase, order int) bool {
-	_, ok := rd.ready[turnID{phase, order}]
-	if rd.replay != nil && rd.replay.Index(phase, order) < 0 {
-		return false
+type turnID struct {
+	phase metric.Phase
+	order int
+}
+
+// prepare makes n prompts of a phase in advance, so that no request has to wait for its prompt.
+func (rd *round) prepare(phase metric.Phase, from, n int) {
+	if rd.ready.prompts == nil {
+		rd.ready.prompts = map[turnID]client.Prompt{}
 	}
-	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
+	for order := from; order < from+n && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); order++ {
+		if _, ok := rd.ready.prompts[turnID{phase, order}]; ok {
+			continue
+		}
+		t := shape.Turn{Turn: load.Turn{Phase: phase, Order: order}}
+		p := rd.written(t, rd.prompt(t))
+		rd.ready.prompts[turnID{phase, order}] = p
+		rd.ready.bytes += p.Bytes()
+	}
 }
 
 // written returns the prompt p with its encoded request, if the transport can encode requests in
 // advance. It leaves out conversations, because their prompts contain earlier answers.
-func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
+func (rd *round) written(t shape.Turn, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
-	l, nth := rd.lotOf(phase, order)
+	l, nth := rd.lotOf(t.Phase, t.Order)
 	if !ok || l.workload.Prompt.Turns.Several() {
 		return p
 	}
-	request := l.newRequest(p, l.output(phase, nth))
+	request := l.newRequest(p, l.output(t, nth))
 	return transport.Prepare(&request)
 }
 
-// output returns the number of output tokens for request nth of a phase, counted within its
+// output returns the number of output tokens for a request, the nth of its phase within its
 // workload.
-func (l *lot) output(phase metric.Phase, nth int) int {
-	if phase == metric.Measured && nth < len(l.measured) {
+func (l *lot) output(t shape.Turn, nth int) int {
+	switch {
+	case t.Chat != nil:
+		return l.lengths.At(t.Length())
+	case t.Phase == metric.Measured && nth < len(l.measured):
 		return l.measured[nth]
 	}
-	return l.lengths.At(phase, nth)
+	return l.lengths.At(t.Phase, nth)
 }
 
 // newRequest returns a request of this workload with the prompt p. The number of answer tokens is
@@ -88,44 +93,33 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// mostExpected is the largest number of connections that are opened in advance for a rate.
-const mostExpected = 256
-
-// expected returns how many connections the requests of a rate need at once. By Little's law
-// (Operations Research 9, 1961), that is the rate times the duration of a request.
-//
-// The parameter each is the duration of a request. It counts as client.IdleTimeout if it is 0,
-// which means unknown, or longer: a connection that waits longer is closed. The result is at most
-// mostExpected.
-func expected(rate float64, each time.Duration) int {
-	if each == 0 || each > client.IdleTimeout {
-		each = client.IdleTimeout
+// makeAhead makes one prompt in advance, when the loop has nothing urgent to do. It is the prompt
+// of the request that comes ahead requests after the given one; none if ahead is 0.
+func (rd *round) makeAhead(phase metric.Phase, order, ahead int) {
+	if ahead == 0 {
+		return
 	}
-	return int(min(math.Ceil(rate*each.Seconds()), mostExpected))
-}
-
-// makeAhead makes one prompt in advance, when the loop has nothing urgent to do. With N slots, it
-// is the prompt of the Nth request after the request of the given turn.
-func (rd *round) makeAhead(turn load.Turn) {
 	rd.Clock.Post(func() {
-		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {
-			rd.prepare(turn.Phase, turn.Order+rd.level.N, 1)
+		if !rd.over && !rd.halted() {
+			rd.prepare(phase, order+ahead, 1)
 		}
 	})
 }
 
 // prompt returns one prompt. If the prompt cannot be made, it cuts the round short.
-func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
-	id := turnID{phase, order}
-	if p, ok := rd.ready[id]; ok {
-		delete(rd.ready, id)
-		rd.readyBytes -= p.Bytes()
-		return p
+func (rd *round) prompt(t shape.Turn) client.Prompt {
+	id := turnID{t.Phase, t.Order}
+	if p, ok := rd.ready.prompts[id]; ok {
+		delete(rd.ready.prompts, id)
+		rd.ready.bytes -= p.Bytes()
+		if t.Said == 0 {
+			return p
+		}
 	}
-	l, nth := rd.lotOf(phase, order)
-	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: nth, First: l.first, Longer: rd.before[id]}
+	l, nth := rd.lotOf(t.Phase, t.Order)
+	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: t.Phase, Order: nth, First: l.first, Longer: t.Said}
 	if rd.replay != nil {
-		made.Recorded = rd.replay.recorded(phase, order)
+		made.Recorded = rd.replay.recorded(t.Phase, t.Order)
 	}
 	p, err := l.prompts.Prompt(made)
 	if err != nil {
@@ -134,8 +128,8 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	if made.Recorded != nil && err == nil {
 		p = rd.replay.fitted(p, made.Recorded)
 	}
-	if before := rd.before[id]; before > 0 && p.Output == 0 {
-		p.Output = l.lengths.At(phase, nth) - before
+	if t.Said > 0 && p.Output == 0 {
+		p.Output = l.lengths.At(t.Phase, nth) - t.Said
 	}
 	return p
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"slices"
 
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -13,7 +14,9 @@ func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	if l = r.levelOf(c, metric.SaturationName); l != nil {
 		return l, nil
 	}
-	return r.saturation(t, c, saturating{name: metric.SaturationName, slots: plan.SaturationSlots, most: c.Load.Open.MaxInFlight})
+	return r.saturation(t, c, saturating{
+		name: metric.SaturationName, slots: plan.SaturationSlots, Saturation: shape.Saturation{Most: c.Load.Open.MaxInFlight},
+	})
 }
 
 // levelOf returns the run's level of this name, on the server and workload of the case; nil if there
@@ -30,11 +33,9 @@ func (r *runner) levelOf(c Case, name string) *metric.Level {
 
 // saturating describes a saturation.
 type saturating struct {
-	name        string // of its level
-	slots, most int    // requests in flight at first, and the largest number
-	// exclude is a speed, in output tokens per second. The saturation ends early once its own speed
-	// is certainly another. 0 means that it does not end early.
-	exclude float64
+	shape.Saturation
+	name    string       // of its level
+	slots   int          // requests in flight at first
 	running func(*round) // called with its round, and with nil at the end; may be nil
 }
 
@@ -42,7 +43,7 @@ type saturating struct {
 func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, lost error) {
 	of := *c.Load
 	of.Kind, of.Open = metric.ClosedLoop, nil
-	c.Load, c.Level = &of, plan.Level{Name: x.name, N: min(x.slots, x.most), Rounds: 1}
+	c.Load, c.Level = &of, plan.Level{Name: x.name, N: min(x.slots, x.Most), Rounds: 1}
 	if l = r.levelOf(c, x.name); l == nil {
 		l = levelOf(c)
 		l.Probe = &metric.Probe{Purpose: metric.SaturationName}
@@ -57,24 +58,35 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
 	s.warm()
 	before := s.aloneBefore()
-	rd := s.newRound(nil)
-	rd.saturates, rd.excludes = x.most, x.exclude
+	rd := s.shapeless(nil)
+	s.lots(rd, nil)
+	x.Enough, x.Length = shape.Enough(c.Workload), rd.fillerLength
+	rd.shape = x.New(l.N)
 	s.now = rd
 	if x.running != nil {
 		x.running(rd)
 		defer x.running(nil)
 	}
-	rd.play()
+	rounds := rd.play()
 	s.now = nil
-	l.Rounds = append(l.Rounds, rd.out)
-	r.observe(r.Observer.RoundDone(l, rd.out))
-	if rd.out.Complete {
+	l.Rounds = append(l.Rounds, rounds...)
+	r.observe(r.Observer.RoundDone(l, rounds[0]))
+	if rounds[0].Complete {
 		latest := *l
-		latest.Rounds = []*metric.Round{rd.out}
+		latest.Rounds = rounds
 		l.Saturation, l.SaturationAt = latest.RequestsPerBlock(answerLength(c.Workload, l)), latest.AnsweredAtOnce()
 	}
 	l.Unrecovered = rd.lost == nil && s.check() && !s.recovers(before)
 	return l, rd.lost
+}
+
+// fillerLength returns the length of the answer to a filler request; 0 if the model chooses it.
+func (rd *round) fillerLength(order int) int {
+	l, nth := rd.lotOf(metric.Filler, order)
+	if l.workload.Output.Natural {
+		return 0
+	}
+	return l.lengths.At(metric.Filler, nth)
 }
 
 // takes notes the saturation before a level in the level.
@@ -91,9 +103,9 @@ func (s *series) follow() (lost error) {
 		return lost
 	}
 	after, lost := s.saturation(s.target, s.Case, saturating{
-		name: metric.SaturationName + " after " + l.Name, slots: before.N, most: before.N,
-		exclude: l.Rate * answerLength(s.Workload, before),
-		running: func(rd *round) { s.now = rd },
+		name: metric.SaturationName + " after " + l.Name, slots: before.N,
+		Saturation: shape.Saturation{Most: before.N, Excludes: l.Rate * answerLength(s.Workload, before)},
+		running:    func(rd *round) { s.now = rd },
 	})
 	l.After = after.Saturation
 	// A server that has not recovered certifies nothing of later levels either.

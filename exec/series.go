@@ -1,12 +1,14 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -32,7 +34,7 @@ type series struct {
 	sheds     bool      // the runner may leave out rounds if the budget runs short
 	warmed    bool      // whether warm was called
 	aloneSent int       // requests sent alone so far
-	stages    []*series // the stages of an open loop; set only in the first stage
+	stages    []*series // the stages of a load; set only in the first stage
 }
 
 // series prepares the run of a level. If the level cannot run, it returns nil and writes the reason
@@ -95,163 +97,60 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
 }
 
-// lots prepares a round's requests for each part. due holds the number of measured requests of each
-// part.
-func (s *series) lots(rd *round, due []int) {
-	counts := []int{rd.out.Due}
-	if s.Workload.Mix != nil {
-		counts = s.deal(rd, due)
-	}
-	for i, a := range s.asks {
-		l := &lot{asking: a, due: counts[i]}
-		of := [2]string{a.level.Server, a.level.Workload}
-		l.first = s.sent[of]
-		s.sent[of] += l.due
-		l.lengths = load.Lengths{
-			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
-			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
-		}
-		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
-		}
-		if rd.out.Time == 0 {
-			l.measured = l.lengths.Measured(l.due)
-		}
-		rd.lots = append(rd.lots, l)
-	}
-}
-
-// deal draws a part of the mix for each measured request of the round. It returns how many requests
-// each part gets. Both sides of a comparison get the same parts.
-func (s *series) deal(rd *round, due []int) []int {
-	if s.Workload.ByType() {
-		return rd.typed()
-	}
-	shares := s.Workload.Shares()
-	counts := make([]int, len(shares))
-	given := map[*series][]int{}
-	for i, n := range due {
-		of := s
-		if len(s.stages) > 0 {
-			of = s.stages[i]
-		}
-		if given[of] == nil {
-			given[of] = of.countMeasured()
-		}
-		part := shares.Counts(given[of], n)
-		for k, n := range part {
-			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
-		}
-		rd.pick(metric.Measured, part, i)
-	}
-	return counts
-}
-
-// countMeasured returns how many measured requests the level has so far, for each part of its mix.
-func (s *series) countMeasured() []int {
-	out := make([]int, len(s.asks))
-	for _, r := range slices.Concat(s.before, s.level.Rounds) {
-		for _, x := range r.Samples {
-			for k, a := range s.asks {
-				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
-					out[k]++
-				}
-			}
-		}
-	}
-	return out
-}
-
-// play runs more rounds of the level. due holds the number of measured requests for each of them.
-// The result ended is true if all rounds ended. lost is not nil if the server is lost.
+// play measures more rounds of the level. due holds the number of measured requests for each of
+// them. The result ended is true if all rounds ended. lost is not nil if the server is lost.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
-	if s.Level.Speedup > 0 {
-		return s.replays(due)
-	}
-	if s.Load.Kind.Windowed() {
-		return s.window(due)
-	}
 	rounds := len(l.Rounds) + len(due)
-	for _, n := range due {
-		if s.sheds && s.tight(l) {
+	for _, due := range shape.Windows(s.Case, due) {
+		if s.sheds && !shape.Of(s.Case).Windowed && s.tight(l) {
 			l.Shed++
 			continue
 		}
-		if !s.check() {
-			if len(l.Rounds) == 0 {
-				l.Skipped = s.why()
+		for again := true; again; {
+			if !s.check() {
+				if len(l.Rounds) == 0 {
+					l.Skipped = s.why()
+				}
+				return false, nil
 			}
-			return false, nil
-		}
-		for s.round(n, rounds) {
-		}
-		if rd := s.last; rd.lost != nil || rd.out.Stopped != "" {
-			return false, rd.lost
+			var stopped string
+			if again, stopped = s.window(due, rounds); stopped != "" || s.last.lost != nil {
+				return false, s.last.lost
+			}
 		}
 	}
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level. The parameter of is the planned number of
-// rounds. again is true if the load generator was disturbed, so that the round must be measured
-// again.
-func (s *series) round(n, of int) (again bool) {
+// window measures rounds without a pause between them, and adds them to the level. The parameter of
+// is the planned number of rounds. again is true if the load generator was disturbed, so that they
+// must be measured again. stopped is the reason why the window ended early; "" if it did not.
+func (s *series) window(due []int, of int) (again bool, stopped string) {
 	s.warm()
 	l := s.level
-	rd := s.newRound([]int{n})
+	rd := s.newRound(due)
 	s.now, s.last = rd, rd
-	rd.play()
+	rounds := rd.play()
 	s.now = nil
 	if l.Probe == nil {
-		s.rounds++
+		s.rounds += len(rounds)
 	}
 	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
 		s.durations[s.Workload] = d
 	}
-	if s.leg != nil {
-		s.held = rd.out // keep it until the other leg ends: settle judges both together
-		return false
-	}
-	if s.voids(rd, of) {
-		rd.out.Void = l.Disturbed(rd.out).String()
-	}
-	s.keep(rd.out)
-	return rd.out.Void != ""
-}
-
-// window runs one uninterrupted measurement, and adds each of its parts as a round. due holds the
-// number of measured requests of each part. ended reports whether the window ran to its end.
-func (s *series) window(due []int) (ended bool, lost error) {
-	l := s.level
-	if !s.check() {
-		if len(l.Rounds) == 0 {
-			l.Skipped = s.why()
-		}
-		return false, nil
-	}
-	s.warm()
-	rd := s.newRound(due)
-	if s.Load.Kind == metric.Users {
-		rd.window = newCrowd(rd, len(due))
-	} else {
-		rd.window = &window{round: rd, parts: due, stages: s.stages, stop: func() bool { return false }}
-	}
-	s.now, s.last = rd, rd
-	rd.play()
-	s.now = nil
-	why := rd.out.Stopped
-	for i, r := range rd.window.rounds() {
-		if l.Probe == nil {
-			s.runner.rounds++
-		}
+	stopped = cmp.Or(rd.out.Stopped, rounds[len(rounds)-1].Stopped)
+	for i, r := range rounds {
 		switch {
 		case s.leg != nil:
-			s.held = r // keep the round until the other server's round has ended
-		case len(s.stages) > 0:
+			s.held = r // keep it until the other leg ends: settle judges both together
+		case s.stages != nil:
 			s.stages[i].keep(r)
 		default:
+			if s.voids(rd, r, of) {
+				r.Void, again = l.Disturbed(r).String(), true
+			}
 			s.keep(r)
 		}
 	}
@@ -259,12 +158,9 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		l.Notes = append(l.Notes, rd.replay.notes()...)
 	}
 	if l.Cut != "" {
-		l.Notes = append(l.Notes, "given up: "+why)
+		l.Notes = append(l.Notes, "given up: "+stopped)
 	}
-	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
-		s.durations[s.Workload] = d
-	}
-	return why == "", rd.lost
+	return again, stopped
 }
 
 // keep adds a finished round to its level. A disturbed round goes to the level's Voided rounds.
@@ -278,31 +174,50 @@ func (s *series) keep(r *metric.Round) {
 }
 
 // newRound returns the next round of the level. due holds the number of measured requests of each
-// part.
+// unit.
 func (s *series) newRound(due []int) *round {
-	l, n := s.level, 0
-	for _, part := range due {
-		n += part
+	rd := s.shapeless(due)
+	env := shape.Env{
+		Case: s.Case, Level: s.level.Name, Index: rd.out.Index, Seed: rd.out.Seed, Arrivals: rd.out.Seed,
+		Parts: due, Each: s.durations[s.Workload], Proven: rd.signs.proven, Leg: s.leg != nil,
 	}
-	i := len(s.before) + len(l.Rounds) + len(l.Voided)
-	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, durations: s.durations, picked: s.picked,
-		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
+	if s.run.Simulated {
+		// Real runs of one plan have the same arrivals, so that they can be compared. Each salt of a
+		// simulation draws others.
+		env.Arrivals = load.Salted(rd.out.Seed, s.run.Salt)
 	}
-	if s.Level.Speedup > 0 {
-		rd.replay = s.replayed(i, n)
+	for _, x := range s.stages {
+		env.Stages = append(env.Stages, *x.Level.Stage)
+	}
+	rd.shape = shape.Of(s.Case).New(env)
+	if t := shape.TraceOf(rd.shape); t != nil {
+		rd.replay = newReplay(t, s.target.Context)
 	}
 	s.lots(rd, due)
 	return rd
 }
 
+// shapeless returns the next round of the level without its shape.
+func (s *series) shapeless(due []int) *round {
+	l, n := s.level, 0
+	for _, part := range due {
+		n += part
+	}
+	i := len(s.before) + len(l.Rounds) + len(l.Voided)
+	return &round{
+		runner: s.runner, target: s.target, Case: s.Case, level: l, stages: s.stages, picked: s.picked, signs: signsOf(l),
+		out:     &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
+		flights: map[*flight]struct{}{}, timers: map[time.Duration]func() bool{}, chats: map[*shape.Chat]client.Prompt{},
+	}
+}
+
 // voids reports whether a round was disturbed and must be measured again. It returns false if too
-// little time is left.
-func (s *series) voids(rd *round, of int) bool {
-	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
+// little time is left. A part of a window cannot be measured again.
+func (s *series) voids(rd *round, r *metric.Round, of int) bool {
+	if shape.Of(s.Case).Windowed || !r.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
 	}
-	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
+	return measuredAgain(s.level.Disturbed(r), len(s.level.Voided), of)
 }
 
 // measuredAgain reports whether a disturbed round is measured again. The parameter of is the

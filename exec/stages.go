@@ -51,7 +51,7 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 			due = append(due, s.Level.RoundRequests(pass))
 		}
 		var ended bool
-		if ended, lost = first.window(due); !ended {
+		if ended, lost = first.play(due); !ended {
 			break
 		}
 	}

@@ -155,12 +155,15 @@ func ColdFailures(n int) int { return max(10, 2*n) }
 // measured request. The round then waits for the requests in flight.
 func (l *Loop) Close() {
 	l.closing = true
-	l.closed.Due = max(l.closed.Due, l.measuredOrder)
+	l.closed.Due = l.Due()
 }
 
-// Due is the number of measured requests of the round. If the round ends by time, the number is
-// known only after Close.
-func (l *Loop) Due() int { return l.closed.Due }
+// Due is the number of measured requests of the round. Before Close, a round that ends by time may
+// still get more.
+func (l *Loop) Due() int { return max(l.closed.Due, l.measuredOrder) }
+
+// Measured is the number of measured requests so far.
+func (l *Loop) Measured() int { return l.measuredOrder }
 
 // Over reports whether every measured request has ended.
 func (l *Loop) Over() bool { return l.closing && l.ended >= l.closed.Due }

@@ -1,0 +1,290 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/shape"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// flight is one request in flight.
+type flight struct {
+	number int // in order of start
+	turn   shape.Turn
+	lot    *lot           // the requests of the same workload in this round
+	nth    int            // number of the request in the lot
+	sample *metric.Sample // owned by the transport until the request has ended
+	answer *client.Answer // keeps the answer's text; nil if it is not kept
+	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
+	prompt client.Prompt  // zero if the answer's text is not kept
+	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
+	at     time.Duration  // scheduled
+	input  int            // requested tokens of the prompt; 0 if any length is allowed
+	output int            // tokens asked for
+	row    int            // row of a data set
+	shared float64        // see client.Prompt
+	place  *placed
+	cancel context.CancelFunc
+	over   bool
+}
+
+// placed is the unit of a request, and the number of the request in its unit and phase.
+type placed struct{ unit, order int }
+
+// picked says which measured requests of a round have their answers scored, and keeps the answers.
+// A nil picked means none.
+type picked struct {
+	step, first, n int // every step-th request from number first on, n of them
+	heard          func(f *flight, said client.Said)
+}
+
+func (p *picked) has(f *flight) bool {
+	order := f.turn.Order
+	return p != nil && f.turn.Phase == metric.Measured && order%p.step == p.first && order/p.step < p.n
+}
+
+// signs of a server that is gone.
+type signs struct {
+	proven  bool // whether a request of this level has completed
+	wasted  int  // failed measured requests at this level while none has completed
+	refused int  // consecutive refused connections
+}
+
+// Talker makes the prompts of conversations. Next returns the prompt of the next turn. It consists
+// of the last prompt (sent), its answer (said), and a new message of the user.
+type Talker interface {
+	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
+}
+
+// replyBytes is the largest size of an answer, in bytes, that is kept for later turns.
+const replyBytes = 1 << 20
+
+// send sends the request of a step.
+func (rd *round) send(step shape.Step) {
+	t := step.Turn
+	prompt, ok := rd.chats[t.Chat]
+	if delete(rd.chats, t.Chat); !ok {
+		prompt = rd.prompt(t)
+	}
+	if rd.halted() {
+		return
+	}
+	f := &flight{number: rd.launched, turn: t, at: step.At}
+	f.lot, f.nth = rd.lotOf(t.Phase, t.Order)
+	rd.launched++
+	if t.Phase == metric.Measured {
+		rd.judged++
+		if t.Nth <= 1 {
+			rd.taken++
+		}
+	}
+	f.output = f.lot.output(t, f.nth)
+	request := f.lot.newRequest(prompt, f.output)
+	f.input, f.output, f.row, f.shared = request.Input, request.Output, prompt.Row, prompt.Shared
+	f.sample = rd.sample(f)
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(rd.flying)
+	rd.flights[f] = struct{}{}
+	rd.Observer.RequestStarted(rd.level, t.Phase)
+	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
+		rd.Clock.Post(func() { rd.finish(f, s) })
+	})
+	if most := rd.keepsOf(f); most > 0 {
+		f.answer, f.asked, f.prompt = answer, f.lot.askedBy(&request), prompt
+		answer.Keep(most)
+	}
+	if t.Chat != nil && t.Nth < t.Chat.Turns {
+		f.spoken, f.prompt = answer, prompt
+		answer.KeepReply(replyBytes)
+	}
+	rd.target.Transport.Send(ctx, &request, listening(answer, t.Ear))
+	rd.makeAhead(t.Phase, t.Order, step.Ahead)
+}
+
+// listening returns a stream of the answer in which the ear hears every token. ear may be nil.
+func listening(a *client.Answer, ear *shape.Ear) client.Stream {
+	if ear == nil {
+		return a
+	}
+	return heard{a, ear}
+}
+
+type heard struct {
+	*client.Answer
+	ear *shape.Ear
+}
+
+// Event implements client.Stream.
+func (h heard) Event(at time.Duration, e *client.Event) {
+	if e.Content || e.Reasoning || e.ToolCall {
+		h.ear.Hear(at)
+	}
+	h.Answer.Event(at, e)
+}
+
+// sample returns a sample with what is known of a request before it is sent.
+func (rd *round) sample(f *flight) *metric.Sample {
+	if f.place == nil {
+		unit, order := rd.shape.Place(f.turn, f.at)
+		f.place = &placed{unit, order}
+	}
+	out := &metric.Sample{
+		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		Slot: f.turn.Slot, Order: f.place.order, Phase: f.turn.Phase, Turn: f.turn.Nth,
+		Scheduled: f.at, FromDue: shape.Of(rd.Case).Windowed, InputAsked: f.input, OutputAsked: f.output, Row: f.row, Shared: f.shared,
+	}
+	if rd.stages != nil {
+		out.Level = rd.stages[f.place.unit].level.Name
+	} else {
+		out.Round += f.place.unit
+	}
+	if rd.Workload.Mix != nil {
+		out.Part = f.lot.workload.PartName()
+	}
+	return out
+}
+
+// finish handles the end of a request.
+func (rd *round) finish(f *flight, s *metric.Sample) {
+	if f.over {
+		return // given up on
+	}
+	f.over, f.sample = true, s
+	if rd.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
+		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}
+	}
+	if s.Failure != nil {
+		s.Failure.Message = rd.secrets.Text(s.Failure.Message)
+	}
+	s.Finish = rd.secrets.Text(s.Finish)
+	f.cancel()
+	delete(rd.flights, f)
+	if f.turn.Phase == metric.Measured {
+		rd.judged--
+	}
+	rd.out.Samples = append(rd.out.Samples, s)
+	if s.Failure != nil {
+		rd.failed(s)
+	} else {
+		rd.signs.refused, rd.signs.proven = 0, true
+	}
+	if f.answer != nil {
+		rd.heard(f)
+	}
+	if !rd.over {
+		rd.talk(f)
+		rd.shape.Ended(rd.Clock.Now(), f.turn, s)
+		rd.advance()
+	}
+	// Call the observer last. The slot sends its next request while the observer writes the sample.
+	rd.observe(rd.Observer.SampleDone(s))
+}
+
+// talk makes the prompt of the next turn of a conversation. If the conversation ended too early, it
+// records the turns that are missing.
+func (rd *round) talk(f *flight) {
+	switch t := f.turn; {
+	case t.Chat == nil:
+	case !t.GoesOn(f.sample) || rd.halted():
+		rd.misses(f)
+	default:
+		if err := rd.says(f); err != nil {
+			rd.cut(rd.secrets.Text(err.Error()))
+		}
+	}
+}
+
+// says makes the prompt of the turn after the request f.
+func (rd *round) says(f *flight) error {
+	said, whole := f.spoken.Reply()
+	talker, ok := f.lot.prompts.(Talker)
+	if !whole || !ok {
+		return errors.New("an answer is too long to continue from")
+	}
+	tokens := f.output
+	if u := f.sample.Usage; u != nil {
+		tokens = u.Output
+	}
+	c := f.turn.Chat
+	next, err := talker.Next(PromptID{
+		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Order: c.Number,
+		Phase: metric.Phase(fmt.Sprintf("%s turn %d", c.Phase, f.turn.Nth+1)),
+	}, f.prompt, said, tokens)
+	if err != nil {
+		return fmt.Errorf("no prompt could be made: %v", err)
+	}
+	rd.chats[c] = next
+	return nil
+}
+
+// misses records the turns that a conversation does not reach because a measured turn failed. These
+// turns count as failed.
+func (rd *round) misses(f *flight) {
+	t := f.turn
+	if f.sample.Completed() || f.sample.Canceled() || t.Phase != metric.Measured {
+		return
+	}
+	for failed := t.Nth; t.Nth < t.Chat.Turns; {
+		t.Nth++
+		s := rd.sample(&flight{turn: t, lot: f.lot, at: f.sample.End})
+		s.End = f.sample.End
+		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}
+		rd.out.Samples = append(rd.out.Samples, s)
+		rd.Observer.RequestStarted(rd.level, metric.Measured)
+		rd.observe(rd.Observer.SampleDone(s))
+	}
+}
+
+// failed checks a failed request for signs that the server is gone.
+func (rd *round) failed(s *metric.Sample) {
+	if s.Failure.Kind == metric.FailCanceled || rd.lost != nil {
+		return
+	}
+	if rd.target.Err != nil {
+		if err := rd.target.Err(); err != nil {
+			rd.lost = err
+			rd.cut(rd.secrets.Text(err.Error()))
+			return
+		}
+	}
+	if s.Failure.Kind == metric.FailLocal {
+		// This machine could not send the request, so the server gets no verdict. End the round.
+		rd.lost = errors.New(s.Failure.Message)
+		rd.cut(s.Failure.Message)
+		return
+	}
+	x := &rd.signs
+	if s.Phase == metric.Measured && !x.proven {
+		if x.wasted++; x.wasted >= plan.Hopeless(rd.level.N) {
+			// Give up. The server completes nothing, so more requests would only wait for their
+			// time-outs.
+			rd.cut(fmt.Sprintf("%d requests failed and none completed: %s", x.wasted, s.Failure.Message))
+			return
+		}
+	}
+	if s.Failure.Kind != metric.FailConnect {
+		x.refused = 0
+		return
+	}
+	x.refused++
+	if x.refused >= max(10, 2*rd.level.N) {
+		rd.lost = fmt.Errorf("%d connections in a row failed: %s", x.refused, s.Failure.Message)
+		rd.cut(rd.lost.Error())
+	}
+}
+
+// signsOf returns the signs of a level before its next round.
+func signsOf(l *metric.Level) (x signs) {
+	for _, r := range l.Rounds {
+		x.proven = x.proven || slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
+		x.wasted += len(r.MeasuredSamples())
+	}
+	return x
+}

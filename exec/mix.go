@@ -1,0 +1,173 @@
+package exec
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// asking describes the requests of a level, or of one part of a mix.
+type asking struct {
+	workload *plan.Workload
+	level    *metric.Level // level of the requests; a part of a mix has its own level
+	planned  int           // requests of the level
+	prompts  Prompts
+	request  client.Request // the fields common to all requests
+	asked    *answers.Ask   // the requirements on the answers
+	kept     *kept
+}
+
+// lot is the requests of one workload in one round.
+type lot struct {
+	*asking
+	lengths  load.Lengths
+	due      int   // measured requests
+	measured []int // requested answer lengths of the measured requests, in order of start
+	// first is the number of measured requests that the workload sent to the server before this
+	// round.
+	first int
+}
+
+// mixed is the requests of a round, divided among the parts of a mix.
+type mixed struct {
+	lots []*lot // one for each part of a mix; a single lot without a mix
+	// For each phase, picks holds the requests in the order in which their parts were drawn, and
+	// given holds the number of requests of each part. Both are nil without a mix.
+	picks map[metric.Phase][]pick
+	given map[metric.Phase][]int
+}
+
+// pick assigns a request of a mix to a part of the mix. lot is the index of the part, and nth is
+// the number of the request in the part.
+type pick struct{ lot, nth int }
+
+// lots prepares a round's requests for each part. due holds the number of measured requests of each
+// part.
+func (s *series) lots(rd *round, due []int) {
+	counts := []int{rd.out.Due}
+	if s.Workload.Mix != nil {
+		counts = s.deal(rd, due)
+	}
+	for i, a := range s.asks {
+		l := &lot{asking: a, due: counts[i]}
+		of := [2]string{a.level.Server, a.level.Workload}
+		l.first = s.sent[of]
+		s.sent[of] += l.due
+		l.lengths = load.Lengths{
+			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
+			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		}
+		if a.workload.Output.Natural {
+			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
+		}
+		if rd.out.Time == 0 {
+			l.measured = l.lengths.Measured(l.due)
+		}
+		rd.mix.lots = append(rd.mix.lots, l)
+	}
+}
+
+// deal draws a part of the mix for each measured request of the round. It returns how many requests
+// each part gets. Both sides of a comparison get the same parts.
+func (s *series) deal(rd *round, due []int) []int {
+	if s.Workload.ByType() {
+		return rd.typed()
+	}
+	shares := s.Workload.Shares()
+	counts := make([]int, len(shares))
+	given := map[*series][]int{}
+	for i, n := range due {
+		of := s
+		if len(s.stages) > 0 {
+			of = s.stages[i]
+		}
+		if given[of] == nil {
+			given[of] = of.countMeasured()
+		}
+		part := shares.Counts(given[of], n)
+		for k, n := range part {
+			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
+		}
+		rd.pick(metric.Measured, part, i)
+	}
+	return counts
+}
+
+// countMeasured returns how many measured requests the level has so far, for each part of its mix.
+func (s *series) countMeasured() []int {
+	out := make([]int, len(s.asks))
+	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+		for _, x := range r.Samples {
+			for k, a := range s.asks {
+				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
+					out[k]++
+				}
+			}
+		}
+	}
+	return out
+}
+
+// pick adds a block of requests to a phase of a mix, and draws the order of their parts. The block
+// has counts[i] requests of part i.
+func (rd *round) pick(phase metric.Phase, counts []int, block int) {
+	if rd.mix.picks == nil {
+		rd.mix.picks, rd.mix.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+	}
+	if rd.mix.given[phase] == nil {
+		rd.mix.given[phase] = make([]int, len(counts))
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %d %s mix %d", rd.level.Workload, rd.level.Name, rd.out.Index, phase, block)
+	for _, part := range traffic.Order(counts, rand.New(rand.NewPCG(uint64(rd.out.Seed), h.Sum64()))) {
+		rd.mix.picks[phase] = append(rd.mix.picks[phase], pick{part, rd.mix.given[phase][part]})
+		rd.mix.given[phase][part]++
+	}
+}
+
+// typed assigns each request of a replay to the part of the mix with the type of its row. It
+// returns the number of measured requests of each part.
+func (rd *round) typed() []int {
+	rd.mix.picks, rd.mix.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {
+		rd.mix.given[phase] = make([]int, len(rd.Workload.Mix))
+	}
+	r := rd.replay
+	for i := range r.At {
+		phase, part := r.Turn(i).Phase, rd.Workload.PartOf(&r.Rows.Rows[r.First+i])
+		rd.mix.picks[phase] = append(rd.mix.picks[phase], pick{part, rd.mix.given[phase][part]})
+		rd.mix.given[phase][part]++
+	}
+	return rd.mix.given[metric.Measured]
+}
+
+// lotOf returns the lot of a request, which is the requests of its part of the mix. nth is the
+// number of the request in that lot and phase. The number of warm-up and filler requests is not
+// known in advance, so the order of their parts is drawn block by block.
+func (rd *round) lotOf(phase metric.Phase, order int) (l *lot, nth int) {
+	if rd.Workload.Mix == nil {
+		return rd.mix.lots[0], order
+	}
+	shares := rd.Workload.Shares()
+	for len(rd.mix.picks[phase]) <= order {
+		given := rd.mix.given[phase]
+		if given == nil {
+			given = make([]int, len(shares))
+		}
+		rd.pick(phase, shares.Counts(given, min(shares.Stratum(), mostStratum)), len(rd.mix.picks[phase]))
+	}
+	p := rd.mix.picks[phase][order]
+	return rd.mix.lots[p.lot], p.nth
+}
+
+// mostStratum is the largest block of a mix, in requests. The order of the parts is drawn block by
+// block.
+const mostStratum = 100

@@ -1,0 +1,69 @@
+package shape
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// agenda holds what is due later, in the order of its times. Of equal times the first entered comes
+// first.
+type agenda[T any] struct{ entries []entry[T] }
+
+type entry[T any] struct {
+	at   time.Duration
+	what T
+}
+
+func (a *agenda[T]) add(at time.Duration, what T) {
+	i, _ := slices.BinarySearchFunc(a.entries, at+1, func(e entry[T], at time.Duration) int { return cmp.Compare(e.at, at) })
+	a.entries = slices.Insert(a.entries, i, entry[T]{at, what})
+}
+
+// due takes the next entry, if its time has come.
+func (a *agenda[T]) due(now time.Duration) (what T, at time.Duration, ok bool) {
+	if len(a.entries) == 0 || a.entries[0].at > now {
+		return what, 0, false
+	}
+	e := a.entries[0]
+	a.entries = a.entries[1:]
+	return e.what, e.at, true
+}
+
+// next returns the time of the next entry; 0 if there is none.
+func (a *agenda[T]) next() time.Duration {
+	if len(a.entries) == 0 {
+		return 0
+	}
+	return a.entries[0].at
+}
+
+// soonest returns the earliest of the times. A time of 0 stands for never.
+func soonest(times ...time.Duration) time.Duration {
+	out := time.Duration(0)
+	for _, t := range times {
+		if t > 0 && (out == 0 || t < out) {
+			out = t
+		}
+	}
+	return out
+}
+
+// Tokens counts the chunks with tokens of all answers that a shape listens to.
+type Tokens struct {
+	last, n atomic.Int64
+}
+
+// Ear hears the tokens of one answer. Any goroutine may call its methods.
+type Ear struct {
+	all   *Tokens
+	began atomic.Bool
+}
+
+// Hear records a chunk with tokens that arrived at the given time.
+func (e *Ear) Hear(at time.Duration) {
+	e.began.Store(true)
+	e.all.last.Store(int64(at))
+	e.all.n.Add(1)
+}

@@ -1,0 +1,167 @@
+package shape
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+var bursts = &Kind{
+	New: newBurst,
+	Takes: func(_ Case, due []int, each time.Duration) time.Duration {
+		return time.Duration(len(due)) * each
+	},
+	Requests: planned,
+	Warmups: func(c Case) int {
+		if c.Load.Warmup == plan.WarmupAuto {
+			return c.Level.N // only before the first burst of the level
+		}
+		return max(c.Level.Rounds, 1) * c.Load.Warmup
+	},
+}
+
+// planned returns the sum of the planned numbers of requests.
+func planned(_ Case, due []int, _ time.Duration) int {
+	sum := 0
+	for _, n := range due {
+		sum += n
+	}
+	return sum
+}
+
+// burst sends all requests of a unit at once, after its warm-up. With warmup = "auto", only the
+// first burst of a level has a warm-up.
+type burst struct {
+	Env
+	warm     warmup
+	steps    []Step // before the burst
+	measured volley
+}
+
+func newBurst(e Env) Shape {
+	n := e.Load.Warmup
+	if n == plan.WarmupAuto {
+		n = 0
+		if e.Index == 0 {
+			n = e.Case.Level.N
+		}
+	}
+	due := e.due()
+	return &burst{
+		Env: e, warm: newWarmup(&e, 0, n), measured: volley{phase: metric.Measured, n: due},
+		steps: []Step{
+			{Do: Prepare, Prompts: []Prompts{{metric.Measured, 0, due}}, Connections: due}, {Do: Begin}, {Do: Fresh},
+		},
+	}
+}
+
+func (b *burst) Next(now time.Duration) Step {
+	if s, ok := b.warm.next(now); ok {
+		return s
+	}
+	if len(b.steps) > 0 {
+		s := b.steps[0]
+		b.steps = b.steps[1:]
+		return s
+	}
+	if s, ok := b.measured.next(now); ok {
+		return s
+	}
+	return Step{Do: Over}
+}
+
+func (b *burst) Ended(_ time.Duration, t Turn, s *metric.Sample) {
+	if t.Phase == metric.Measured {
+		b.measured.ended++
+	} else {
+		b.warm.over(s)
+	}
+}
+
+func (b *burst) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
+
+func (b *burst) Units(_ time.Duration, samples []*metric.Sample) []Unit {
+	return []Unit{{Window: load.BurstWindow(samples, b.due()), Due: b.due()}}
+}
+
+// volley is a number of requests that are sent at once and awaited.
+type volley struct {
+	phase       metric.Phase
+	from, n     int
+	sent, ended int
+	at          time.Duration // time of the volley
+}
+
+// next returns the next step of the volley; ok is false when all its requests have ended.
+func (v *volley) next(now time.Duration) (s Step, ok bool) {
+	switch {
+	case v.sent < v.n:
+		if v.sent == 0 {
+			v.at = now
+		}
+		t := Turn{Turn: load.Turn{Slot: v.sent, Phase: v.phase, Order: v.from + v.sent}}
+		v.sent++
+		return Step{Do: Send, Turn: t, At: v.at}, true
+	case v.ended < v.n:
+		return Step{Do: Wait}, true
+	}
+	return Step{}, false
+}
+
+// warmup is a volley of warm-up requests before the load. While all of them fail, it is repeated,
+// up to a number of requests.
+type warmup struct {
+	volley
+	most    int
+	proven  bool   // a request completed
+	failure string // of the last failed request
+	made    bool   // its prompts
+	again   time.Duration
+}
+
+func newWarmup(e *Env, from, n int) warmup {
+	return warmup{volley: volley{phase: metric.Warmup, from: from, n: n}, most: load.ColdFailures(e.Case.Level.N), proven: e.Proven}
+}
+
+func (w *warmup) next(now time.Duration) (s Step, ok bool) {
+	if w.n == 0 {
+		return Step{}, false
+	}
+	if !w.made {
+		w.made = true
+		return Step{Do: Prepare, Prompts: []Prompts{{w.phase, w.from, w.n}}}, true
+	}
+	if s, ok := w.volley.next(now); ok {
+		return s, true
+	}
+	switch {
+	case w.proven:
+		return Step{}, false
+	case w.from+w.n >= w.most:
+		return giveUp(w.failure), true
+	case w.again == 0:
+		w.again = now + load.Backoff
+	}
+	if now < w.again {
+		return Step{Do: Wait, At: w.again}, true
+	}
+	w.volley, w.made, w.again = volley{phase: w.phase, from: w.from + w.n, n: w.n}, false, 0
+	return w.next(now)
+}
+
+// over takes the end of a warm-up request.
+func (w *warmup) over(s *metric.Sample) {
+	w.ended++
+	if s.Failure != nil {
+		w.failure = s.Failure.Message
+	} else {
+		w.proven = true
+	}
+}
+
+// giveUp ends a level of which every warm-up request failed, the last one with the given message.
+func giveUp(failure string) Step {
+	return Step{Do: GiveUp, Why: "every warm-up request failed: " + failure}
+}

@@ -1,0 +1,71 @@
+package shape
+
+import (
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Of returns the kind of shape of a case.
+func Of(c Case) *Kind {
+	switch {
+	case c.Level.Speedup > 0:
+		return traces
+	case c.Level.Stage != nil:
+		return stages
+	}
+	return kinds[c.Load.Kind]
+}
+
+var kinds = map[metric.LoadKind]*Kind{
+	metric.ClosedLoop: closedLoops, metric.Burst: bursts, metric.Users: people, metric.OpenLoop: rates,
+}
+
+// Search says how a capacity search counts loads of a kind. The searched load is a whole number, or
+// a number of steps.
+type Search struct {
+	First int // the load that is measured first without prior knowledge
+	// Load returns the load of a level.
+	Load func(*metric.Level) int
+	// Whole returns how many requests of a load are judged only together.
+	Whole func(load int) int
+	// ByUnits means that what was measured is counted in units, because the number of requests is
+	// not known beforehand.
+	ByUnits bool
+	// Rates means that the search is over rates. It decides how many requests each probe has, and how
+	// often it is judged.
+	Rates bool
+}
+
+// ladder is the first load that a search measures without prior knowledge. It is not 1, because
+// single requests one after another take longest, and capacities below 8 are rare.
+const ladder = 8
+
+func single(int) int { return 1 }
+
+func inFlight(l *metric.Level) int { return l.N }
+
+var searches = map[metric.LoadKind]Search{
+	metric.ClosedLoop: {First: ladder, Load: inFlight, Whole: single},
+	metric.Burst:      {First: ladder, Load: inFlight, Whole: func(load int) int { return load }},
+	metric.Users:      {First: ladder, Load: inFlight, Whole: single, ByUnits: true},
+	metric.OpenLoop: {First: ladder, Whole: single, Rates: true, Load: func(l *metric.Level) int {
+		return int(math.Round(l.Rate / plan.RateStep))
+	}},
+	// The search begins at the recorded speed.
+	metric.Speedup: {First: int(math.Round(1 / plan.SpeedupStep)), Whole: single, Load: func(l *metric.Level) int {
+		return int(math.Round(l.Speedup / plan.SpeedupStep))
+	}},
+}
+
+// SearchOver returns how a search over this kind of load counts.
+func SearchOver(k metric.LoadKind) Search { return searches[k] }
+
+// Searched returns the kind of search to which the level belongs.
+func Searched(l *metric.Level) metric.LoadKind {
+	if l.Speedup > 0 {
+		return metric.Speedup
+	}
+	return l.Kind
+}

@@ -1,0 +1,146 @@
+// Package shape decides when the requests of a level are due: in a closed loop, in bursts, at a
+// rate, in stages, by a trace, by users, or to saturate a server. Each shape has one file.
+//
+// A Shape is a state machine without a clock. The driver, package exec, asks it for the next Step,
+// takes the step, and reports every request that ended. So a shape can be tested by a table of
+// times, and no shape knows how a request is sent.
+//
+// What is judged are units: the rounds of a level. A unit may be a round of its own, or a part of a
+// window in which the load goes on. So a shape can cut what it measured into units at any time,
+// also while requests are in flight.
+package shape
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Shape decides when requests are due while the units of one window are measured.
+type Shape interface {
+	// Next returns what to do at the time now. The driver asks again after it has taken the step.
+	// After Wait, it asks when the time At has come, and whenever a request has ended.
+	Next(now time.Duration) Step
+	// Ended reports the end of a request at the time now.
+	Ended(now time.Duration, t Turn, s *metric.Sample)
+	// Place returns the unit of a request that is due at the given time, and the number of the
+	// request within its unit and phase. It is called once for each request.
+	Place(t Turn, due time.Duration) (unit, order int)
+	// Units divides what was measured up to now into its units. There is at least one. A unit may
+	// still have requests in flight. samples are all requests that have ended, of every phase.
+	Units(now time.Duration, samples []*metric.Sample) []Unit
+}
+
+// Action is what a Step asks the driver to do.
+type Action int
+
+const (
+	// Wait until the time At, or until a request ends. If At is 0, only until a request ends.
+	Wait Action = iota
+	// Send the request Turn, which is due at the time At. Afterwards, when nothing is urgent, make
+	// the prompt that is Ahead requests later in the same phase, unless Ahead is 0.
+	Send
+	// Prepare makes prompts in advance, and opens Connections connections.
+	Prepare
+	// Begin observes the load generator and the server from now on. The load of the window begins.
+	Begin
+	// Read the server's own metrics: the measured window begins.
+	Read
+	// Fresh is Read, and waits for what was read.
+	Fresh
+	// Edge ends a unit, if one was begun by an Edge, and begins the next.
+	Edge
+	// Grow keeps N requests in flight from now on, and cancels the requests Cancel.
+	Grow
+	// GiveUp ends the level, for the reason Why.
+	GiveUp
+	// Over ends the load: all that is measured has ended.
+	Over
+)
+
+// Step is the next thing to do. Which fields are set depends on Do.
+type Step struct {
+	Do          Action
+	At          time.Duration
+	Turn        Turn
+	Ahead       int
+	Prompts     []Prompts
+	Connections int
+	N           int
+	Cancel      []Turn
+	Why         string
+	Cut         metric.Cut // the kind of reason; "" if it is none of an open loop
+}
+
+// Prompts are N prompts of a phase, from number From on.
+type Prompts struct {
+	Phase   metric.Phase
+	From, N int
+}
+
+// Turn is one request of a slot, or one turn of a conversation.
+type Turn struct {
+	load.Turn
+	Chat *Chat // nil if the request belongs to no conversation
+	Nth  int   // number of the turn in its conversation, from 1; 0 without a conversation
+	Said int   // answer tokens that the prompt contains already; they count as generated earlier
+	Ear  *Ear  // hears the tokens of the answer; nil if the shape does not listen
+}
+
+// Unit is a part of what was measured, judged as one round.
+type Unit struct {
+	load.Window
+	Due  int           // measured requests
+	Time time.Duration // in which it started requests; 0 means as planned
+	Open bool          // further measured requests are due in it
+}
+
+// Env is what a shape knows of the level before it begins.
+type Env struct {
+	Case
+	Level string // name of the level in the recording
+	Index int    // of the first unit among the rounds of the level
+	Seed  int64  // of prompts and conversations
+	// Arrivals is the seed of the arrivals at a rate.
+	Arrivals int64
+	Parts    []int         // number of measured requests, or of conversations, of each unit
+	Each     time.Duration // duration of earlier requests; 0 if not known
+	Proven   bool          // an earlier request of the level completed
+	Stages   []metric.Stage
+	Leg      bool // the units are one server's turn in a comparison
+}
+
+// due returns the number of measured requests, or of conversations, of all units.
+func (e *Env) due() int {
+	sum := 0
+	for _, n := range e.Parts {
+		sum += n
+	}
+	return sum
+}
+
+// Case is one level of one workload on one server.
+type Case struct {
+	Server   *plan.Server
+	Workload *plan.Workload
+	Load     *plan.Load
+	Level    plan.Level
+}
+
+// Kind is what is known of a shape before it runs.
+type Kind struct {
+	New func(Env) Shape
+	// Windowed means that units follow each other in one window, and that each request is due at a
+	// time of its own. Otherwise the load of each unit begins and ends with it.
+	Windowed bool
+	// Takes estimates how long units with the given numbers of measured requests take. The parameter
+	// each is the duration of a request; 0 if not known.
+	Takes func(c Case, due []int, each time.Duration) time.Duration
+	// Requests estimates the number of measured requests of such units.
+	Requests func(c Case, due []int, each time.Duration) int
+	// Warmups returns the number of warm-up requests of all units of a case; 0 if a duration ends the
+	// warm-up.
+	Warmups func(c Case) int
+}
