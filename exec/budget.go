@@ -95,13 +95,15 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 // expected returns how long the level should take, judging by earlier requests of its workload. It
 // is 0 if there were none.
 func (r *runner) expected(c Case, due []int) time.Duration {
-	return shape.Of(c).Takes(c, due, r.durations[c.Workload])
+	_, takes := shape.Expected(c, due, r.durations[c.Workload])
+	return takes
 }
 
 // requests estimates the total number of measured requests of the rounds. due has the smallest
 // number for each round.
 func (r *runner) requests(c Case, due []int) int {
-	return shape.Of(c).Requests(c, due, r.durations[c.Workload])
+	n, _ := shape.Expected(c, due, r.durations[c.Workload])
+	return n
 }
 
 // Warmups returns the number of warm-up requests of a case in all its rounds together. It is 0 if

@@ -209,7 +209,10 @@ func (h *hunt) looks(n int) []int {
 // requests of a usual probe. Bursts are judged only as a whole. deep returns nil if a deep probe
 // would be no larger than a usual one.
 func (h *hunt) deep(n int) []int {
-	unit := h.counts().Whole(n)
+	unit := 1
+	if h.counts().Whole {
+		unit = n
+	}
 	looks := h.looks(n)
 	usual := looks[len(looks)-1]
 	most := h.workload.MostRequests(h.capacity.Level(n).Requests) / unit

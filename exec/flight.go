@@ -20,23 +20,15 @@ type flight struct {
 	turn   shape.Turn
 	lot    *lot           // the requests of the same workload in this round
 	nth    int            // number of the request in the lot
+	known  metric.Sample  // what was known of the request when it was sent
 	sample *metric.Sample // owned by the transport until the request has ended
 	answer *client.Answer // keeps the answer's text; nil if it is not kept
 	asked  *answers.Ask   // requirements on the answer; nil if the answer's text is not kept
 	prompt client.Prompt  // zero if the answer's text is not kept
 	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
-	at     time.Duration  // scheduled
-	input  int            // requested tokens of the prompt; 0 if any length is allowed
-	output int            // tokens asked for
-	row    int            // row of a data set
-	shared float64        // see client.Prompt
-	place  *placed
 	cancel context.CancelFunc
 	over   bool
 }
-
-// placed is the unit of a request, and the number of the request in its unit and phase.
-type placed struct{ unit, order int }
 
 // picked says which measured requests of a round have their answers scored, and keeps the answers.
 // A nil picked means none.
@@ -76,7 +68,7 @@ func (rd *round) send(step shape.Step) {
 	if rd.halted() {
 		return
 	}
-	f := &flight{number: rd.launched, turn: t, at: step.At}
+	f := &flight{number: rd.launched, turn: t, known: rd.sample(t, step.At)}
 	f.lot, f.nth = rd.lotOf(t.Phase, t.Order)
 	rd.launched++
 	if t.Phase == metric.Measured {
@@ -85,10 +77,10 @@ func (rd *round) send(step shape.Step) {
 			rd.taken++
 		}
 	}
-	f.output = f.lot.output(t, f.nth)
-	request := f.lot.newRequest(prompt, f.output)
-	f.input, f.output, f.row, f.shared = request.Input, request.Output, prompt.Row, prompt.Shared
-	f.sample = rd.sample(f)
+	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
+	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared
+	sample := f.known
+	f.sample = &sample
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
@@ -129,24 +121,20 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 	h.Answer.Event(at, e)
 }
 
-// sample returns a sample with what is known of a request before it is sent.
-func (rd *round) sample(f *flight) *metric.Sample {
-	if f.place == nil {
-		unit, order := rd.shape.Place(f.turn, f.at)
-		f.place = &placed{unit, order}
-	}
-	out := &metric.Sample{
+// sample returns a sample with what is known of a request, except its lengths, when it is due.
+func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {
+	unit, order := rd.load.Place(t, at)
+	out := metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
-		Slot: f.turn.Slot, Order: f.place.order, Phase: f.turn.Phase, Turn: f.turn.Nth,
-		Scheduled: f.at, FromDue: shape.Of(rd.Case).Windowed, InputAsked: f.input, OutputAsked: f.output, Row: f.row, Shared: f.shared,
+		Slot: t.Slot, Order: order, Phase: t.Phase, Turn: t.Nth, Scheduled: at, FromDue: shape.Of(rd.Case).Windowed,
 	}
 	if rd.stages != nil {
-		out.Level = rd.stages[f.place.unit].level.Name
+		out.Level = rd.stages[unit].Name
 	} else {
-		out.Round += f.place.unit
+		out.Round += unit
 	}
-	if rd.Workload.Mix != nil {
-		out.Part = f.lot.workload.PartName()
+	if l, _ := rd.lotOf(t.Phase, t.Order); rd.Workload.Mix != nil {
+		out.Part = l.workload.PartName()
 	}
 	return out
 }
@@ -180,7 +168,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	}
 	if !rd.over {
 		rd.talk(f)
-		rd.shape.Ended(rd.Clock.Now(), f.turn, s)
+		rd.load.Ended(rd.Clock.Now(), f.turn, s)
 		rd.advance()
 	}
 	// Call the observer last. The slot sends its next request while the observer writes the sample.
@@ -208,7 +196,7 @@ func (rd *round) says(f *flight) error {
 	if !whole || !ok {
 		return errors.New("an answer is too long to continue from")
 	}
-	tokens := f.output
+	tokens := f.known.OutputAsked
 	if u := f.sample.Usage; u != nil {
 		tokens = u.Output
 	}
@@ -233,12 +221,12 @@ func (rd *round) misses(f *flight) {
 	}
 	for failed := t.Nth; t.Nth < t.Chat.Turns; {
 		t.Nth++
-		s := rd.sample(&flight{turn: t, lot: f.lot, at: f.sample.End})
+		s := rd.sample(t, f.sample.End)
 		s.End = f.sample.End
 		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}
-		rd.out.Samples = append(rd.out.Samples, s)
+		rd.out.Samples = append(rd.out.Samples, &s)
 		rd.Observer.RequestStarted(rd.level, metric.Measured)
-		rd.observe(rd.Observer.SampleDone(s))
+		rd.observe(rd.Observer.SampleDone(&s))
 	}
 }
 

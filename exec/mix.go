@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
@@ -48,73 +47,6 @@ type mixed struct {
 // pick assigns a request of a mix to a part of the mix. lot is the index of the part, and nth is
 // the number of the request in the part.
 type pick struct{ lot, nth int }
-
-// lots prepares a round's requests for each part. due holds the number of measured requests of each
-// part.
-func (s *series) lots(rd *round, due []int) {
-	counts := []int{rd.out.Due}
-	if s.Workload.Mix != nil {
-		counts = s.deal(rd, due)
-	}
-	for i, a := range s.asks {
-		l := &lot{asking: a, due: counts[i]}
-		of := [2]string{a.level.Server, a.level.Workload}
-		l.first = s.sent[of]
-		s.sent[of] += l.due
-		l.lengths = load.Lengths{
-			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
-			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
-		}
-		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
-		}
-		if rd.out.Time == 0 {
-			l.measured = l.lengths.Measured(l.due)
-		}
-		rd.mix.lots = append(rd.mix.lots, l)
-	}
-}
-
-// deal draws a part of the mix for each measured request of the round. It returns how many requests
-// each part gets. Both sides of a comparison get the same parts.
-func (s *series) deal(rd *round, due []int) []int {
-	if s.Workload.ByType() {
-		return rd.typed()
-	}
-	shares := s.Workload.Shares()
-	counts := make([]int, len(shares))
-	given := map[*series][]int{}
-	for i, n := range due {
-		of := s
-		if len(s.stages) > 0 {
-			of = s.stages[i]
-		}
-		if given[of] == nil {
-			given[of] = of.countMeasured()
-		}
-		part := shares.Counts(given[of], n)
-		for k, n := range part {
-			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
-		}
-		rd.pick(metric.Measured, part, i)
-	}
-	return counts
-}
-
-// countMeasured returns how many measured requests the level has so far, for each part of its mix.
-func (s *series) countMeasured() []int {
-	out := make([]int, len(s.asks))
-	for _, r := range slices.Concat(s.before, s.level.Rounds) {
-		for _, x := range r.Samples {
-			for k, a := range s.asks {
-				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
-					out[k]++
-				}
-			}
-		}
-	}
-	return out
-}
 
 // pick adds a block of requests to a phase of a mix, and draws the order of their parts. The block
 // has counts[i] requests of part i.

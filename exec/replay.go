@@ -32,12 +32,9 @@ func newReplay(t *shape.Trace, context int) *replay {
 	return &replay{Trace: t, context: context, shared: t.Rows.Repeats(t.First, t.First+t.Warm+t.Due, context, true)}
 }
 
-// recorded describes the row of the trace that a request replays; nil without a row.
+// recorded describes the row of the trace that a request replays.
 func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	i, row := r.Row(phase, order)
-	if row == nil {
-		return nil
-	}
 	out := &Recorded{Text: row.Text}
 	out.Input, out.Output, _ = row.Fit(r.context)
 	if i < len(r.shared) {

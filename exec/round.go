@@ -20,9 +20,9 @@ type round struct {
 	Case
 	target *Target
 	level  *metric.Level
-	stages []*series // the series of each unit, if the units are stages; else nil
+	stages []*metric.Level // the level of each unit, if the units are stages; else nil
 	out    *metric.Round
-	shape  shape.Shape
+	load   shape.Shape
 	todo   shape.Step // a step that the round itself must take, because it waits; see advance
 	over   bool       // the load is over
 	timers map[time.Duration]func() bool
@@ -96,7 +96,7 @@ func (rd *round) walk() {
 // advance also runs when a timer fires or a request ends.
 func (rd *round) advance() {
 	for rd.todo.Do == shape.Wait && !rd.over && !rd.halted() {
-		switch step := rd.shape.Next(rd.Clock.Now()); step.Do {
+		switch step := rd.load.Next(rd.Clock.Now()); step.Do {
 		case shape.Wait:
 			rd.wake(step.At)
 			return
@@ -150,7 +150,7 @@ func (rd *round) wake(at time.Duration) {
 func (rd *round) giveUp(why metric.Cut, words string) {
 	rd.level.Cut = why
 	for _, s := range rd.stages {
-		s.level.Cut = why
+		s.Cut = why
 	}
 	rd.cut(words)
 }
@@ -187,10 +187,10 @@ func (rd *round) drain() {
 	stop()
 	for _, f := range rd.inFlight() {
 		// Record a new sample, because the transport may still write to the sample of this request.
-		s := rd.sample(f)
+		s := f.known
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{Kind: metric.FailCanceled, Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon)}
-		rd.finish(f, s)
+		rd.finish(f, &s)
 	}
 }
 
@@ -200,4 +200,156 @@ const abandon = 10 * time.Second
 // inFlight lists the flights in order of start.
 func (rd *round) inFlight() []*flight {
 	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+}
+
+// units returns what was measured so far as rounds of the level, one for each unit.
+func (rd *round) units() []*metric.Round {
+	units := rd.load.Units(rd.Clock.Now(), rd.out.Samples)
+	var out []*metric.Round
+	for i, u := range units {
+		r := rd.unit(i, u)
+		r.Health = rd.health.of(i, len(units))
+		if rd.inside != nil {
+			from, to := units[0].Start, units[len(units)-1].End
+			if rd.stages != nil { // each unit is a level of its own
+				from, to = u.Start, u.End
+			}
+			r.Telemetry = rd.toldOver(u.Start, u.End, from, to)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// unit returns a unit as a round, without what was observed beside the requests.
+func (rd *round) unit(i int, u shape.Unit) *metric.Round {
+	r := *rd.out
+	r.Due, r.WindowStart, r.WindowEnd, r.Busy, r.Samples = u.Due, u.Start, u.End, u.Busy, nil
+	if rd.stages == nil {
+		r.Index += i
+	}
+	if u.Time > 0 {
+		r.Time = u.Time
+	}
+	for _, s := range rd.out.Samples {
+		if s.Round == r.Index && (rd.stages == nil || s.Level == rd.stages[i].Name) {
+			r.Samples = append(r.Samples, s)
+		}
+	}
+	measured, ended := r.MeasuredSamples(), 0
+	for i, s := range measured {
+		if i == 0 || s.Scheduled < r.Start {
+			r.Start = s.Scheduled
+		}
+		if r.End = max(r.End, s.End); !s.Canceled() {
+			ended++
+		}
+	}
+	if rd.level.Cut != "" {
+		r.Due = len(measured)
+	}
+	rd.settle(&r, u, ended)
+	return &r
+}
+
+// settle says whether the unit is complete, and if not, why. A unit within a window is complete when
+// its own requests have ended.
+func (rd *round) settle(r *metric.Round, u shape.Unit, ended int) {
+	if r.Stopped == "" && (rd.stopped != "" || rd.err != nil) && (ended < r.Due || u.Open) {
+		r.Stopped = rd.why()
+	}
+	r.Complete = ended == r.Due && !u.Open && (r.Stopped == "" || shape.Of(rd.Case).Windowed)
+	switch {
+	case r.Complete:
+		r.Stopped = ""
+	case r.Stopped == "":
+		r.Stopped = fmt.Sprintf("%d of %d requests were sent and ended", ended, r.Due)
+	}
+}
+
+// healths is the generator's own health.
+type healths struct {
+	now   func() metric.Health // ends the observation; nil if there is none
+	edges int
+	units []metric.Health // of the units that an edge ended, and at last of the time after it
+}
+
+// edge ends the observation of a unit. What was observed before the first edge does not count.
+func (h *healths) edge() {
+	if h.end(); h.edges == 0 {
+		h.units = nil
+	}
+	h.edges++
+}
+
+func (h *healths) end() {
+	now := metric.Health{CPU: -1}
+	if h.now != nil {
+		now = h.now()
+	}
+	h.now, h.units = nil, append(h.units, now)
+}
+
+// of returns the health of unit i of n. What was observed after the last unit counts for it.
+func (h *healths) of(i, n int) metric.Health {
+	out := h.units[i]
+	if i == n-1 && len(h.units) > n {
+		out.Drain(h.units[n])
+	}
+	return out
+}
+
+// watch starts to measure the generator's own health, after the prompts are made. A heartbeat of
+// the loop shows when the operating system took the CPU away. After such a pause, tokgate reads all
+// bytes that arrived in it at once. Answers then look late, and the next chunks look fast.
+func (rd *round) watch() {
+	if rd.Meter == nil {
+		return
+	}
+	meter, stop := rd.Meter(), watchBeats(rd.Clock)
+	rd.health.now = func() metric.Health {
+		seen, h := stop(), meter()
+		h.Stall, h.Standstills, h.Late = seen.health.Stall, seen.health.Standstills, seen.health.Late
+		h.Delay = max(h.Delay, seen.delay())
+		return h
+	}
+}
+
+// A round reads the server's own metrics at the start and the end of its measured window. The
+// differences of counters then belong to the window. Gauges are also read within the window.
+// Reading must never delay the load.
+
+// edge is the longest time for which a round waits for a reading of the server's metrics.
+const edge = time.Second
+
+func (rd *round) readInside() {
+	if rd.inside != nil {
+		rd.inside.Read()
+	}
+}
+
+// read starts a reading of the server's metrics, and waits for it briefly.
+func (rd *round) read() {
+	if rd.inside == nil || rd.halted() {
+		return
+	}
+	late := false
+	rd.inside.Read()
+	stop := rd.Clock.Timer(rd.Clock.Now()+edge, func() { late = true })
+	defer stop()
+	rd.runUntil(func() bool { return late || !rd.inside.Busy() })
+}
+
+// toldOver returns the server's metrics from one time to another. This is a part of the window that
+// lasts from begin to end, or the whole window.
+func (rd *round) toldOver(from, to, begin, end time.Duration) *metric.Telemetry {
+	t := rd.inside.Part(from, to, begin, end)
+	for name, why := range t.Missing {
+		t.Missing[name] = rd.secrets.Text(why)
+	}
+	for name, g := range t.Gauges {
+		g.Why = rd.secrets.Text(g.Why)
+		t.Gauges[name] = g
+	}
+	return t
 }

@@ -61,7 +61,7 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	rd := s.shapeless(nil)
 	s.lots(rd, nil)
 	x.Enough, x.Length = shape.Enough(c.Workload), rd.fillerLength
-	rd.shape = x.New(l.N)
+	rd.load = x.New(l.N)
 	s.now = rd
 	if x.running != nil {
 		x.running(rd)

@@ -163,6 +163,73 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	return again, stopped
 }
 
+// lots prepares a round's requests for each part. due holds the number of measured requests of each
+// part.
+func (s *series) lots(rd *round, due []int) {
+	counts := []int{rd.out.Due}
+	if s.Workload.Mix != nil {
+		counts = s.deal(rd, due)
+	}
+	for i, a := range s.asks {
+		l := &lot{asking: a, due: counts[i]}
+		of := [2]string{a.level.Server, a.level.Workload}
+		l.first = s.sent[of]
+		s.sent[of] += l.due
+		l.lengths = load.Lengths{
+			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
+			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		}
+		if a.workload.Output.Natural {
+			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
+		}
+		if rd.out.Time == 0 {
+			l.measured = l.lengths.Measured(l.due)
+		}
+		rd.mix.lots = append(rd.mix.lots, l)
+	}
+}
+
+// deal draws a part of the mix for each measured request of the round. It returns how many requests
+// each part gets. Both sides of a comparison get the same parts.
+func (s *series) deal(rd *round, due []int) []int {
+	if s.Workload.ByType() {
+		return rd.typed()
+	}
+	shares := s.Workload.Shares()
+	counts := make([]int, len(shares))
+	given := map[*series][]int{}
+	for i, n := range due {
+		of := s
+		if len(s.stages) > 0 {
+			of = s.stages[i]
+		}
+		if given[of] == nil {
+			given[of] = of.countMeasured()
+		}
+		part := shares.Counts(given[of], n)
+		for k, n := range part {
+			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
+		}
+		rd.pick(metric.Measured, part, i)
+	}
+	return counts
+}
+
+// countMeasured returns how many measured requests the level has so far, for each part of its mix.
+func (s *series) countMeasured() []int {
+	out := make([]int, len(s.asks))
+	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+		for _, x := range r.Samples {
+			for k, a := range s.asks {
+				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
+					out[k]++
+				}
+			}
+		}
+	}
+	return out
+}
+
 // keep adds a finished round to its level. A disturbed round goes to the level's Voided rounds.
 func (s *series) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
@@ -187,10 +254,10 @@ func (s *series) newRound(due []int) *round {
 		env.Arrivals = load.Salted(rd.out.Seed, s.run.Salt)
 	}
 	for _, x := range s.stages {
-		env.Stages = append(env.Stages, *x.Level.Stage)
+		rd.stages, env.Stages = append(rd.stages, x.level), append(env.Stages, *x.Level.Stage)
 	}
-	rd.shape = shape.Of(s.Case).New(env)
-	if t := shape.TraceOf(rd.shape); t != nil {
+	rd.load = shape.Of(s.Case).New(env)
+	if t := shape.TraceOf(rd.load); t != nil {
 		rd.replay = newReplay(t, s.target.Context)
 	}
 	s.lots(rd, due)
@@ -205,7 +272,7 @@ func (s *series) shapeless(due []int) *round {
 	}
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	return &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, stages: s.stages, picked: s.picked, signs: signsOf(l),
+		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
 		out:     &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 		flights: map[*flight]struct{}{}, timers: map[time.Duration]func() bool{}, chats: map[*shape.Chat]client.Prompt{},
 	}

@@ -9,11 +9,8 @@ import (
 )
 
 var bursts = &Kind{
-	New: newBurst,
-	Takes: func(_ Case, due []int, each time.Duration) time.Duration {
-		return time.Duration(len(due)) * each
-	},
-	Requests: planned,
+	New:   newBurst,
+	Takes: func(_ Case, _ int, each time.Duration) time.Duration { return each },
 	Warmups: func(c Case) int {
 		if c.Load.Warmup == plan.WarmupAuto {
 			return c.Level.N // only before the first burst of the level
@@ -22,21 +19,13 @@ var bursts = &Kind{
 	},
 }
 
-// planned returns the sum of the planned numbers of requests.
-func planned(_ Case, due []int, _ time.Duration) int {
-	sum := 0
-	for _, n := range due {
-		sum += n
-	}
-	return sum
-}
-
 // burst sends all requests of a unit at once, after its warm-up. With warmup = "auto", only the
 // first burst of a level has a warm-up.
 type burst struct {
 	Env
+	single
 	warm     warmup
-	steps    []Step // before the burst
+	steps    queue // before the burst
 	measured volley
 }
 
@@ -51,7 +40,7 @@ func newBurst(e Env) Shape {
 	due := e.due()
 	return &burst{
 		Env: e, warm: newWarmup(&e, 0, n), measured: volley{phase: metric.Measured, n: due},
-		steps: []Step{
+		steps: queue{
 			{Do: Prepare, Prompts: []Prompts{{metric.Measured, 0, due}}, Connections: due}, {Do: Begin}, {Do: Fresh},
 		},
 	}
@@ -61,9 +50,7 @@ func (b *burst) Next(now time.Duration) Step {
 	if s, ok := b.warm.next(now); ok {
 		return s
 	}
-	if len(b.steps) > 0 {
-		s := b.steps[0]
-		b.steps = b.steps[1:]
+	if s, ok := b.steps.next(); ok {
 		return s
 	}
 	if s, ok := b.measured.next(now); ok {
@@ -79,8 +66,6 @@ func (b *burst) Ended(_ time.Duration, t Turn, s *metric.Sample) {
 		b.warm.over(s)
 	}
 }
-
-func (b *burst) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
 
 func (b *burst) Units(_ time.Duration, samples []*metric.Sample) []Unit {
 	return []Unit{{Window: load.BurstWindow(samples, b.due()), Due: b.due()}}

@@ -9,74 +9,125 @@ import (
 )
 
 var closedLoops = &Kind{
-	New: newClosed,
-	Takes: func(c Case, due []int, each time.Duration) (sum time.Duration) {
-		for _, n := range due {
-			sum += closedUnit(c, n, each).Time(each)
-		}
-		return sum
-	},
-	Requests: byTime,
-	Warmups:  func(c Case) int { return max(c.Level.Rounds, 1) * closedUnit(c, 0, 0).Warmup },
+	New:     func(e Env) Shape { return newClosed(e, cycleOf(e.Case, e.due(), e.Each)) },
+	Takes:   func(c Case, due int, each time.Duration) time.Duration { return cycleOf(c, due, each).takes(each) },
+	Warmups: func(c Case) int { return max(c.Level.Rounds, 1) * cycleOf(c, 0, 0).warmup },
 }
 
-// byTime estimates the number of measured requests of units that may end by their time.
-func byTime(c Case, due []int, each time.Duration) int {
-	sum := 0
-	for _, n := range due {
-		sum += closedUnit(c, n, each).Requests(each)
-	}
-	return sum
+// cycle describes one unit of a closed loop with a number of slots:
+//
+//  1. The slots start one after another, stagger apart, each with a warm-up request. Slots that
+//     start together would also prefill together, which changes TTFT by half or more.
+//  2. Once all slots are busy, each new request is a measured request, until the number of requests
+//     due have started.
+//  3. Then slots that become free send filler requests. So the last measured request meets the same
+//     load as the first.
+//  4. When the last measured request has ended, the fillers are cancelled. They are never judged,
+//     and an engine stops a cancelled request within one step. To wait for their end would cost each
+//     unit the duration of one request.
+//
+// So every measured request sees all slots busy from its start to its end.
+type cycle struct {
+	slots   int           // at least 1
+	due     int           // number of measured requests, or the least number if time is set
+	time    time.Duration // in which measured requests start; 0 if due ends the unit
+	warmup  int           // warm-up requests, divided among the slots
+	fill    bool          // warm up until every slot has started; no measured request in the ramp
+	stagger time.Duration // time between the first starts of consecutive slots
+	pause   time.Duration // time between a slot's answer and its next request
 }
 
-// closedUnit describes a unit of n measured requests of a closed loop. each is the mean duration of
-// a request; 0 if not known.
-func closedUnit(c Case, n int, each time.Duration) load.Closed {
-	cl := load.Closed{
-		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
+// cycleOf returns a unit of n measured requests. each is the mean duration of a request; 0 if not
+// known.
+func cycleOf(c Case, n int, each time.Duration) cycle {
+	out := cycle{slots: c.Level.N, due: n, time: c.Level.RoundTime(), warmup: c.Load.Warmup, stagger: c.Load.Stagger, pause: c.Load.Pause}
+	if out.warmup == plan.WarmupAuto {
+		out.warmup, out.fill = out.slots, true
 	}
-	if cl.Warmup == plan.WarmupAuto {
-		cl.Warmup, cl.Fill = cl.Slots, true
+	if out.stagger == plan.StaggerAuto {
+		out.stagger = out.spread(each)
 	}
-	if cl.Stagger == plan.StaggerAuto {
-		cl.Stagger = load.Stagger(each, cl.Pause, cl.Slots)
-	}
-	return cl
+	return out
 }
 
-// closed keeps a number of requests in flight, by the rules of package load.
+// spread returns the stagger that spreads the slots evenly over the duration of one request and its
+// pause. It is 0 if the duration is 0, which means unknown.
+func (c cycle) spread(each time.Duration) time.Duration {
+	if each <= 0 || c.slots < 2 {
+		return 0
+	}
+	return (each + c.pause) / time.Duration(c.slots)
+}
+
+// takes estimates how long the unit takes: the ramp, the warm-up and the measured requests. A
+// duration of 0 means unknown; the result is then the unit's time.
+func (c cycle) takes(each time.Duration) time.Duration {
+	if each <= 0 {
+		return c.time
+	}
+	waves := func(n int) time.Duration { return time.Duration((n + c.slots - 1) / c.slots) }
+	return time.Duration(c.slots-1)*c.stagger + (each+c.pause)*(waves(c.warmup)+waves(c.requests(each)))
+}
+
+// requests estimates the number of measured requests. The parameter each is the time that each
+// request takes; 0 if not known.
+func (c cycle) requests(each time.Duration) int {
+	if c.time == 0 || each <= 0 {
+		return c.due
+	}
+	return max(c.due, c.slots*int(c.time/(each+c.pause)+1))
+}
+
+// closed runs one unit of a closed loop.
 type closed struct {
-	Env
-	plan    load.Closed
-	probe   volley // one request that shows how long a request takes
-	warm    warmup // finishes a warm-up that the slots could not share evenly
-	loop    *load.Loop
-	began   bool // the load of the slots
-	slots   agenda[int]
-	held    []int         // slots that wait before their next request
-	closes  time.Duration // end of the time in which measured requests start; 0 if not known
-	started []bool        // for each slot, whether it has sent a request; nil before the load of the slots begins
-	read    bool          // the window began
-	failure string        // of the last warm-up request that failed
+	cycle
+	single
+	proven bool   // a request completed
+	probe  volley // one request that shows how long a request takes
+	warm   warmup // finishes a warm-up that the slots could not share evenly
+	steps  queue  // before the slots start
+	agenda agenda[int]
+	held   []int // slots that wait before their next request
+	state  []slot
+	// orders counts the requests that the slots have sent in each phase.
+	orders         map[metric.Phase]int
+	started, ended int           // slots that have started; measured requests that have ended
+	failed         int           // warm-up requests that failed
+	failure        string        // of the last of them
+	closes         time.Duration // end of the time in which measured requests start; 0 if not known
+	read           bool          // the window began
 }
 
-func newClosed(e Env) Shape {
-	c := &closed{Env: e, plan: closedUnit(e.Case, e.due(), e.Each)}
-	p := &c.plan
-	if e.Load.Stagger == plan.StaggerAuto && p.Stagger == 0 && p.Slots > 1 && p.Warmup > 0 {
+// slot is the state of a slot.
+type slot struct {
+	started, failed bool // failed: its last request
+	warm            int  // warm-up requests that it must still send
+}
+
+func newClosed(e Env, of cycle) *closed {
+	c := &closed{cycle: of, proven: e.Proven, state: make([]slot, of.slots), orders: map[metric.Phase]int{}}
+	first := 0
+	if e.Load.Stagger == plan.StaggerAuto && c.stagger == 0 && c.slots > 1 && c.warmup > 0 {
 		// The stagger depends on the duration of a request. It is not known yet, so measure one
 		// request first.
 		c.probe = volley{phase: metric.Warmup, n: 1}
-		p.Probes = 1
-		if !p.Fill {
-			p.Warmup--
+		first = 1
+		if !c.fill {
+			c.warmup--
 		}
 	}
-	if rest := p.Warmup % p.Slots; !p.Fill && rest > 0 {
+	if rest := c.warmup % c.slots; !c.fill && rest > 0 {
 		// Finish the warm-up first. Otherwise some slots would send warm-up requests while other
 		// slots send measured requests.
-		c.warm = newWarmup(&e, p.Probes, rest)
-		p.Probes, p.Warmup = p.Probes+rest, p.Warmup-rest
+		c.warm = newWarmup(&e, first, rest)
+		first, c.warmup = first+rest, c.warmup-rest
+	}
+	c.orders[metric.Warmup] = first
+	c.steps = queue{{Do: Prepare, Prompts: []Prompts{
+		{metric.Warmup, first, c.warmup}, {metric.Measured, 0, c.requests(e.Each)}, {metric.Filler, 0, c.slots},
+	}}, {Do: Begin}}
+	for i, share := range load.Split(c.warmup, c.slots) {
+		c.state[i].warm = share
 	}
 	return c
 }
@@ -88,116 +139,118 @@ func (c *closed) Next(now time.Duration) Step {
 	if s, ok := c.warm.next(now); ok {
 		return s
 	}
-	switch {
-	case c.loop == nil:
-		c.plan.Proven = c.Proven
-		c.loop = c.plan.Begin()
-		return Step{Do: Prepare, Connections: c.plan.AtOnce(), Prompts: []Prompts{
-			{metric.Warmup, c.plan.Probes, c.plan.Warmup}, {metric.Measured, 0, c.plan.Requests(c.Each)}, {metric.Filler, 0, c.plan.Slots},
-		}}
-	case !c.began:
-		c.began = true
-		return Step{Do: Begin}
-	case c.started == nil:
-		c.started = make([]bool, c.plan.Slots)
-		for slot := range c.started {
-			c.slots.add(now+c.plan.First(slot), slot)
+	if s, ok := c.steps.next(); ok {
+		if s.Do == Prepare && c.stagger == 0 {
+			s.Connections = c.slots // they start at the same moment
+		}
+		return s
+	}
+	if c.agenda.entries == nil {
+		for i := range c.state {
+			c.agenda.add(now+time.Duration(i)*c.stagger, i)
 		}
 	}
-	return c.goOn(now)
-}
-
-// goOn returns the next step of the slots.
-func (c *closed) goOn(now time.Duration) Step {
 	if c.closes > 0 && now >= c.closes {
-		c.closes = 0
-		c.loop.Close()
+		c.time, c.closes, c.due = 0, 0, c.all()
 	}
 	switch {
-	case c.loop.Doomed():
+	case !c.proven && c.warmup > 0 && c.failed >= load.ColdFailures(c.slots):
 		return giveUp(c.failure)
-	case c.loop.Over():
+	case c.time == 0 && c.ended >= c.due:
 		return Step{Do: Over}
-	case !c.read && c.sentAll() && c.loop.Measured() > 0:
+	case !c.read && c.started == c.slots && c.orders[metric.Measured] > 0:
 		c.read = true
 		return Step{Do: Read}
 	}
 	for {
-		slot, at, ok := c.slots.due(now)
+		i, at, ok := c.agenda.due(now)
 		if !ok {
-			return Step{Do: Wait, At: soonest(c.slots.next(), c.closes)}
+			return Step{Do: Wait, At: soonest(c.agenda.next(), c.closes)}
 		}
-		switch t, decision := c.loop.Next(slot); decision {
-		case load.Send:
-			return c.send(t, at, now)
-		case load.Hold:
-			c.held = append(c.held, slot)
+		if phase, ok := c.turn(&c.state[i]); ok {
+			return c.send(Turn{Turn: load.Turn{Slot: i, Phase: phase}}, at, now)
 		}
+		c.held = append(c.held, i)
 	}
 }
 
-func (c *closed) send(t load.Turn, at, now time.Duration) Step {
+// turn decides which request a slot sends now. ok is false if it must wait until another slot has
+// sent a request or got its answer.
+func (c *closed) turn(s *slot) (phase metric.Phase, ok bool) {
+	if !s.started {
+		s.started = true
+		c.started++
+	}
+	switch {
+	case s.warm > 0:
+		s.warm--
+		return metric.Warmup, true
+	case c.fill && c.started < c.slots:
+		return metric.Warmup, !s.failed
+	case !c.proven && c.failed > 0:
+		// Warm up until one request completes. A slot that did not fail waits for one that did.
+		return metric.Warmup, s.failed
+	case c.orders[metric.Measured] < c.due || c.time > 0:
+		return metric.Measured, true
+	}
+	return metric.Filler, true
+}
+
+func (c *closed) send(t Turn, at, now time.Duration) Step {
+	t.Order = c.orders[t.Phase]
+	c.orders[t.Phase]++
 	c.ask(now)
-	c.started[t.Slot] = true
-	out := Step{Do: Send, Turn: Turn{Turn: t}, At: at}
-	later := t.Order + c.plan.Slots
-	switch t.Phase {
-	case metric.Measured:
-		if t.Order == 0 && c.plan.For > 0 {
-			c.closes = now + c.plan.For
-		}
-		if later < c.plan.Due || c.plan.For > 0 {
-			out.Ahead = c.plan.Slots
-		}
-	case metric.Filler:
-		out.Ahead = c.plan.Slots
+	out := Step{Do: Send, Turn: t, At: at}
+	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.time > 0) {
+		out.Ahead = c.slots
+	}
+	if t.Phase == metric.Measured && t.Order == 0 && c.time > 0 {
+		c.closes = now + c.time
 	}
 	return out
 }
 
 // ask lets the slots go on that were waiting.
 func (c *closed) ask(now time.Duration) {
-	for _, slot := range c.held {
-		c.slots.add(now, slot)
+	for _, i := range c.held {
+		c.agenda.add(now, i)
 	}
 	c.held = nil
 }
 
-func (c *closed) sentAll() bool {
-	for _, started := range c.started {
-		if !started {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *closed) Ended(now time.Duration, t Turn, s *metric.Sample) {
-	if s.Failure == nil {
-		c.Proven, c.warm.proven = true, true
-	} else if t.Phase == metric.Warmup {
-		c.failure = s.Failure.Message
-	}
+	failed := !s.Completed()
+	c.proven = c.proven || !failed
 	switch {
-	case c.loop != nil:
-		c.slots.add(s.End+max(c.loop.Ended(t.Turn, !s.Completed()), s.RetryAfter), t.Slot)
-		c.ask(now)
+	case c.agenda.entries != nil:
 	case c.warm.sent > 0:
 		c.warm.over(s)
+		return
 	default:
-		c.probe.ended++
-		if s.Completed() {
-			c.plan.Stagger = load.Stagger(s.End-s.Sent, c.plan.Pause, c.plan.Slots)
+		if c.probe.ended++; !failed {
+			c.warm.proven = true
+			c.stagger = c.spread(s.End - s.Sent)
 		}
+		return
 	}
+	after := c.pause
+	switch {
+	case t.Phase == metric.Measured:
+		c.ended++
+	case failed:
+		after = max(after, load.Backoff)
+	}
+	if failed && t.Phase == metric.Warmup {
+		c.failed, c.failure = c.failed+1, s.Failure.Message
+	}
+	c.state[t.Slot].failed = failed
+	c.agenda.add(s.End+max(after, s.RetryAfter), t.Slot)
+	c.ask(now)
 }
 
-func (c *closed) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
+// all returns the number of measured requests. A unit that ends by its time may still get more.
+func (c *closed) all() int { return max(c.due, c.orders[metric.Measured]) }
 
 func (c *closed) Units(_ time.Duration, samples []*metric.Sample) []Unit {
-	due := c.plan.Due
-	if c.loop != nil {
-		due = c.loop.Due()
-	}
-	return []Unit{{Window: load.ClosedWindow(samples, c.plan.Slots, c.plan.Pause), Due: due, Open: c.closes > 0}}
+	return []Unit{{Window: load.ClosedWindow(samples, c.slots, c.pause), Due: c.all(), Open: c.closes > 0}}
 }

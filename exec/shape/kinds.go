@@ -2,6 +2,7 @@ package shape
 
 import (
 	"math"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -18,6 +19,19 @@ func Of(c Case) *Kind {
 	return kinds[c.Load.Kind]
 }
 
+// Expected estimates how long units with the given numbers of measured requests take, and how many
+// measured requests they have. each is the duration of a request; 0 if not known.
+func Expected(c Case, due []int, each time.Duration) (requests int, takes time.Duration) {
+	kind := Of(c)
+	if kind.Around != nil {
+		takes = kind.Around(c, each)
+	}
+	for _, n := range due {
+		requests, takes = requests+cycleOf(c, n, each).requests(each), takes+kind.Takes(c, n, each)
+	}
+	return requests, takes
+}
+
 var kinds = map[metric.LoadKind]*Kind{
 	metric.ClosedLoop: closedLoops, metric.Burst: bursts, metric.Users: people, metric.OpenLoop: rates,
 }
@@ -27,9 +41,8 @@ var kinds = map[metric.LoadKind]*Kind{
 type Search struct {
 	First int // the load that is measured first without prior knowledge
 	// Load returns the load of a level.
-	Load func(*metric.Level) int
-	// Whole returns how many requests of a load are judged only together.
-	Whole func(load int) int
+	Load  func(*metric.Level) int
+	Whole bool // the requests of a load are judged only together
 	// ByUnits means that what was measured is counted in units, because the number of requests is
 	// not known beforehand.
 	ByUnits bool
@@ -42,19 +55,17 @@ type Search struct {
 // single requests one after another take longest, and capacities below 8 are rare.
 const ladder = 8
 
-func single(int) int { return 1 }
-
 func inFlight(l *metric.Level) int { return l.N }
 
 var searches = map[metric.LoadKind]Search{
-	metric.ClosedLoop: {First: ladder, Load: inFlight, Whole: single},
-	metric.Burst:      {First: ladder, Load: inFlight, Whole: func(load int) int { return load }},
-	metric.Users:      {First: ladder, Load: inFlight, Whole: single, ByUnits: true},
-	metric.OpenLoop: {First: ladder, Whole: single, Rates: true, Load: func(l *metric.Level) int {
+	metric.ClosedLoop: {First: ladder, Load: inFlight},
+	metric.Burst:      {First: ladder, Load: inFlight, Whole: true},
+	metric.Users:      {First: ladder, Load: inFlight, ByUnits: true},
+	metric.OpenLoop: {First: ladder, Rates: true, Load: func(l *metric.Level) int {
 		return int(math.Round(l.Rate / plan.RateStep))
 	}},
 	// The search begins at the recorded speed.
-	metric.Speedup: {First: int(math.Round(1 / plan.SpeedupStep)), Whole: single, Load: func(l *metric.Level) int {
+	metric.Speedup: {First: int(math.Round(1 / plan.SpeedupStep)), Load: func(l *metric.Level) int {
 		return int(math.Round(l.Speedup / plan.SpeedupStep))
 	}},
 }

@@ -1,6 +1,7 @@
 package shape
 
 import (
+	"math"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
@@ -8,33 +9,26 @@ import (
 )
 
 var rates = &Kind{
-	New: func(e Env) Shape {
-		return newWindow(e, &schedule{env: &e, of: e.open()})
-	},
+	New:      func(e Env) Shape { return newSchedule(e, nil) },
 	Windowed: true,
-	Takes: func(c Case, due []int, _ time.Duration) time.Duration {
-		sum := time.Duration(0)
-		for _, n := range due {
-			sum += time.Duration(float64(n) / c.Level.Rate * float64(time.Second))
-		}
-		return sum
+	Takes: func(c Case, due int, _ time.Duration) time.Duration {
+		return time.Duration(float64(due) / c.Level.Rate * float64(time.Second))
 	},
-	Requests: planned,
-}
-
-// open describes the arrivals of one rate.
-func (e *Env) open() load.Open {
-	return load.Open{
-		Rate: e.Case.Level.Rate, Shape: e.Load.Open.Shape(), Due: e.due(),
-		Seed: e.Arrivals, Workload: e.Workload.Address(), Level: e.Level, Round: e.Index,
-	}
 }
 
 // schedule draws arrivals at a rate, or in stages.
 type schedule struct {
-	env *Env
-	of  load.Open
+	of   load.Open
+	cold bool // there is no warm-up
 	*load.Schedule
+}
+
+// newSchedule returns a window of arrivals at the rate of the level, or in stages.
+func newSchedule(e Env, stages []load.Stage) Shape {
+	return newWindow(e, &schedule{cold: e.Load.Open.Warmup == 0, of: load.Open{
+		Rate: e.Case.Level.Rate, Shape: e.Load.Open.Shape(), Due: e.due(), Stages: stages,
+		Seed: e.Arrivals, Workload: e.Workload.Address(), Level: e.Level, Round: e.Index,
+	}})
 }
 
 func (s *schedule) first() float64 {
@@ -47,10 +41,13 @@ func (s *schedule) first() float64 {
 func (s *schedule) begin(now time.Duration) { s.Schedule = s.of.Begin(now) }
 
 func (s *schedule) has(phase metric.Phase) int {
-	if phase == metric.Measured {
+	switch {
+	case phase == metric.Measured:
 		return s.of.Due
+	case phase == metric.Warmup && s.cold:
+		return 0
 	}
-	return warmupPrompts
+	return math.MaxInt
 }
 
 func (s *schedule) next() (load.Turn, time.Duration, bool) {
@@ -58,12 +55,4 @@ func (s *schedule) next() (load.Turn, time.Duration, bool) {
 	return t, at, true
 }
 
-func (s *schedule) cold() bool { return s.env.Load.Open.Warmup == 0 }
-
 func (s *schedule) measures() time.Duration { return s.Warm() }
-
-func (s *schedule) warmed(load.Turn) (over, known bool) { return false, false }
-
-func (s *schedule) waits(load.Turn) bool { return false }
-
-func (s *schedule) ended(load.Turn, time.Duration, func(load.Turn, time.Duration)) {}

@@ -30,8 +30,9 @@ const mostSaturating = time.Minute
 // saturation runs a Saturation.
 type saturation struct {
 	Saturation
+	single
 	grows    load.Saturation
-	steps    []Step // to take before anything else
+	steps    queue
 	begun    time.Duration
 	from, to time.Duration // start and end of the measuring window
 	first    bool          // a request completed
@@ -54,7 +55,7 @@ type start struct {
 func (s Saturation) New(n int) Shape {
 	return &saturation{
 		Saturation: s, grows: load.Saturation{N: n, Most: s.Most, Enough: s.Enough}, flying: map[int]Turn{},
-		steps: []Step{{Do: Prepare, Prompts: []Prompts{{metric.Filler, 0, n}}}, {Do: Begin}},
+		steps: queue{{Do: Prepare, Prompts: []Prompts{{metric.Filler, 0, n}}}, {Do: Begin}},
 	}
 }
 
@@ -68,9 +69,7 @@ func (s *saturation) Next(now time.Duration) Step {
 		}
 	}
 	for {
-		if len(s.steps) > 0 {
-			step := s.steps[0]
-			s.steps = s.steps[1:]
+		if step, ok := s.steps.next(); ok {
 			return step
 		}
 		if s.to > 0 && now >= s.to {
@@ -195,8 +194,6 @@ func (s *saturation) Ended(now time.Duration, t Turn, x *metric.Sample) {
 	}
 	s.next.add(now, start{slot: t.Slot})
 }
-
-func (s *saturation) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
 
 func (s *saturation) Units(time.Duration, []*metric.Sample) []Unit {
 	return []Unit{{Window: load.Window{Start: s.from, End: s.to, Busy: 1}}}

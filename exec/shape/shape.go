@@ -74,6 +74,21 @@ type Step struct {
 	Cut         metric.Cut // the kind of reason; "" if it is none of an open loop
 }
 
+// queue holds the steps to take before anything else.
+type queue []Step
+
+func (q *queue) next() (s Step, ok bool) {
+	if len(*q) > 0 {
+		s, *q, ok = (*q)[0], (*q)[1:], true
+	}
+	return s, ok
+}
+
+// single is a load whose requests belong to one unit.
+type single struct{}
+
+func (single) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Order }
+
 // Prompts are N prompts of a phase, from number From on.
 type Prompts struct {
 	Phase   metric.Phase
@@ -135,11 +150,11 @@ type Kind struct {
 	// Windowed means that units follow each other in one window, and that each request is due at a
 	// time of its own. Otherwise the load of each unit begins and ends with it.
 	Windowed bool
-	// Takes estimates how long units with the given numbers of measured requests take. The parameter
+	// Takes estimates how long a unit with the given number of measured requests takes. The parameter
 	// each is the duration of a request; 0 if not known.
-	Takes func(c Case, due []int, each time.Duration) time.Duration
-	// Requests estimates the number of measured requests of such units.
-	Requests func(c Case, due []int, each time.Duration) int
+	Takes func(c Case, due int, each time.Duration) time.Duration
+	// Around estimates what comes on top once for all units; nil if nothing does.
+	Around func(c Case, each time.Duration) time.Duration
 	// Warmups returns the number of warm-up requests of all units of a case; 0 if a duration ends the
 	// warm-up.
 	Warmups func(c Case) int

@@ -6,11 +6,11 @@ import "github.com/tokgate/tokgate/exec/load"
 // level of its own.
 var stages = &Kind{
 	New: func(e Env) Shape {
-		of := e.open()
+		var of []load.Stage
 		for i, s := range e.Stages {
-			of.Stages = append(of.Stages, load.Stage{Due: e.Parts[i], From: s.From, To: s.To})
+			of = append(of, load.Stage{Due: e.Parts[i], From: s.From, To: s.To})
 		}
-		return newWindow(e, &schedule{env: &e, of: of})
+		return newSchedule(e, of)
 	},
-	Windowed: true, Takes: rates.Takes, Requests: planned,
+	Windowed: true, Takes: rates.Takes,
 }

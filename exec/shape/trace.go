@@ -13,19 +13,22 @@ import (
 
 var traces = &Kind{
 	New:      func(e Env) Shape { return newWindow(e, newTrace(e)) },
-	Windowed: true, Takes: rates.Takes, Requests: planned,
+	Windowed: true, Takes: rates.Takes,
 }
 
 // Trace says when the rows of recorded traffic are due. The first row that is sent has the number
-// 0.
+// 0. The first Warm rows are a warm-up before the window. The next Due rows are measured. The
+// remaining rows only keep up the load.
 type Trace struct {
-	*load.Replay
-	Rows     *traffic.Replay
-	First    int // index in Rows of the first row that is sent
-	speed    float64
-	children map[int][]int
-	answered map[int]bool
-	ripe     map[int]bool // rows that are due, but wait for an earlier answer
+	Rows             *traffic.Replay
+	First, Warm, Due int             // First is the index in Rows of the first row that is sent
+	At               []time.Duration // when each row is due, from the beginning of the window
+	began            time.Duration   // beginning of the window
+	sent             int             // rows that were due so far
+	speed            float64
+	children         map[int][]int
+	answered         map[int]bool
+	ripe             map[int]bool // rows that are due, but wait for an earlier answer
 }
 
 // newTrace returns the replay of one window. It sends the recorded stretch; in a comparison, only
@@ -48,8 +51,8 @@ func newTrace(e Env) *Trace {
 	}
 	speed := e.Case.Level.Speedup
 	t := &Trace{
-		Rows: rows, First: rows.Before(first, time.Duration(float64(warmup)*speed)), Replay: &load.Replay{Due: e.due()},
-		speed: speed, children: map[int][]int{}, answered: map[int]bool{}, ripe: map[int]bool{},
+		Rows: rows, First: rows.Before(first, time.Duration(float64(warmup)*speed)), Due: e.due(), speed: speed,
+		children: map[int][]int{}, answered: map[int]bool{}, ripe: map[int]bool{},
 	}
 	t.Warm = first - t.First
 	for i, row := range rows.Rows[t.First:] {
@@ -64,9 +67,7 @@ func newTrace(e Env) *Trace {
 // TraceOf returns the recorded traffic that a shape replays; nil if it replays none.
 func TraceOf(s Shape) *Trace {
 	if w, ok := s.(*window); ok {
-		if t, ok := w.arrivals.(*Trace); ok {
-			return t
-		}
+		return w.trace
 	}
 	return nil
 }
@@ -74,10 +75,24 @@ func TraceOf(s Shape) *Trace {
 // scaled divides a recorded duration by the speed of the replay.
 func (t *Trace) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / t.speed) }
 
-// Row returns the row of a request; nil without a row.
+// Turn returns the request of a row.
+func (t *Trace) Turn(i int) load.Turn {
+	switch {
+	case i < t.Warm:
+		return load.Turn{Phase: metric.Warmup, Order: i}
+	case i < t.Warm+t.Due:
+		return load.Turn{Phase: metric.Measured, Order: i - t.Warm}
+	}
+	return load.Turn{Phase: metric.Filler, Order: i - t.Warm - t.Due}
+}
+
+// Row returns the number of a request's row, and the row.
 func (t *Trace) Row(phase metric.Phase, order int) (i int, row *traffic.Recorded) {
-	if i = t.Index(phase, order); i < 0 {
-		return i, nil
+	switch i = order; phase {
+	case metric.Measured:
+		i += t.Warm
+	case metric.Filler:
+		i += t.Warm + t.Due
 	}
 	return i, &t.Rows.Rows[t.First+i]
 }
@@ -87,25 +102,32 @@ func (t *Trace) first() float64 {
 	return float64(n) / client.IdleTimeout.Seconds()
 }
 
-func (t *Trace) begin(now time.Duration) { t.Replay = t.Begin(now) }
+func (t *Trace) begin(now time.Duration) {
+	t.began = now
+	if t.Warm > 0 {
+		t.began -= t.At[0]
+	}
+}
 
 func (t *Trace) has(phase metric.Phase) int {
 	switch phase {
 	case metric.Measured:
 		return t.Due
 	case metric.Warmup:
-		return min(t.Warm, warmupPrompts)
+		return t.Warm
 	}
-	return min(len(t.At)-t.Warm-t.Due, warmupPrompts)
+	return len(t.At) - t.Warm - t.Due
 }
 
-func (t *Trace) next() (load.Turn, time.Duration, bool) { return t.Next() }
+func (t *Trace) next() (turn load.Turn, at time.Duration, ok bool) {
+	if t.sent == len(t.At) {
+		return load.Turn{}, 0, false
+	}
+	t.sent++
+	return t.Turn(t.sent - 1), t.began + t.At[t.sent-1], true
+}
 
-func (t *Trace) cold() bool { return t.Warm == 0 }
-
-func (t *Trace) measures() time.Duration { return t.Window() }
-
-func (t *Trace) warmed(turn load.Turn) (over, known bool) { return turn.Order == t.Warm-1, true }
+func (t *Trace) measures() time.Duration { return t.began }
 
 // waits reports whether a row must wait for the answer to an earlier row. A row whose own time has
 // come meanwhile goes as soon as that answer is there.
@@ -122,14 +144,14 @@ func (t *Trace) waits(turn load.Turn) bool {
 }
 
 // ended makes the rows due that had to wait for this answer.
-func (t *Trace) ended(turn load.Turn, end time.Duration, later func(load.Turn, time.Duration)) {
-	parent := t.Index(turn.Phase, turn.Order)
+func (t *Trace) ended(turn load.Turn, end time.Duration, later *agenda[Turn]) {
+	parent, _ := t.Row(turn.Phase, turn.Order)
 	t.answered[parent] = true
 	for _, i := range t.children[parent] {
 		if wait := t.Rows.Rows[t.First+i].Wait; wait >= 0 {
-			later(t.Turn(i), end+t.scaled(wait))
+			later.add(end+t.scaled(wait), Turn{Turn: t.Turn(i)})
 		} else if t.ripe[i] {
-			later(t.Turn(i), end)
+			later.add(end, Turn{Turn: t.Turn(i)})
 		}
 	}
 }

@@ -10,10 +10,8 @@ import (
 var people = &Kind{
 	New:      newUsers,
 	Windowed: true,
-	Takes: func(c Case, due []int, each time.Duration) time.Duration {
-		return c.Workload.Settling(c.Load) + time.Duration(len(due))*c.Level.RoundTime() + each
-	},
-	Requests: byTime,
+	Takes:    func(c Case, _ int, _ time.Duration) time.Duration { return c.Level.RoundTime() },
+	Around:   func(c Case, each time.Duration) time.Duration { return c.Workload.Settling(c.Load) + each },
 }
 
 // users is one window of a load of users. Each user has one conversation after another, and thinks
@@ -24,7 +22,7 @@ var people = &Kind{
 // has ended. Equal parts of the measured time are the units.
 type users struct {
 	Env
-	steps    []Step        // to take before anything else
+	steps    queue
 	from, to time.Duration // of the window
 	edges    int           // edges of units that have passed
 	next     agenda[Turn]  // a turn without a Chat begins a new conversation
@@ -41,7 +39,7 @@ func newUsers(e Env) Shape {
 	come := float64(n) / e.Load.People.RampUp.Seconds() // a second
 	return &users{
 		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
-		steps: []Step{
+		steps: queue{
 			{Do: Prepare, Prompts: []Prompts{{metric.Warmup, 0, n}, {metric.Measured, 0, n}}, Connections: min(connections(come, e.Each), n)},
 			{Do: Begin},
 		},
@@ -49,9 +47,7 @@ func newUsers(e Env) Shape {
 }
 
 func (u *users) Next(now time.Duration) Step {
-	if len(u.steps) > 0 {
-		s := u.steps[0]
-		u.steps = u.steps[1:]
+	if s, ok := u.steps.next(); ok {
 		return s
 	}
 	if u.from == 0 {

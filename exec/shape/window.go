@@ -21,7 +21,8 @@ import (
 type window struct {
 	Env
 	arrivals arrivals
-	steps    []Step // to take before anything else
+	trace    *Trace // the arrivals, if they are recorded traffic; else nil
+	steps    queue
 	begun    time.Duration
 	next     *arrival // that comes next; nil if it is not known yet
 	later    agenda[Turn]
@@ -41,22 +42,13 @@ type arrivals interface {
 	first() float64
 	// begin begins the arrivals at the given time.
 	begin(now time.Duration)
-	// has returns how many requests of a phase there are; of warm-up requests and fillers at most so
-	// many as are made in advance.
+	// has returns how many requests of a phase there are at most. If the number of warm-up requests
+	// is known, they end the warm-up.
 	has(phase metric.Phase) int
 	// next returns the next request; ok is false if none comes any more.
 	next() (t load.Turn, at time.Duration, ok bool)
-	// cold reports whether there is no warm-up.
-	cold() bool
 	// measures ends the warm-up, and returns the time at which the window begins.
 	measures() time.Duration
-	// warmed reports whether the request ends the warm-up. known is false if that depends on the
-	// backlog.
-	warmed(t load.Turn) (over, known bool)
-	// waits reports whether the request must wait for the answer to another one.
-	waits(t load.Turn) bool
-	// ended returns the requests that were waiting for this answer, in later.
-	ended(t load.Turn, end time.Duration, later func(t load.Turn, at time.Duration))
 }
 
 type arrival struct {
@@ -84,25 +76,25 @@ const warmupPrompts = 100
 
 func newWindow(e Env, a arrivals) Shape {
 	w := &window{Env: e, arrivals: a, pending: e.due(), seats: seats{}}
+	w.trace, _ = a.(*Trace)
 	prepare := Step{Do: Prepare, Connections: min(connections(a.first(), e.Each), e.Load.Open.MaxInFlight)}
-	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {
-		prepare.Prompts = append(prepare.Prompts, Prompts{phase, 0, a.has(phase)})
+	prepare.Prompts = []Prompts{
+		{metric.Warmup, 0, min(a.has(metric.Warmup), warmupPrompts)}, {metric.Measured, 0, a.has(metric.Measured)},
+		{metric.Filler, 0, min(a.has(metric.Filler), warmupPrompts)},
 	}
-	w.steps = []Step{prepare, {Do: Begin}}
+	w.steps = queue{prepare, {Do: Begin}}
 	return w
 }
 
 func (w *window) Next(now time.Duration) Step {
-	if len(w.steps) > 0 {
-		s := w.steps[0]
-		w.steps = w.steps[1:]
+	if s, ok := w.steps.next(); ok {
 		return s
 	}
 	if w.begun == 0 {
 		w.begun, w.silence.looks = now, now
 		w.warm.steady = load.NewSteady(now)
 		w.arrivals.begin(now)
-		if w.arrivals.cold() {
+		if w.arrivals.has(metric.Warmup) == 0 {
 			w.measures()
 			return w.Next(now)
 		}
@@ -142,8 +134,8 @@ func (w *window) arrives(now time.Duration) Step {
 		return w.giveUp(now, metric.CutFull, fmt.Sprintf("%d requests were in flight, the most that max_in_flight allows", w.flying))
 	}
 	var out Step
-	switch waits := w.arrivals.waits(t); {
-	case waits:
+	switch {
+	case w.trace != nil && w.trace.waits(t):
 	case w.chats():
 		out = w.send(w.meets(t.Phase, t.Order, t.Slot), at, now)
 	default:
@@ -159,18 +151,10 @@ func (w *window) arrives(now time.Duration) Step {
 	if out.Do != Send {
 		return w.Next(now)
 	}
-	if t.Order+warmupPrompts < w.all(t.Phase) {
+	if t.Order+warmupPrompts < w.arrivals.has(t.Phase) {
 		out.Ahead = warmupPrompts
 	}
 	return out
-}
-
-// all returns how many requests of a phase there may be.
-func (w *window) all(phase metric.Phase) int {
-	if n := w.arrivals.has(phase); phase == metric.Measured || n < warmupPrompts {
-		return n
-	}
-	return math.MaxInt
 }
 
 func (w *window) send(t Turn, at, now time.Duration) Step {
@@ -185,8 +169,8 @@ func (w *window) send(t Turn, at, now time.Duration) Step {
 // warmed reports whether the given request ends the warm-up. The parameter after is the time from
 // the beginning of the warm-up to the request.
 func (w *window) warmed(t load.Turn, after, now time.Duration) bool {
-	if over, known := w.arrivals.warmed(t); known {
-		return over
+	if n := w.arrivals.has(metric.Warmup); n < math.MaxInt {
+		return t.Order == n-1
 	}
 	if fixed := w.Load.Open.Warmup; fixed != plan.OpenWarmupAuto {
 		return after >= fixed
@@ -252,7 +236,9 @@ func (w *window) Ended(now time.Duration, t Turn, s *metric.Sample) {
 		w.later.add(at, t)
 		return
 	}
-	w.arrivals.ended(t.Turn, s.End, func(t load.Turn, at time.Duration) { w.later.add(at, Turn{Turn: t}) })
+	if w.trace != nil {
+		w.trace.ended(t.Turn, s.End, &w.later)
+	}
 	switch {
 	case t.Phase == metric.Measured:
 		w.pending--
