@@ -29,8 +29,8 @@ var closedLoops = &Kind{
 // So every measured request sees all slots busy from its start to its end.
 type cycle struct {
 	slots   int           // at least 1
-	due     int           // number of measured requests, or the least number if time is set
-	time    time.Duration // in which measured requests start; 0 if due ends the unit
+	due     int           // number of measured requests, or the least number if lasts is set
+	lasts   time.Duration // time in which measured requests start; 0 if due ends the unit
 	warmup  int           // warm-up requests, divided among the slots
 	fill    bool          // warm up until every slot has started; no measured request in the ramp
 	stagger time.Duration // time between the first starts of consecutive slots
@@ -40,7 +40,7 @@ type cycle struct {
 // cycleOf returns a unit of n measured requests. each is the mean duration of a request; 0 if not
 // known.
 func cycleOf(c Case, n int, each time.Duration) cycle {
-	out := cycle{slots: c.Level.N, due: n, time: c.Level.RoundTime(), warmup: c.Load.Warmup, stagger: c.Load.Stagger, pause: c.Load.Pause}
+	out := cycle{slots: c.Level.N, due: n, lasts: c.Level.RoundTime(), warmup: c.Load.Warmup, stagger: c.Load.Stagger, pause: c.Load.Pause}
 	if out.warmup == plan.WarmupAuto {
 		out.warmup, out.fill = out.slots, true
 	}
@@ -63,7 +63,7 @@ func (c cycle) spread(each time.Duration) time.Duration {
 // duration of 0 means unknown; the result is then the unit's time.
 func (c cycle) takes(each time.Duration) time.Duration {
 	if each <= 0 {
-		return c.time
+		return c.lasts
 	}
 	waves := func(n int) time.Duration { return time.Duration((n + c.slots - 1) / c.slots) }
 	return time.Duration(c.slots-1)*c.stagger + (each+c.pause)*(waves(c.warmup)+waves(c.requests(each)))
@@ -72,10 +72,10 @@ func (c cycle) takes(each time.Duration) time.Duration {
 // requests estimates the number of measured requests. The parameter each is the time that each
 // request takes; 0 if not known.
 func (c cycle) requests(each time.Duration) int {
-	if c.time == 0 || each <= 0 {
+	if c.lasts == 0 || each <= 0 {
 		return c.due
 	}
-	return max(c.due, c.slots*int(c.time/(each+c.pause)+1))
+	return max(c.due, c.slots*int(c.lasts/(each+c.pause)+1))
 }
 
 // closed runs one unit of a closed loop.
@@ -150,13 +150,18 @@ func (c *closed) Next(now time.Duration) Step {
 			c.agenda.add(now+time.Duration(i)*c.stagger, i)
 		}
 	}
+	return c.goOn(now)
+}
+
+// goOn returns the next step of the slots.
+func (c *closed) goOn(now time.Duration) Step {
 	if c.closes > 0 && now >= c.closes {
-		c.time, c.closes, c.due = 0, 0, c.all()
+		c.lasts, c.closes, c.due = 0, 0, c.all()
 	}
 	switch {
 	case !c.proven && c.warmup > 0 && c.failed >= load.ColdFailures(c.slots):
 		return giveUp(c.failure)
-	case c.time == 0 && c.ended >= c.due:
+	case c.lasts == 0 && c.ended >= c.due:
 		return Step{Do: Over}
 	case !c.read && c.started == c.slots && c.orders[metric.Measured] > 0:
 		c.read = true
@@ -190,7 +195,7 @@ func (c *closed) turn(s *slot) (phase metric.Phase, ok bool) {
 	case !c.proven && c.failed > 0:
 		// Warm up until one request completes. A slot that did not fail waits for one that did.
 		return metric.Warmup, s.failed
-	case c.orders[metric.Measured] < c.due || c.time > 0:
+	case c.orders[metric.Measured] < c.due || c.lasts > 0:
 		return metric.Measured, true
 	}
 	return metric.Filler, true
@@ -201,11 +206,11 @@ func (c *closed) send(t Turn, at, now time.Duration) Step {
 	c.orders[t.Phase]++
 	c.ask(now)
 	out := Step{Do: Send, Turn: t, At: at}
-	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.time > 0) {
+	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.lasts > 0) {
 		out.Ahead = c.slots
 	}
-	if t.Phase == metric.Measured && t.Order == 0 && c.time > 0 {
-		c.closes = now + c.time
+	if t.Phase == metric.Measured && t.Order == 0 && c.lasts > 0 {
+		c.closes = now + c.lasts
 	}
 	return out
 }

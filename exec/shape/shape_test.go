@@ -252,14 +252,14 @@ func TestByTime(t *testing.T) {
 		{5 * s, 9}, // three waves begin at 0, 2 and 4 s
 		{s, 6},     // two waves, to have the six requests due
 	} {
-		c := loop(cycle{slots: 3, due: 6, time: tt.time})
+		c := loop(cycle{slots: 3, due: 6, lasts: tt.time})
 		p := play(t, c, always(2*s))
 		if u := c.Units(0, nil)[0]; !ended(p) || u.Due != tt.want || u.Open {
 			t.Errorf("%v: %d due, open %v, %+v; want %d due", tt.time, u.Due, u.Open, p.last, tt.want)
 		}
 	}
 	// A look while requests are in flight: the unit is open.
-	c := loop(cycle{slots: 3, due: 3, time: 5 * s})
+	c := loop(cycle{slots: 3, due: 3, lasts: 5 * s})
 	for c.Next(s).Do != Wait {
 	}
 	if u := c.Units(s, nil)[0]; !u.Open || u.Due != 3 {
@@ -267,7 +267,7 @@ func TestByTime(t *testing.T) {
 	}
 	// Each wave takes 2 s, and a pause of 1 s follows. So a minute has 20 waves, and the wave that
 	// is running when the minute ends completes.
-	of := cycle{slots: 3, due: 3, time: time.Minute, pause: s}
+	of := cycle{slots: 3, due: 3, lasts: time.Minute, pause: s}
 	if got := of.requests(2 * s); got != 63 {
 		t.Errorf("%d requests, want 63", got)
 	}
