@@ -69,7 +69,7 @@ func (rd *round) send(step shape.Step) {
 		return
 	}
 	f := &flight{number: rd.launched, turn: t, known: rd.sample(t, step.At)}
-	f.lot, f.nth = rd.lotOf(t.Phase, t.Order)
+	f.lot, f.nth = rd.lotOf(t)
 	rd.launched++
 	if t.Phase == metric.Measured {
 		rd.judged++
@@ -97,7 +97,7 @@ func (rd *round) send(step shape.Step) {
 		answer.KeepReply(replyBytes)
 	}
 	rd.target.Transport.Send(ctx, &request, listening(answer, t.Ear))
-	rd.makeAhead(t.Phase, t.Order, step.Ahead)
+	rd.makeAhead(step.Ahead)
 }
 
 // listening returns a stream of the answer in which the ear hears every token. ear may be nil.
@@ -123,7 +123,7 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 
 // sample returns a sample with what is known of a request, except its lengths, when it is due.
 func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {
-	unit, order := rd.load.Place(t, at)
+	unit, order := rd.shapes.Place(t, at)
 	out := metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: t.Slot, Order: order, Phase: t.Phase, Turn: t.Nth, Scheduled: at, FromDue: shape.Of(rd.Case).Windowed,
@@ -133,7 +133,7 @@ func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {
 	} else {
 		out.Round += unit
 	}
-	if l, _ := rd.lotOf(t.Phase, t.Order); rd.Workload.Mix != nil {
+	if l, _ := rd.lotOf(t); rd.Workload.Mix != nil {
 		out.Part = l.workload.PartName()
 	}
 	return out
@@ -168,7 +168,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	}
 	if !rd.over {
 		rd.talk(f)
-		rd.load.Ended(rd.Clock.Now(), f.turn, s)
+		rd.shapes.Ended(rd.Clock.Now(), f.turn, s)
 		rd.advance()
 	}
 	// Call the observer last. The slot sends its next request while the observer writes the sample.

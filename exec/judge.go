@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -16,6 +17,13 @@ type Look = metric.Look
 
 // Judgement is the verdict on a level at one look (an early judgement).
 type Judgement = search.Judgement
+
+// judge judges a level. The load of the level may go on meanwhile, so judging must not hold the
+// loop.
+func (r *runner) judge(w *plan.Workload, l *metric.Level, look Look) (j Judgement) {
+	clock.Aside(r.Clock, func() { j = r.Judge(w, l, look) })
+	return j
+}
 
 // JudgeComparison is a function that judges a comparison at a look (an early judgement). The
 // argument run holds the rounds that both servers have completed, and says which look this is.

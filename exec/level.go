@@ -33,6 +33,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
 	defer s.examine()
+	defer s.closes()
 	looks := r.looks(c)
 	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))
 	r.observe(r.Observer.LevelStarted(l, r.requests(c, whole), r.expected(c, whole)))
@@ -43,7 +44,12 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		if at.Extends {
 			r.observe(r.Observer.LevelStarted(l, max(at.Requests, s.measured()+r.requests(c, at.Due)), r.expected(c, at.Due)))
 		}
-		s.sheds = !at.Extends
+		s.sheds, s.ahead = !at.Extends, nil
+		for _, later := range looks[i+1:] {
+			if !later.Extends {
+				s.ahead = append(s.ahead, later.Due...)
+			}
+		}
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {

@@ -8,6 +8,7 @@ import (
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -36,8 +37,12 @@ type lot struct {
 }
 
 // mixed is the requests of a round, divided among the parts of a mix.
+//
+// The requests of a batch are drawn for the batch: with its seed, and its index among the rounds.
 type mixed struct {
-	lots []*lot // one for each part of a mix; a single lot without a mix
+	index int
+	seed  int64
+	lots  []*lot // one for each part of a mix; a single lot without a mix
 	// For each phase, picks holds the requests in the order in which their parts were drawn, and
 	// given holds the number of requests of each part. Both are nil without a mix.
 	picks map[metric.Phase][]pick
@@ -50,54 +55,55 @@ type pick struct{ lot, nth int }
 
 // pick adds a block of requests to a phase of a mix, and draws the order of their parts. The block
 // has counts[i] requests of part i.
-func (rd *round) pick(phase metric.Phase, counts []int, block int) {
-	if rd.mix.picks == nil {
-		rd.mix.picks, rd.mix.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+func (rd *round) pick(m *mixed, phase metric.Phase, counts []int, block int) {
+	if m.picks == nil {
+		m.picks, m.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
 	}
-	if rd.mix.given[phase] == nil {
-		rd.mix.given[phase] = make([]int, len(counts))
+	if m.given[phase] == nil {
+		m.given[phase] = make([]int, len(counts))
 	}
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %s %d %s mix %d", rd.level.Workload, rd.level.Name, rd.out.Index, phase, block)
-	for _, part := range traffic.Order(counts, rand.New(rand.NewPCG(uint64(rd.out.Seed), h.Sum64()))) {
-		rd.mix.picks[phase] = append(rd.mix.picks[phase], pick{part, rd.mix.given[phase][part]})
-		rd.mix.given[phase][part]++
+	fmt.Fprintf(h, "%s %s %d %s mix %d", rd.level.Workload, rd.level.Name, m.index, phase, block)
+	for _, part := range traffic.Order(counts, rand.New(rand.NewPCG(uint64(m.seed), h.Sum64()))) {
+		m.picks[phase] = append(m.picks[phase], pick{part, m.given[phase][part]})
+		m.given[phase][part]++
 	}
 }
 
 // typed assigns each request of a replay to the part of the mix with the type of its row. It
 // returns the number of measured requests of each part.
-func (rd *round) typed() []int {
-	rd.mix.picks, rd.mix.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+func (rd *round) typed(m *mixed) []int {
+	m.picks, m.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
 	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {
-		rd.mix.given[phase] = make([]int, len(rd.Workload.Mix))
+		m.given[phase] = make([]int, len(rd.Workload.Mix))
 	}
 	r := rd.replay
 	for i := range r.At {
 		phase, part := r.Turn(i).Phase, rd.Workload.PartOf(&r.Rows.Rows[r.First+i])
-		rd.mix.picks[phase] = append(rd.mix.picks[phase], pick{part, rd.mix.given[phase][part]})
-		rd.mix.given[phase][part]++
+		m.picks[phase] = append(m.picks[phase], pick{part, m.given[phase][part]})
+		m.given[phase][part]++
 	}
-	return rd.mix.given[metric.Measured]
+	return m.given[metric.Measured]
 }
 
 // lotOf returns the lot of a request, which is the requests of its part of the mix. nth is the
 // number of the request in that lot and phase. The number of warm-up and filler requests is not
 // known in advance, so the order of their parts is drawn block by block.
-func (rd *round) lotOf(phase metric.Phase, order int) (l *lot, nth int) {
+func (rd *round) lotOf(t shape.Turn) (l *lot, nth int) {
+	m, phase, order := rd.mix[t.Batch], t.Phase, t.Order
 	if rd.Workload.Mix == nil {
-		return rd.mix.lots[0], order
+		return m.lots[0], order
 	}
 	shares := rd.Workload.Shares()
-	for len(rd.mix.picks[phase]) <= order {
-		given := rd.mix.given[phase]
+	for len(m.picks[phase]) <= order {
+		given := m.given[phase]
 		if given == nil {
 			given = make([]int, len(shares))
 		}
-		rd.pick(phase, shares.Counts(given, min(shares.Stratum(), mostStratum)), len(rd.mix.picks[phase]))
+		rd.pick(m, phase, shares.Counts(given, min(shares.Stratum(), mostStratum)), len(m.picks[phase]))
 	}
-	p := rd.mix.picks[phase][order]
-	return rd.mix.lots[p.lot], p.nth
+	p := m.picks[phase][order]
+	return m.lots[p.lot], p.nth
 }
 
 // mostStratum is the largest block of a mix, in requests. The order of the parts is drawn block by

@@ -31,7 +31,7 @@ func (h *hunt) units(s *series) int {
 // h.last.requests.
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
-	j := h.Judge(h.workload, view, look)
+	j := h.judge(h.workload, view, look)
 	h.follows = j.Follows
 	h.invalidity = cmp.Or(j.Unjudged(), h.invalidity)
 	return j.Result(n, look.Requests, view)
@@ -64,9 +64,13 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	if len(s.before) > 0 {
 		planned = max(planned, h.plannedFrom(p.N, p.Have))
 	}
-	for _, k := range p.Looks {
+	for i, k := range p.Looks {
 		if k <= have {
 			continue
+		}
+		s.ahead = nil
+		for j, later := range p.Looks[i+1:] {
+			s.ahead = append(s.ahead, h.share(s, later-p.Looks[i+j])...)
 		}
 		var ended bool
 		if ended, lost = s.play(h.share(s, k-have)); lost != nil {
@@ -89,6 +93,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			break
 		}
 	}
+	s.closes()
 	s.examine()
 	h.done(s.level)
 	result.Spent = h.Clock.Now() - begin

@@ -24,22 +24,24 @@ type ready struct {
 }
 
 type turnID struct {
-	phase metric.Phase
-	order int
+	phase        metric.Phase
+	order, batch int
 }
 
-// prepare makes n prompts of a phase in advance, so that no request has to wait for its prompt.
-func (rd *round) prepare(phase metric.Phase, from, n int) {
+func idOf(t shape.Turn) turnID { return turnID{t.Phase, t.Order, t.Batch} }
+
+// prepare makes prompts in advance, so that no request has to wait for its prompt.
+func (rd *round) prepare(of shape.Prompts) {
 	if rd.ready.prompts == nil {
 		rd.ready.prompts = map[turnID]client.Prompt{}
 	}
-	for order := from; order < from+n && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); order++ {
-		if _, ok := rd.ready.prompts[turnID{phase, order}]; ok {
+	for i := 0; i < of.N && rd.ready.bytes < maxReady && rd.check() && !rd.halted(); i++ {
+		t := shape.Turn{Turn: load.Turn{Phase: of.Phase, Order: of.From + i}, Batch: of.Batch}
+		if _, ok := rd.ready.prompts[idOf(t)]; ok {
 			continue
 		}
-		t := shape.Turn{Turn: load.Turn{Phase: phase, Order: order}}
 		p := rd.written(t, rd.prompt(t))
-		rd.ready.prompts[turnID{phase, order}] = p
+		rd.ready.prompts[idOf(t)] = p
 		rd.ready.bytes += p.Bytes()
 	}
 }
@@ -48,7 +50,7 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 // advance. It leaves out conversations, because their prompts contain earlier answers.
 func (rd *round) written(t shape.Turn, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
-	l, nth := rd.lotOf(t.Phase, t.Order)
+	l, nth := rd.lotOf(t)
 	if !ok || l.workload.Prompt.Turns.Several() {
 		return p
 	}
@@ -93,22 +95,22 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// makeAhead makes one prompt in advance, when the loop has nothing urgent to do. It is the prompt
-// of the request that comes ahead requests after the given one; none if ahead is 0.
-func (rd *round) makeAhead(phase metric.Phase, order, ahead int) {
-	if ahead == 0 {
+// makeAhead makes the prompt of a later request, when the loop has nothing urgent to do. The request
+// may be nil.
+func (rd *round) makeAhead(later *shape.Turn) {
+	if later == nil {
 		return
 	}
 	rd.Clock.Post(func() {
 		if !rd.over && !rd.halted() {
-			rd.prepare(phase, order+ahead, 1)
+			rd.prepare(shape.Prompts{Phase: later.Phase, From: later.Order, N: 1, Batch: later.Batch})
 		}
 	})
 }
 
 // prompt returns one prompt. If the prompt cannot be made, it cuts the round short.
 func (rd *round) prompt(t shape.Turn) client.Prompt {
-	id := turnID{t.Phase, t.Order}
+	id := idOf(t)
 	if p, ok := rd.ready.prompts[id]; ok {
 		delete(rd.ready.prompts, id)
 		rd.ready.bytes -= p.Bytes()
@@ -116,8 +118,8 @@ func (rd *round) prompt(t shape.Turn) client.Prompt {
 			return p
 		}
 	}
-	l, nth := rd.lotOf(t.Phase, t.Order)
-	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: t.Phase, Order: nth, First: l.first, Longer: t.Said}
+	l, nth := rd.lotOf(t)
+	made := PromptID{Level: rd.level.Name, Seed: rd.mix[t.Batch].seed, Round: rd.mix[t.Batch].index, Phase: t.Phase, Order: nth, First: l.first, Longer: t.Said}
 	if rd.replay != nil {
 		made.Recorded = rd.replay.recorded(t.Phase, t.Order)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
@@ -22,18 +23,22 @@ type round struct {
 	level  *metric.Level
 	stages []*metric.Level // the level of each unit, if the units are stages; else nil
 	out    *metric.Round
-	load   shape.Shape
+	shapes shape.Shape
 	todo   shape.Step // a step that the round itself must take, because it waits; see advance
 	over   bool       // the load is over
 	timers map[time.Duration]func() bool
 
-	mix    mixed
-	ready  ready
-	replay *replay                       // recorded traffic; nil if requests are generated
-	picked *picked                       // the answers that a control scores; nil: none
-	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
-	signs  signs                         // of a server that is gone
-	lost   error                         // the server is gone
+	mix   []*mixed         // of the window, or of each batch
+	dealt map[string][]int // requests of each part of a mix that were drawn so far
+	// batches is the shape, if the units are batches of a closed loop; else nil. See series.batches.
+	batches *shape.Batches
+	closed  int // batches that can be judged
+	ready   ready
+	replay  *replay                       // recorded traffic; nil if requests are generated
+	picked  *picked                       // the answers that a control scores; nil: none
+	chats   map[*shape.Chat]client.Prompt // the prompts of the next turns
+	signs   signs                         // of a server that is gone
+	lost    error                         // the server is gone
 
 	flights  map[*flight]struct{} // requests in flight
 	judged   int                  // measured requests in flight
@@ -47,35 +52,47 @@ type round struct {
 
 // play runs the round to its end, or until it is cut short. It returns the rounds of its units.
 func (rd *round) play() []*metric.Round {
-	rd.walk()
+	rd.walk(func() bool { return false })
+	rd.end()
+	return rd.units()
+}
+
+// end ends the load, and waits for the requests that count.
+func (rd *round) end() {
+	rd.over = true
+	for _, stop := range rd.timers {
+		stop()
+	}
+	if rd.out.Time > 0 && rd.batches == nil { // the time decided how many prompts the units took
+		rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.taken - rd.out.Due
+	}
 	rd.read()
 	rd.drain()
-	rd.health.end()
+	rd.health.closesAll()
 	if rd.inside != nil {
 		rd.inside.End()
 	}
-	rounds := rd.units()
 	if same := rd.target.Same; same != nil && rd.lost == nil && rd.check() {
 		rd.lost = same(rd.starting)
 	}
-	return rounds
 }
 
-// walk takes the steps of the shape until its load is over, or until the round is halted.
-func (rd *round) walk() {
-	for !rd.over && rd.check() && !rd.halted() {
+// walk takes the steps of the shape until its load is over, the round is halted, or enough returns
+// true. The load goes on after it, as far as no step takes time.
+func (rd *round) walk(enough func() bool) {
+	for !rd.over && !enough() && rd.check() && !rd.halted() {
 		rd.advance()
-		rd.runUntil(func() bool { return rd.todo.Do != shape.Wait || rd.over || rd.halted() })
+		rd.runUntil(func() bool { return rd.todo.Do != shape.Wait || rd.over || rd.halted() || enough() })
 		step := rd.todo
 		rd.todo = shape.Step{}
 		switch step.Do {
 		case shape.Prepare:
 			for _, p := range step.Prompts {
-				rd.prepare(p.Phase, p.From, p.N)
+				rd.prepare(p)
 			}
 			rd.connect(step.Connections)
 		case shape.Begin:
-			rd.watch()
+			rd.opens(beforeUnits)
 			if rd.target.Inside != nil {
 				rd.inside = rd.target.Inside.Begin(rd.flying)
 			}
@@ -83,20 +100,13 @@ func (rd *round) walk() {
 			rd.read()
 		}
 	}
-	rd.over = true
-	for _, stop := range rd.timers {
-		stop()
-	}
-	if rd.out.Time > 0 { // the time decided how many prompts the units took
-		rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.taken - rd.out.Due
-	}
 }
 
 // advance takes the steps that are due now. A step that takes time is left to walk, because
 // advance also runs when a timer fires or a request ends.
 func (rd *round) advance() {
 	for rd.todo.Do == shape.Wait && !rd.over && !rd.halted() {
-		switch step := rd.load.Next(rd.Clock.Now()); step.Do {
+		switch step := rd.shapes.Next(rd.Clock.Now()); step.Do {
 		case shape.Wait:
 			rd.wake(step.At)
 			return
@@ -105,9 +115,15 @@ func (rd *round) advance() {
 		case shape.Read:
 			rd.readInside()
 		case shape.Edge:
-			rd.health.edge()
-			rd.watch()
+			rd.health.closes(step.N - 1)
+			rd.opens(step.N)
 			rd.readInside()
+		case shape.Opens:
+			rd.opens(step.N)
+			rd.readInside()
+		case shape.Closes:
+			rd.closed++
+			rd.health.closes(step.N)
 		case shape.Grow:
 			rd.level.N = step.N
 			rd.cancel(step.Cancel)
@@ -204,29 +220,31 @@ func (rd *round) inFlight() []*flight {
 
 // units returns what was measured so far as rounds of the level, one for each unit.
 func (rd *round) units() []*metric.Round {
-	units := rd.load.Units(rd.Clock.Now(), rd.out.Samples)
+	units := rd.shapes.Units(rd.Clock.Now(), rd.out.Samples)
+	whole := load.Window{Start: units[0].Start, End: units[len(units)-1].End}
 	var out []*metric.Round
 	for i, u := range units {
-		r := rd.unit(i, u)
-		r.Health = rd.health.of(i, len(units))
-		if rd.inside != nil {
-			from, to := units[0].Start, units[len(units)-1].End
-			if rd.stages != nil { // each unit is a level of its own
-				from, to = u.Start, u.End
-			}
-			r.Telemetry = rd.toldOver(u.Start, u.End, from, to)
-		}
-		out = append(out, r)
+		out = append(out, rd.unit(i, len(units), u, whole))
 	}
 	return out
 }
 
-// unit returns a unit as a round, without what was observed beside the requests.
-func (rd *round) unit(i int, u shape.Unit) *metric.Round {
+// unit returns unit i of n as a round. whole is the window of all units.
+func (rd *round) unit(i, n int, u shape.Unit, whole load.Window) *metric.Round {
 	r := *rd.out
+	r.Health = rd.health.of(i, n)
+	if rd.inside != nil {
+		if rd.stages != nil { // each unit is a level of its own
+			whole = u.Window
+		}
+		r.Telemetry = rd.toldOver(u.Start, u.End, whole.Start, whole.End)
+	}
 	r.Due, r.WindowStart, r.WindowEnd, r.Busy, r.Samples = u.Due, u.Start, u.End, u.Busy, nil
 	if rd.stages == nil {
 		r.Index += i
+	}
+	if rd.batches != nil {
+		r.Seed = rd.mix[i].seed
 	}
 	if u.Time > 0 {
 		r.Time = u.Time
@@ -258,7 +276,7 @@ func (rd *round) settle(r *metric.Round, u shape.Unit, ended int) {
 	if r.Stopped == "" && (rd.stopped != "" || rd.err != nil) && (ended < r.Due || u.Open) {
 		r.Stopped = rd.why()
 	}
-	r.Complete = ended == r.Due && !u.Open && (r.Stopped == "" || shape.Of(rd.Case).Windowed)
+	r.Complete = ended == r.Due && !u.Open && (r.Stopped == "" || rd.level.Windowed())
 	switch {
 	case r.Complete:
 		r.Stopped = ""
@@ -267,47 +285,54 @@ func (rd *round) settle(r *metric.Round, u shape.Unit, ended int) {
 	}
 }
 
-// healths is the generator's own health.
+// healths is the generator's own health in each unit. Units may overlap.
 type healths struct {
-	now   func() metric.Health // ends the observation; nil if there is none
-	edges int
-	units []metric.Health // of the units that an edge ended, and at last of the time after it
+	running map[int]func() metric.Health // ends the observation of a unit
+	found   map[int]metric.Health
 }
 
-// edge ends the observation of a unit. What was observed before the first edge does not count.
-func (h *healths) edge() {
-	if h.end(); h.edges == 0 {
-		h.units = nil
+// beforeUnits stands for the time before the first unit.
+const beforeUnits = -1
+
+func (h *healths) closes(unit int) {
+	if end := h.running[unit]; end != nil {
+		delete(h.running, unit)
+		h.found[unit] = end()
 	}
-	h.edges++
 }
 
-func (h *healths) end() {
-	now := metric.Health{CPU: -1}
-	if h.now != nil {
-		now = h.now()
+func (h *healths) closesAll() {
+	for _, unit := range slices.Sorted(maps.Keys(h.running)) {
+		h.closes(unit)
 	}
-	h.now, h.units = nil, append(h.units, now)
 }
 
-// of returns the health of unit i of n. What was observed after the last unit counts for it.
+// of returns the health of unit i of n. A load that is one unit may have no edges. What was observed
+// after the last unit counts for it.
 func (h *healths) of(i, n int) metric.Health {
-	out := h.units[i]
-	if i == n-1 && len(h.units) > n {
-		out.Drain(h.units[n])
+	out, ok := h.found[i]
+	if !ok {
+		if out, ok = h.found[beforeUnits]; !ok {
+			out = metric.Health{CPU: -1}
+		}
+	}
+	if after, ok := h.found[n]; ok && i == n-1 {
+		out.Drain(after)
 	}
 	return out
 }
 
-// watch starts to measure the generator's own health, after the prompts are made. A heartbeat of
-// the loop shows when the operating system took the CPU away. After such a pause, tokgate reads all
-// bytes that arrived in it at once. Answers then look late, and the next chunks look fast.
-func (rd *round) watch() {
+// opens starts to measure the generator's own health in a unit, after the prompts are made. A
+// heartbeat of the loop shows when the operating system took the CPU away. After such a pause,
+// tokgate reads all bytes that arrived in it at once. Answers then look late, and the next chunks
+// look fast.
+func (rd *round) opens(unit int) {
+	rd.health.closes(beforeUnits)
 	if rd.Meter == nil {
 		return
 	}
 	meter, stop := rd.Meter(), watchBeats(rd.Clock)
-	rd.health.now = func() metric.Health {
+	rd.health.running[unit] = func() metric.Health {
 		seen, h := stop(), meter()
 		h.Stall, h.Standstills, h.Late = seen.health.Stall, seen.health.Standstills, seen.health.Late
 		h.Delay = max(h.Delay, seen.delay())

@@ -234,6 +234,7 @@ func levelOf(c Case) *metric.Level {
 		Rate:     c.Level.Rate,
 		Stage:    c.Level.Stage,
 		Speedup:  c.Level.Speedup,
+		Batches:  c.Level.Batches,
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}

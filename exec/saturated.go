@@ -3,6 +3,7 @@ package exec
 import (
 	"slices"
 
+	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -59,9 +60,9 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	s.warm()
 	before := s.aloneBefore()
 	rd := s.shapeless(nil)
-	s.lots(rd, nil)
+	s.draws(rd, nil)
 	x.Enough, x.Length = shape.Enough(c.Workload), rd.fillerLength
-	rd.load = x.New(l.N)
+	rd.shapes = x.New(l.N)
 	s.now = rd
 	if x.running != nil {
 		x.running(rd)
@@ -82,7 +83,7 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 
 // fillerLength returns the length of the answer to a filler request; 0 if the model chooses it.
 func (rd *round) fillerLength(order int) int {
-	l, nth := rd.lotOf(metric.Filler, order)
+	l, nth := rd.lotOf(shape.Turn{Turn: load.Turn{Phase: metric.Filler, Order: order}})
 	if l.workload.Output.Natural {
 		return 0
 	}
@@ -116,14 +117,14 @@ func (s *series) follow() (lost error) {
 // judged judges the level at a look. If only a saturation after the level can show that the server
 // still carries the rate, it first makes this saturation.
 func (s *series) judged(look metric.Look) (j Judgement, lost error) {
-	j = s.Judge(s.Workload, s.level, look)
+	j = s.judge(s.Workload, s.level, look)
 	if !j.Follows || !s.check() {
 		return j, nil
 	}
 	if lost = s.follow(); lost != nil {
 		return j, lost
 	}
-	return s.Judge(s.Workload, s.level, look), nil
+	return s.judge(s.Workload, s.level, look), nil
 }
 
 // answerLength returns the mean number of output tokens of an answer. If the workload does not set

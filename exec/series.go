@@ -31,6 +31,10 @@ type series struct {
 	// durations holds the duration of a request on this server, for each workload. The runner's
 	// own map changes when it turns to another server.
 	durations map[*plan.Workload]time.Duration
+	// ahead holds the numbers of measured requests of the batches that are planned after the next
+	// look, so that the window goes on meanwhile. win is the window; nil if none is open.
+	ahead     []int
+	win       *window
 	sheds     bool      // the runner may leave out rounds if the budget runs short
 	warmed    bool      // whether warm was called
 	aloneSent int       // requests sent alone so far
@@ -103,6 +107,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
 	rounds := len(l.Rounds) + len(due)
+	if l.Batches {
+		return s.batches(due)
+	}
 	for _, due := range shape.Windows(s.Case, due) {
 		if s.sheds && !shape.Of(s.Case).Windowed && s.tight(l) {
 			l.Shed++
@@ -163,12 +170,15 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	return again, stopped
 }
 
-// lots prepares a round's requests for each part. due holds the number of measured requests of each
-// part.
-func (s *series) lots(rd *round, due []int) {
-	counts := []int{rd.out.Due}
+// draws prepares the requests of the units of a round that are drawn together: of its whole window,
+// or of its next batch. due holds the number of measured requests of each unit.
+func (s *series) draws(rd *round, due []int) {
+	m := &mixed{index: rd.out.Index + len(rd.mix)}
+	m.seed = seed(s.Load, m.index)
+	rd.mix = append(rd.mix, m)
+	counts := []int{sum(due)}
 	if s.Workload.Mix != nil {
-		counts = s.deal(rd, due)
+		counts = s.deal(rd, m, due)
 	}
 	for i, a := range s.asks {
 		l := &lot{asking: a, due: counts[i]}
@@ -177,7 +187,7 @@ func (s *series) lots(rd *round, due []int) {
 		s.sent[of] += l.due
 		l.lengths = load.Lengths{
 			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
-			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+			Seed: m.seed, Workload: a.level.Workload, Level: rd.level.Name, Round: m.index,
 		}
 		if a.workload.Output.Natural {
 			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
@@ -185,32 +195,41 @@ func (s *series) lots(rd *round, due []int) {
 		if rd.out.Time == 0 {
 			l.measured = l.lengths.Measured(l.due)
 		}
-		rd.mix.lots = append(rd.mix.lots, l)
+		m.lots = append(m.lots, l)
 	}
 }
 
-// deal draws a part of the mix for each measured request of the round. It returns how many requests
-// each part gets. Both sides of a comparison get the same parts.
-func (s *series) deal(rd *round, due []int) []int {
+func sum(counts []int) (n int) {
+	for _, x := range counts {
+		n += x
+	}
+	return n
+}
+
+// deal draws a part of the mix for each measured request. It returns how many requests each part
+// gets. Both sides of a comparison get the same parts.
+func (s *series) deal(rd *round, m *mixed, due []int) []int {
 	if s.Workload.ByType() {
-		return rd.typed()
+		return rd.typed(m)
 	}
 	shares := s.Workload.Shares()
 	counts := make([]int, len(shares))
-	given := map[*series][]int{}
+	if rd.dealt == nil {
+		rd.dealt = map[string][]int{}
+	}
 	for i, n := range due {
 		of := s
 		if len(s.stages) > 0 {
 			of = s.stages[i]
 		}
-		if given[of] == nil {
-			given[of] = of.countMeasured()
+		if rd.dealt[of.level.Name] == nil {
+			rd.dealt[of.level.Name] = of.countMeasured()
 		}
-		part := shares.Counts(given[of], n)
+		part := shares.Counts(rd.dealt[of.level.Name], n)
 		for k, n := range part {
-			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
+			counts[k], rd.dealt[of.level.Name][k] = counts[k]+n, rd.dealt[of.level.Name][k]+n
 		}
-		rd.pick(metric.Measured, part, i)
+		rd.pick(m, metric.Measured, part, i)
 	}
 	return counts
 }
@@ -256,24 +275,29 @@ func (s *series) newRound(due []int) *round {
 	for _, x := range s.stages {
 		rd.stages, env.Stages = append(rd.stages, x.level), append(env.Stages, *x.Level.Stage)
 	}
-	rd.load = shape.Of(s.Case).New(env)
-	if t := shape.TraceOf(rd.load); t != nil {
+	rd.shapes = shape.Of(s.Case).New(env)
+	if t := shape.TraceOf(rd.shapes); t != nil {
 		rd.replay = newReplay(t, s.target.Context)
 	}
-	s.lots(rd, due)
+	if b, ok := rd.shapes.(*shape.Batches); ok {
+		rd.batches = b
+		for _, n := range due {
+			s.draws(rd, []int{n})
+		}
+	} else {
+		s.draws(rd, due)
+	}
 	return rd
 }
 
 // shapeless returns the next round of the level without its shape.
 func (s *series) shapeless(due []int) *round {
-	l, n := s.level, 0
-	for _, part := range due {
-		n += part
-	}
+	l := s.level
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	return &round{
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
-		out:     &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
+		out:     &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
+		health:  healths{map[int]func() metric.Health{}, map[int]metric.Health{}},
 		flights: map[*flight]struct{}{}, timers: map[time.Duration]func() bool{}, chats: map[*shape.Chat]client.Prompt{},
 	}
 }

@@ -60,6 +60,23 @@ func Await[T any](ctx context.Context, c Clock, f func(context.Context) (T, erro
 	return value, err
 }
 
+// Aside runs the function f, which needs no clock, while the clock keeps running. On a virtual clock
+// f takes no time. Call Aside only from the clock's loop.
+func Aside(c Clock, f func()) {
+	inner := c
+	if shared, ok := c.(*Shared); ok {
+		inner = shared.Clock
+	}
+	if _, ok := inner.(*Virtual); ok {
+		f()
+		return
+	}
+	_, _ = Await(context.Background(), c, func(context.Context) (struct{}, error) {
+		f()
+		return struct{}{}, nil
+	})
+}
+
 // WithTimeout is context.WithTimeout on a clock. When d has passed, the clock's loop ends the
 // context with the cause context.DeadlineExceeded. Call cancel from the loop when the context is no
 // longer needed.

@@ -26,21 +26,13 @@ type span struct{ from, to time.Duration }
 // declared pause after a request, and by waits that the server asked for. A request that was never
 // sent counts from its scheduled time. Busy is 0 if there is no window.
 func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
-	slots := make([][]span, n)
+	slots := spansOf(samples, n, pause)
 	firstMeasured, lastMeasured := time.Duration(-1), time.Duration(-1)
 	for _, s := range samples {
-		if s.Slot < 0 || s.Slot >= n {
+		if s.Slot < 0 || s.Slot >= n || s.Phase != metric.Measured {
 			continue
 		}
-		from := s.Sent
-		if from == 0 {
-			from = s.Scheduled
-		}
-		slots[s.Slot] = append(slots[s.Slot], span{from, s.End + max(pause, s.RetryAfter)})
-		if s.Phase != metric.Measured {
-			continue
-		}
-		if firstMeasured < 0 || from < firstMeasured {
+		if from := sent(s); firstMeasured < 0 || from < firstMeasured {
 			firstMeasured = from
 		}
 		lastMeasured = max(lastMeasured, s.End)
@@ -64,19 +56,55 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	if end <= start {
 		return Window{Start: start, End: start}
 	}
-	var busy time.Duration
+	return Window{Start: start, End: end, Busy: busy(slots, start, end)}
+}
+
+// busy returns the share of the slots' time between start and end that is within their spans, which
+// are sorted.
+func busy(slots [][]span, start, end time.Duration) float64 {
+	var sum time.Duration
 	for _, spans := range slots {
 		reached := start // busy time before this moment is already counted
 		for _, s := range spans {
 			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {
-				busy += to - from
+				sum += to - from
 				reached = to
 			}
 		}
 	}
-	return Window{Start: start, End: end, Busy: float64(busy) / (float64(n) * float64(end-start))}
+	return float64(sum) / (float64(len(slots)) * float64(end-start))
 }
+
+// WithBusy returns the window of a closed loop with n slots with its field Busy; see ClosedWindow.
+func (w Window) WithBusy(samples []*metric.Sample, n int, pause time.Duration) Window {
+	if w.End <= w.Start {
+		return w
+	}
+	within := slices.DeleteFunc(slices.Clone(samples), func(s *metric.Sample) bool {
+		return sent(s) >= w.End || s.End+max(pause, s.RetryAfter) <= w.Start
+	})
+	slots := spansOf(within, n, pause)
+	for _, spans := range slots {
+		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	}
+	w.Busy = busy(slots, w.Start, w.End)
+	return w
+}
+
+// spansOf returns when each of n slots was busy: with a request, and with the wait after it.
+func spansOf(samples []*metric.Sample, n int, pause time.Duration) [][]span {
+	slots := make([][]span, n)
+	for _, s := range samples {
+		if s.Slot >= 0 && s.Slot < n {
+			slots[s.Slot] = append(slots[s.Slot], span{sent(s), s.End + max(pause, s.RetryAfter)})
+		}
+	}
+	return slots
+}
+
+// sent returns when a request was sent, or was due if it was never sent.
+func sent(s *metric.Sample) time.Duration { return cmp.Or(s.Sent, s.Scheduled) }
 
 // BurstWindow returns the window of a burst of n requests. It begins when the requests are due, and
 // ends with the last request. A burst has no slots, so Busy is the share of requests that were

@@ -41,7 +41,7 @@ func newBurst(e Env) Shape {
 	return &burst{
 		Env: e, warm: newWarmup(&e, 0, n), measured: volley{phase: metric.Measured, n: due},
 		steps: queue{
-			{Do: Prepare, Prompts: []Prompts{{metric.Measured, 0, due}}, Connections: due}, {Do: Begin}, {Do: Fresh},
+			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Measured, N: due}}, Connections: due}, {Do: Begin}, {Do: Fresh},
 		},
 	}
 }
@@ -116,7 +116,7 @@ func (w *warmup) next(now time.Duration) (s Step, ok bool) {
 	}
 	if !w.made {
 		w.made = true
-		return Step{Do: Prepare, Prompts: []Prompts{{w.phase, w.from, w.n}}}, true
+		return Step{Do: Prepare, Prompts: []Prompts{{Phase: w.phase, From: w.from, N: w.n}}}, true
 	}
 	if s, ok := w.volley.next(now); ok {
 		return s, true

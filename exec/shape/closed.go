@@ -9,9 +9,22 @@ import (
 )
 
 var closedLoops = &Kind{
-	New:     func(e Env) Shape { return newClosed(e, cycleOf(e.Case, e.due(), e.Each)) },
+	New: func(e Env) Shape {
+		if e.Case.Level.Batches {
+			return newBatches(e)
+		}
+		return newClosed(e, cycleOf(e.Case, e.due(), e.Each))
+	},
 	Takes:   func(c Case, due int, each time.Duration) time.Duration { return cycleOf(c, due, each).takes(each) },
-	Warmups: func(c Case) int { return max(c.Level.Rounds, 1) * cycleOf(c, 0, 0).warmup },
+	Warmups: func(c Case) int { return ramps(c) * cycleOf(c, 0, 0).warmup },
+}
+
+// ramps returns how often the slots of a case start.
+func ramps(c Case) int {
+	if c.Level.Batches {
+		return 1
+	}
+	return max(c.Level.Rounds, 1)
 }
 
 // cycle describes one unit of a closed loop with a number of slots:
@@ -96,6 +109,9 @@ type closed struct {
 	failure        string        // of the last of them
 	closes         time.Duration // end of the time in which measured requests start; 0 if not known
 	read           bool          // the window began
+	whole          time.Duration // when the last slot started
+	// more reports whether another measured request is to be sent now.
+	more func(now time.Duration) bool
 }
 
 // slot is the state of a slot.
@@ -106,6 +122,7 @@ type slot struct {
 
 func newClosed(e Env, of cycle) *closed {
 	c := &closed{cycle: of, proven: e.Proven, state: make([]slot, of.slots), orders: map[metric.Phase]int{}}
+	c.more = func(time.Duration) bool { return c.orders[metric.Measured] < c.due || c.lasts > 0 }
 	first := 0
 	if e.Load.Stagger == plan.StaggerAuto && c.stagger == 0 && c.slots > 1 && c.warmup > 0 {
 		// The stagger depends on the duration of a request. It is not known yet, so measure one
@@ -124,7 +141,7 @@ func newClosed(e Env, of cycle) *closed {
 	}
 	c.orders[metric.Warmup] = first
 	c.steps = queue{{Do: Prepare, Prompts: []Prompts{
-		{metric.Warmup, first, c.warmup}, {metric.Measured, 0, c.requests(e.Each)}, {metric.Filler, 0, c.slots},
+		{Phase: metric.Warmup, From: first, N: c.warmup}, {Phase: metric.Measured, N: c.requests(e.Each)}, {Phase: metric.Filler, N: c.slots},
 	}}, {Do: Begin}}
 	for i, share := range load.Split(c.warmup, c.slots) {
 		c.state[i].warm = share
@@ -172,7 +189,7 @@ func (c *closed) goOn(now time.Duration) Step {
 		if !ok {
 			return Step{Do: Wait, At: soonest(c.agenda.next(), c.closes)}
 		}
-		if phase, ok := c.turn(&c.state[i]); ok {
+		if phase, ok := c.turn(&c.state[i], now); ok {
 			return c.send(Turn{Turn: load.Turn{Slot: i, Phase: phase}}, at, now)
 		}
 		c.held = append(c.held, i)
@@ -181,10 +198,12 @@ func (c *closed) goOn(now time.Duration) Step {
 
 // turn decides which request a slot sends now. ok is false if it must wait until another slot has
 // sent a request or got its answer.
-func (c *closed) turn(s *slot) (phase metric.Phase, ok bool) {
+func (c *closed) turn(s *slot, now time.Duration) (phase metric.Phase, ok bool) {
 	if !s.started {
 		s.started = true
-		c.started++
+		if c.started++; c.started == c.slots {
+			c.whole = now
+		}
 	}
 	switch {
 	case s.warm > 0:
@@ -195,7 +214,7 @@ func (c *closed) turn(s *slot) (phase metric.Phase, ok bool) {
 	case !c.proven && c.failed > 0:
 		// Warm up until one request completes. A slot that did not fail waits for one that did.
 		return metric.Warmup, s.failed
-	case c.orders[metric.Measured] < c.due || c.lasts > 0:
+	case c.more(now):
 		return metric.Measured, true
 	}
 	return metric.Filler, true
@@ -207,7 +226,7 @@ func (c *closed) send(t Turn, at, now time.Duration) Step {
 	c.ask(now)
 	out := Step{Do: Send, Turn: t, At: at}
 	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.lasts > 0) {
-		out.Ahead = c.slots
+		out.Ahead = t.later(c.slots)
 	}
 	if t.Phase == metric.Measured && t.Order == 0 && c.lasts > 0 {
 		c.closes = now + c.lasts

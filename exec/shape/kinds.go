@@ -26,6 +26,14 @@ func Expected(c Case, due []int, each time.Duration) (requests int, takes time.D
 	if kind.Around != nil {
 		takes = kind.Around(c, each)
 	}
+	if c.Level.Batches { // they have one ramp
+		sum := 0
+		for _, n := range due {
+			sum += n
+		}
+		due = []int{sum}
+		c.Level.Rounds = 1
+	}
 	for _, n := range due {
 		requests, takes = requests+cycleOf(c, n, each).requests(each), takes+kind.Takes(c, n, each)
 	}

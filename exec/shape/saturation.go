@@ -55,7 +55,7 @@ type start struct {
 func (s Saturation) New(n int) Shape {
 	return &saturation{
 		Saturation: s, grows: load.Saturation{N: n, Most: s.Most, Enough: s.Enough}, flying: map[int]Turn{},
-		steps: queue{{Do: Prepare, Prompts: []Prompts{{metric.Filler, 0, n}}}, {Do: Begin}},
+		steps: queue{{Do: Prepare, Prompts: []Prompts{{Phase: metric.Filler, N: n}}}, {Do: Begin}},
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *saturation) send(x start, now time.Duration) Step {
 	}
 	s.order++
 	s.flying[t.Order] = t
-	return Step{Do: Send, Turn: t, At: now, Ahead: s.grows.N + 1}
+	return Step{Do: Send, Turn: t, At: now, Ahead: t.later(s.grows.N + 1)}
 }
 
 // look checks whether the measuring window can begin. If not, it sends more requests. In the window

@@ -40,7 +40,7 @@ const (
 	// Wait until the time At, or until a request ends. If At is 0, only until a request ends.
 	Wait Action = iota
 	// Send the request Turn, which is due at the time At. Afterwards, when nothing is urgent, make
-	// the prompt that is Ahead requests later in the same phase, unless Ahead is 0.
+	// the prompt of the later request Ahead, unless it is nil.
 	Send
 	// Prepare makes prompts in advance, and opens Connections connections.
 	Prepare
@@ -50,8 +50,11 @@ const (
 	Read
 	// Fresh is Read, and waits for what was read.
 	Fresh
-	// Edge ends a unit, if one was begun by an Edge, and begins the next.
+	// Edge begins unit N, and ends the unit before it.
 	Edge
+	// Opens begins unit N, and Closes ends it: it can be judged. Unlike with Edge, units may overlap.
+	Opens
+	Closes
 	// Grow keeps N requests in flight from now on, and cancels the requests Cancel.
 	Grow
 	// GiveUp ends the level, for the reason Why.
@@ -65,7 +68,7 @@ type Step struct {
 	Do          Action
 	At          time.Duration
 	Turn        Turn
-	Ahead       int
+	Ahead       *Turn
 	Prompts     []Prompts
 	Connections int
 	N           int
@@ -93,15 +96,24 @@ func (single) Place(t Turn, _ time.Duration) (unit, order int) { return 0, t.Ord
 type Prompts struct {
 	Phase   metric.Phase
 	From, N int
+	Batch   int // see Turn
 }
 
 // Turn is one request of a slot, or one turn of a conversation.
 type Turn struct {
 	load.Turn
-	Chat *Chat // nil if the request belongs to no conversation
-	Nth  int   // number of the turn in its conversation, from 1; 0 without a conversation
-	Said int   // answer tokens that the prompt contains already; they count as generated earlier
-	Ear  *Ear  // hears the tokens of the answer; nil if the shape does not listen
+	// Batch is the batch of a measured request, if the units are batches; the Order then counts
+	// within it. It is 0 for all other requests.
+	Batch int
+	Chat  *Chat // nil if the request belongs to no conversation
+	Nth   int   // number of the turn in its conversation, from 1; 0 without a conversation
+	Said  int   // answer tokens that the prompt contains already; they count as generated earlier
+	Ear   *Ear  // hears the tokens of the answer; nil if the shape does not listen
+}
+
+// later returns the request that comes n requests after this one in its phase.
+func (t Turn) later(n int) *Turn {
+	return &Turn{Turn: load.Turn{Phase: t.Phase, Order: t.Order + n}}
 }
 
 // Unit is a part of what was measured, judged as one round.

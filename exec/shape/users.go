@@ -40,7 +40,7 @@ func newUsers(e Env) Shape {
 	return &users{
 		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
 		steps: queue{
-			{Do: Prepare, Prompts: []Prompts{{metric.Warmup, 0, n}, {metric.Measured, 0, n}}, Connections: min(connections(come, e.Each), n)},
+			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}}, Connections: min(connections(come, e.Each), n)},
 			{Do: Begin},
 		},
 	}
@@ -61,7 +61,7 @@ func (u *users) Next(now time.Duration) Step {
 	switch {
 	case !u.over() && now >= u.edge(u.edges):
 		u.edges++
-		return Step{Do: Edge}
+		return Step{Do: Edge, N: u.edges - 1}
 	case u.over() && u.pending == 0:
 		return Step{Do: Over}
 	}
@@ -78,7 +78,7 @@ func (u *users) Next(now time.Duration) Step {
 	if t.Chat == nil {
 		t = u.meets(phase, u.begun[phase], t.Slot)
 		u.begun[phase]++
-		out.Ahead = u.Case.Level.N + 1
+		out.Ahead = t.later(u.Case.Level.N + 1)
 	}
 	if t.Phase = phase; phase == metric.Measured {
 		u.pending++

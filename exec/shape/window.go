@@ -79,8 +79,8 @@ func newWindow(e Env, a arrivals) Shape {
 	w.trace, _ = a.(*Trace)
 	prepare := Step{Do: Prepare, Connections: min(connections(a.first(), e.Each), e.Load.Open.MaxInFlight)}
 	prepare.Prompts = []Prompts{
-		{metric.Warmup, 0, min(a.has(metric.Warmup), warmupPrompts)}, {metric.Measured, 0, a.has(metric.Measured)},
-		{metric.Filler, 0, min(a.has(metric.Filler), warmupPrompts)},
+		{Phase: metric.Warmup, N: min(a.has(metric.Warmup), warmupPrompts)}, {Phase: metric.Measured, N: a.has(metric.Measured)},
+		{Phase: metric.Filler, N: min(a.has(metric.Filler), warmupPrompts)},
 	}
 	w.steps = queue{prepare, {Do: Begin}}
 	return w
@@ -143,7 +143,7 @@ func (w *window) arrives(now time.Duration) Step {
 	}
 	if _, first := w.part(t.Order + 1); t.Phase == metric.Measured && first == t.Order+1 {
 		w.bounds = append(w.bounds, at)
-		w.steps = append(w.steps, Step{Do: Edge})
+		w.steps = append(w.steps, Step{Do: Edge, N: len(w.bounds) - 1})
 	}
 	if w.warm.steady != nil && w.warmed(t, at-w.begun, now) {
 		w.measures()
@@ -152,7 +152,7 @@ func (w *window) arrives(now time.Duration) Step {
 		return w.Next(now)
 	}
 	if t.Order+warmupPrompts < w.arrivals.has(t.Phase) {
-		out.Ahead = warmupPrompts
+		out.Ahead = out.Turn.later(warmupPrompts)
 	}
 	return out
 }
@@ -197,7 +197,7 @@ func (w *window) talking() time.Duration {
 func (w *window) measures() {
 	w.warm.steady = nil
 	w.bounds = append(w.bounds, w.arrivals.measures())
-	w.steps = append(w.steps, Step{Do: Edge})
+	w.steps = append(w.steps, Step{Do: Edge, N: len(w.bounds) - 1})
 }
 
 // part returns the unit of a measured request. first is the number of the unit's first request.
