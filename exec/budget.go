@@ -8,6 +8,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
+// spending is what the runner knows of its time, and of what is still to come.
+type spending struct {
+	deadline    time.Duration // end of the time that the run may take; 0 if there is no limit
+	searches    []wanted      // searches still to come
+	remaining   int           // number of fixed levels still to come
+	launches    int           // number of server starts still to come
+	launchTook  time.Duration // the longest start of a server so far
+	fixed       time.Duration // total time of the fixed levels that have ended
+	fixedLevels int
+	rounds      int                             // number of rounds of the fixed levels so far
+	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
+	took        map[*metric.Level]time.Duration // time of each level
+}
+
 // tight reports whether to leave out the next round of the level, because the rest of the plan
 // would not fit into the budget at the present pace. The rest is metric.LeastRounds rounds of each
 // level, a few probes of each capacity search, and the starts of servers.

@@ -36,6 +36,12 @@ type lot struct {
 	first int
 }
 
+// drawn is what was drawn for the requests of a round.
+type drawn struct {
+	mix   []*mixed         // of the window, or of each batch
+	dealt map[string][]int // by level: requests of each part of a mix that were drawn so far
+}
+
 // mixed is the requests of a round, divided among the parts of a mix.
 //
 // The requests of a batch are drawn for the batch: with its seed, and its index among the rounds.

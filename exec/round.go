@@ -24,30 +24,36 @@ type round struct {
 	stages []*metric.Level // the level of each unit, if the units are stages; else nil
 	out    *metric.Round
 	shapes shape.Shape
-	todo   shape.Step // a step that the round itself must take, because it waits; see advance
-	over   bool       // the load is over
-	timers map[time.Duration]func() bool
-
-	mix   []*mixed         // of the window, or of each batch
-	dealt map[string][]int // requests of each part of a mix that were drawn so far
 	// batches is the shape, if the units are batches of a closed loop; else nil. See series.batches.
 	batches *shape.Batches
-	closed  int // batches that can be judged
-	ready   ready
-	replay  *replay                       // recorded traffic; nil if requests are generated
-	picked  *picked                       // the answers that a control scores; nil: none
-	chats   map[*shape.Chat]client.Prompt // the prompts of the next turns
-	signs   signs                         // of a server that is gone
-	lost    error                         // the server is gone
+	walking
+	drawn
+	air
+	ready  ready
+	replay *replay                       // recorded traffic; nil if requests are generated
+	picked *picked                       // the answers that a control scores; nil: none
+	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
+	signs  signs                         // of a server that is gone
+	lost   error                         // the server is gone
+	// inside reads the server's own metrics while the round runs; nil if they are not read.
+	inside *telemetry.Session
+	health healths
+}
 
+// walking is where the round is among the steps of its shape.
+type walking struct {
+	todo   shape.Step // a step that walk must take, because it takes time; see advance
+	over   bool       // the load is over
+	closed int        // batches that can be judged
+	timers map[time.Duration]func() bool
+}
+
+// air is what the round has sent.
+type air struct {
 	flights  map[*flight]struct{} // requests in flight
 	judged   int                  // measured requests in flight
 	launched int                  // flights so far
 	taken    int                  // prompts of measured requests so far
-
-	// inside reads the server's own metrics while the round runs; nil if they are not read.
-	inside *telemetry.Session
-	health healths
 }
 
 // play runs the round to its end, or until it is cut short. It returns the rounds of its units.

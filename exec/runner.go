@@ -44,20 +44,11 @@ type runner struct {
 	// storedBytes is the total size of the answers that were recorded so far.
 	storedBytes int
 
-	deadline    time.Duration // end of the time that the run may take; 0 if there is no limit
-	searches    []wanted      // searches still to come
-	remaining   int           // number of fixed levels still to come
-	launches    int           // number of server starts still to come
-	launchTook  time.Duration // the longest start of a server so far
-	fixed       time.Duration // total time of the fixed levels that have ended
-	fixedLevels int
-	rounds      int                             // number of rounds of the fixed levels so far
-	levelBegan  time.Duration                   // beginning of the current fixed level; 0 if none
-	took        map[*metric.Level]time.Duration // time of each level
+	spending
 }
 
 func newRunner(ctx context.Context, c Config) *runner {
-	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}, repeated: map[[2]string]bool{}, sent: map[[2]string]int{}}
+	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), spending: spending{took: map[*metric.Level]time.Duration{}}, repeated: map[[2]string]bool{}, sent: map[[2]string]int{}}
 	run := c.Run
 	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
 	r.run = &run

@@ -296,9 +296,10 @@ func (s *series) shapeless(due []int) *round {
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	return &round{
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
-		out:     &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
-		health:  healths{map[int]func() metric.Health{}, map[int]metric.Health{}},
-		flights: map[*flight]struct{}{}, timers: map[time.Duration]func() bool{}, chats: map[*shape.Chat]client.Prompt{},
+		out:    &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
+		health: healths{map[int]func() metric.Health{}, map[int]metric.Health{}},
+		air:    air{flights: map[*flight]struct{}{}}, walking: walking{timers: map[time.Duration]func() bool{}},
+		chats: map[*shape.Chat]client.Prompt{},
 	}
 }
 

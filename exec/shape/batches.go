@@ -76,7 +76,9 @@ func (b *Batches) Next(now time.Duration) Step {
 	x := b.current(now)
 	if n := len(b.begun); x == nil && n > 0 && b.begun[n-1].to == 0 {
 		b.begun[n-1].to = now
-		b.closes()
+		if b.closes(); s.Turn.Phase == metric.Filler { // no further batch reads where this one ends
+			b.steps = append(b.steps, Step{Do: Read})
+		}
 	}
 	if s.Turn.Phase != metric.Measured {
 		return s
