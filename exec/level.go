@@ -148,7 +148,8 @@ func (s *series) affords(at plan.Look) bool {
 	}
 	if most, n := s.Workload.Policy.MaxRequests, s.measured(); s.Level.Duration > 0 && most > 0 {
 		if rounds := len(s.level.Rounds); n*(rounds+len(at.Due))/rounds > most {
-			s.level.Notes = append(s.level.Notes, fmt.Sprintf("not extended: after %d requests in %d rounds, the same number of rounds again would exceed max_requests = %d", n, rounds, most))
+			s.level.Notes = append(s.level.Notes, fmt.Sprintf(
+				"not extended: after %d requests in %d rounds, the same number of rounds again would exceed max_requests = %d", n, rounds, most))
 			return false
 		}
 	}

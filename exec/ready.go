@@ -119,7 +119,8 @@ func (rd *round) prompt(t shape.Turn) client.Prompt {
 		}
 	}
 	l, nth := rd.lotOf(t)
-	made := PromptID{Level: rd.level.Name, Seed: rd.mix[t.Batch].seed, Round: rd.mix[t.Batch].index, Phase: t.Phase, Order: nth, First: l.first, Longer: t.Said}
+	m := rd.mix[t.Batch]
+	made := PromptID{Level: rd.level.Name, Seed: m.seed, Round: m.index, Phase: t.Phase, Order: nth, First: l.first, Longer: t.Said}
 	if rd.replay != nil {
 		made.Recorded = rd.replay.recorded(t.Phase, t.Order)
 	}

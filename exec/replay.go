@@ -59,7 +59,8 @@ func (r *replay) notes() []string {
 		out = append(out, fmt.Sprintf("%d of %d requests were cut to the server's context of %d tokens", cut, r.Due, r.context))
 	}
 	if r.lengthened > 0 {
-		out = append(out, fmt.Sprintf("%d prompts are shorter than what the server puts around every prompt: they are as short as possible", r.lengthened))
+		out = append(out, fmt.Sprintf(
+			"%d prompts are shorter than what the server puts around every prompt: they are as short as possible", r.lengthened))
 	}
 	if n := r.Rows.Empty; n > 0 {
 		out = append(out, fmt.Sprintf("%d rows of the trace are left out, such as those of requests that failed", n))

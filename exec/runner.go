@@ -48,7 +48,10 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, c Config) *runner {
-	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), spending: spending{took: map[*metric.Level]time.Duration{}}, repeated: map[[2]string]bool{}, sent: map[[2]string]int{}}
+	r := &runner{
+		Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), repeated: map[[2]string]bool{}, sent: map[[2]string]int{},
+		spending: spending{took: map[*metric.Level]time.Duration{}},
+	}
 	run := c.Run
 	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
 	r.run = &run

@@ -98,7 +98,9 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 	if err != nil && c.Workload.Output.Natural {
 		l.Notes = append(l.Notes, r.secrets.Text(unheld(err)))
 	}
-	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
+	return &asking{
+		workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l),
+	}, nil
 }
 
 // play measures more rounds of the level. due holds the number of measured requests for each of

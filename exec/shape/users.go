@@ -40,7 +40,10 @@ func newUsers(e Env) Shape {
 	return &users{
 		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
 		steps: queue{
-			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}}, Connections: min(connections(come, e.Each), n)},
+			{
+				Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}},
+				Connections: min(connections(come, e.Each), n),
+			},
 			{Do: Begin},
 		},
 	}

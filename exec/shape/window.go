@@ -105,7 +105,8 @@ func (w *window) Next(now time.Duration) Step {
 	case now >= w.silence.looks:
 		w.silence.looks = now + time.Second
 		if silent, ok := w.silent(now); ok {
-			return w.giveUp(now, metric.CutStalled, fmt.Sprintf("no token came for %v, while %d requests waited", silent.Round(time.Second), w.flying))
+			words := fmt.Sprintf("no token came for %v, while %d requests waited", silent.Round(time.Second), w.flying)
+			return w.giveUp(now, metric.CutStalled, words)
 		}
 	}
 	if t, at, ok := w.later.due(now); ok {
