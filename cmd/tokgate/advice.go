@@ -36,6 +36,7 @@ var advices = []struct {
 	{loading, always(strength.Diagnose)},
 	{checking, always(shortLoads)},
 	{checking, movingTogether},
+	{checking, tooSmall},
 	{planning, overBudget},
 	{planning, cutOff},
 }

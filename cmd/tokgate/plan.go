@@ -99,6 +99,9 @@ func (x *expansion) print() {
 	if starts := startsOf(x.p, x.start); starts != "" {
 		x.para("", "Starts: "+starts)
 	}
+	if n := needsOf(x.p, x.last); n.streams > 0 {
+		x.para("", "Needs: "+n.String())
+	}
 	for _, d := range advise(planning, x.p, x.last) {
 		x.para("", "Warning: "+d.Detail)
 	}

@@ -23,7 +23,8 @@ func (a *app) validateCommand() *cobra.Command {
 expressions, context lengths, whether the planned requests can certify each
 threshold, whether each level is loaded for at least a minute, and whether the
 window of a rate is long enough for its percentiles, by the last run or by the
-plan's own limits. All problems are reported at once. Secrets may be unset.
+plan's own limits, and whether this machine can send the largest load. All problems
+are reported at once. Secrets may be unset.
 
 Exit code 0: valid (warnings may be printed); 2: not valid.`,
 		Example: `  tokgate validate plans/demo.hcl
