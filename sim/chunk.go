@@ -17,12 +17,12 @@ type chunker struct {
 	id      string
 	created int64
 	served  Served
+	parts   parts // of the answer, from the core
 
 	flush  func() error
 	head   []byte // the beginning of every chunk: id, object, created and model
 	buf    []byte
 	usage  usage
-	roled  bool
 	events int
 	chunks int // chunks with tokens
 	err    error
@@ -33,7 +33,6 @@ func (c *chunker) begin() {
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	c.flush = http.NewResponseController(c.w).Flush
-	c.usage = usage{prompt: c.order.input}
 	object := "text_completion"
 	if c.order.chat {
 		object = "chat.completion.chunk"
@@ -56,43 +55,50 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, cmp.Or(c.fx.model, c.server.model))
 }
 
-func (c *chunker) cached(r *run) {
-	r.mu.Lock()
-	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
-	r.mu.Unlock()
-	if c.fx.cachedAll {
-		c.usage.cached = c.usage.prompt
+// chunk sends one chunk of a stream.
+func (c *chunker) chunk(p *part) {
+	c.usage = usage{p.used.Input, p.used.Output, p.used.Cached}
+	switch p.kind {
+	case chunkRole:
+		c.start()
+		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+		c.running()
+		c.send()
+	case chunkTokens:
+		c.tokens(p.from, p.to)
+	case chunkEmpty:
+		c.start()
+		c.last("null")
+		c.running()
+		c.send()
+	case chunkFinish:
+		c.start()
+		c.last(`"` + p.Finish + `"`)
+		if c.fx.usageInFinish && !c.fx.noUsage {
+			c.buf = append(c.buf, `,"usage":`...)
+			c.buf = c.usage.append(c.buf)
+		} else {
+			c.running()
+		}
+		c.send()
+	case chunkUsage:
+		if o := c.order.StreamOptions; o != nil && o.IncludeUsage {
+			c.start()
+			c.buf = append(c.buf, `,"choices":[],"usage":`...)
+			c.buf = c.usage.append(c.buf)
+			c.send()
+		}
+	case chunkError:
+		c.failure()
+	case chunkDone:
+		c.open()
+		c.buf = append(c.buf, "[DONE]"...)
+		c.close()
 	}
 }
 
-// replay sends all tokens of a cached answer at once, without the engine.
-func (c *chunker) replay() {
-	c.role()
-	for i := range c.order.output {
-		c.tokens(i, i+1)
-	}
-	c.end()
-}
-
-func (c *chunker) role() {
-	if c.roled || !c.order.chat {
-		return
-	}
-	c.roled = true
-	c.start()
-	c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
-	c.running()
-	c.send()
-}
-
-// tokens sends the answer's tokens in [from, to). They form one chunk, or two if the reasoning ends
-// among them.
+// tokens sends the answer's tokens in [from, to).
 func (c *chunker) tokens(from, to int) {
-	if last := c.fx.keyTokens; c.order.chat && from < last && last < to {
-		c.tokens(from, last)
-		from = last
-	}
-	c.usage.completion = c.order.reportedTokens(to)
 	c.start()
 	if c.fx.padding > 0 && c.chunks == 0 {
 		c.buf = append(c.buf, `,"padding":"`...)
@@ -171,31 +177,7 @@ func (r *reply) calls(fx *effect) string {
 	return r.text.call
 }
 
-func (c *chunker) end() {
-	if c.fx.emptyDelta {
-		c.start()
-		c.last("null")
-		c.running()
-		c.send()
-	}
-	c.start()
-	c.last(`"` + c.order.finish + `"`)
-	if c.fx.usageInFinish && !c.fx.noUsage {
-		c.buf = append(c.buf, `,"usage":`...)
-		c.buf = c.usage.append(c.buf)
-	} else {
-		c.running()
-	}
-	c.send()
-	if o := c.order.StreamOptions; o != nil && o.IncludeUsage && !c.fx.usageInFinish && !c.fx.noUsage {
-		c.start()
-		c.buf = append(c.buf, `,"choices":[],"usage":`...)
-		c.buf = c.usage.append(c.buf)
-		c.send()
-	}
-	c.sentinel()
-}
-
+// last writes "choices" for a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -206,6 +188,7 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
+// failure sends an error in the stream.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -215,16 +198,6 @@ func (c *chunker) failure() {
 	} else {
 		c.buf = appendError(c.buf, http.StatusInternalServerError, "", c.fx.message)
 	}
-	c.close()
-	c.sentinel()
-}
-
-func (c *chunker) sentinel() {
-	if c.fx.noDone {
-		return
-	}
-	c.open()
-	c.buf = append(c.buf, "[DONE]"...)
 	c.close()
 }
 

@@ -81,14 +81,14 @@ func (s *Server) serveDetokenize(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) serveReset(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	s.engine.ResetPrefixCache()
+	s.core.ResetPrefixCache()
 	s.mu.Unlock()
 	w.WriteHeader(http.StatusOK)
 }
 
 func (s *Server) serveMetrics(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
-	page := s.metrics.page(s.model, s.engine.State(s.now()))
+	page := s.core.metrics.page(s.model, s.core.State(s.now()))
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(page)

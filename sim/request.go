@@ -139,8 +139,8 @@ type order struct {
 	reply
 	chat   bool
 	input  int
-	tokens []int // token ids of the prompt; nil if the server has no prefix cache
-	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
+	prefix func() []uint64 // see Call
+	scored []int           // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
 type reply struct {
@@ -189,7 +189,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	case o.PromptLogprobs != nil:
 		o.scored = ids // such a request bypasses the cache, which holds no log-probabilities
 	case s.profile.PrefixCache != nil:
-		o.tokens = ids
+		o.prefix = func() []uint64 {
+			said := o.text.append(nil, 0, o.output)
+			return prefixHashes(Tokenize(ids, string(said)), s.profile.PrefixCache.BlockTokens)
+		}
 	}
 	hash := rng(s.options.Seed)
 	for _, id := range ids {

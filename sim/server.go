@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,28 +55,24 @@ type wallClock struct{}
 func (wallClock) Now() time.Time                         { return time.Now() }
 func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Server is an OpenAI-compatible server that runs an Engine in real time. It is an http.Handler,
+// Server is an OpenAI-compatible server: a Virtual in real time, over HTTP. It is an http.Handler,
 // and can also listen by itself (Start, Serve). It has no goroutine while no request is in flight.
 type Server struct {
 	options Options
 	profile *Profile
 	model   string
 	clock   Clock
-	origin  time.Time // the engine's zero
-	ready   time.Time
-	faults  *director
+	origin  time.Time // the core's zero
+	faults  *director // the core's
 	mux     *http.ServeMux
 	ids     atomic.Uint64
 
-	answered sync.Map // seeds of the prompts that were received, for the fault replay
-
-	done chan struct{} // closed by Close
+	done   chan struct{} // closed by Close
+	sooner chan struct{} // holds a value if the loop must look again when its next step is due
 
 	mu      sync.Mutex // of all below
-	engine  *Engine
-	runs    map[uint64]*run
+	core    *Virtual   // its fields model, ready and faults need no lock
 	looping bool
-	metrics *metrics
 	web     *http.Server
 	url     string
 	closing map[net.Conn]bool // connections to close as soon as they are idle
@@ -87,15 +81,11 @@ type Server struct {
 
 // New returns a server. The server's loading time and its clock begin now.
 func New(o Options) (*Server, error) {
-	if o.Profile == nil {
-		o.Profile = DefaultProfile()
-	}
-	if err := o.Profile.Validate(); err != nil {
+	core, err := NewVirtual(o, 0)
+	if err != nil {
 		return nil, err
 	}
-	if err := o.Faults.Validate(); err != nil {
-		return nil, err
-	}
+	core.KeepMetrics()
 	if o.Clock == nil {
 		o.Clock = wallClock{}
 	}
@@ -104,18 +94,16 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o,
-		profile: o.Profile,
-		model:   cmp.Or(o.Model, o.Profile.Model),
+		profile: core.profile,
+		model:   core.model,
 		clock:   o.Clock,
 		origin:  o.Clock.Now(),
-		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
+		faults:  core.faults,
 		done:    make(chan struct{}),
-		engine:  NewEngine(o.Profile, o.Seed),
-		runs:    make(map[uint64]*run),
-		metrics: newMetrics(o.Engine),
+		sooner:  make(chan struct{}, 1),
+		core:    core,
 		closing: make(map[net.Conn]bool),
 	}
-	s.ready = s.origin.Add(max(ms(o.Profile.LoadMS), s.faults.loading()))
 	s.mux = http.NewServeMux()
 	s.mux.HandleFunc("POST "+pathChat, s.serveChat)
 	s.mux.HandleFunc("POST "+pathCompletions, s.serveCompletions)
@@ -210,7 +198,7 @@ func (s *Server) Model() string { return s.model }
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.engine.State(s.now())
+	return s.core.State(s.now())
 }
 
 // Close ends everything at once, including answers that are being sent. It may be called again.
@@ -231,6 +219,7 @@ func (s *Server) Close() error {
 // Done returns a channel that is closed after Close, or when a fault has ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
+// now returns the time on the core's clock.
 func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
 
 // ServeHTTP implements http.Handler.
@@ -309,47 +298,40 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 }
 
 // loading reports whether the server is not ready yet.
-func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
+func (s *Server) loading() bool { return s.now() < s.core.ready }
 
-// run is one job of the engine, with its emissions (new tokens) that the handler has not taken yet.
-type run struct {
-	id   uint64
-	wake chan struct{} // holds a value if emissions wait for the handler
-
-	mu      sync.Mutex
-	pending []Emission
-	times   Times
-
-	stored metricsState // protected by the server's mutex mu
-}
-
-// submit gives a job to the engine, and starts the loop if it is not running.
-func (s *Server) submit(j Job, finish string) (*run, error) {
+// enter passes a call to the core, and makes sure that the loop works on it.
+func (s *Server) enter(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.core.begin(c, s.now())
 	if s.closed {
-		return nil, http.ErrServerClosed
+		return
 	}
-	if err := s.engine.Submit(s.now(), j); err != nil {
-		return nil, err
-	}
-	r := &run{id: j.ID, stored: metricsState{finish: finish}, wake: make(chan struct{}, 1)}
-	s.runs[j.ID] = r
 	if !s.looping {
 		s.looping = true
 		go s.loop()
+		return
 	}
-	return r, nil
+	select {
+	case s.sooner <- struct{}{}: // the call may be due before the next step
+	default:
+	}
 }
 
-// loop runs the engine until it is idle. It may sleep until the end of the current step, because a
-// new job cannot start before that.
+// leave ends a call whose client has gone. It does nothing if the answer was sent.
+func (s *Server) leave(c *Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.core.Cancel(s.now(), c)
+}
+
+// loop runs the core until it is idle.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()
 		now := s.now()
-		emitted, next, busy := s.engine.Advance(now)
-		s.deliver(emitted)
+		next, busy := s.core.Advance(now)
 		if !busy || s.closed {
 			s.looping = false
 			s.mu.Unlock()
@@ -358,58 +340,69 @@ func (s *Server) loop() {
 		s.mu.Unlock()
 		select {
 		case <-s.clock.After(next - now):
+		case <-s.sooner:
 		case <-s.done:
 		}
 	}
 }
 
-// deliver passes emissions to the requests that wait for them. The caller must hold the server's
-// lock.
-func (s *Server) deliver(emitted []Emission) {
-	for i := range emitted {
-		e := &emitted[i]
-		r := s.runs[e.ID]
-		if r == nil {
-			continue
-		}
-		s.metrics.emission(e, &r.stored)
-		r.mu.Lock()
-		r.times = *e.Times
-		r.pending = append(r.pending, *e)
-		r.pending[len(r.pending)-1].Times = nil // Times may be used only during this call
-		r.mu.Unlock()
-		select {
-		case r.wake <- struct{}{}:
-		default: // the handler of the request was already woken
-		}
+// parts is the Listener of a call. It keeps the parts of the answer until the handler writes them.
+type parts struct {
+	wake chan struct{} // holds a value if parts wait for the handler
+
+	mu   sync.Mutex
+	list []part
+}
+
+// part is a chunk of an answer, or its end.
+type part struct {
+	Chunk
+	used  Usage // of the chunk
+	head  bool  // the status, before the first chunk
+	end   bool
+	how   Ending
+	words string
+}
+
+func (p *parts) add(x part) {
+	p.mu.Lock()
+	p.list = append(p.list, x)
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default: // the handler was already woken
 	}
 }
 
-// take waits for emissions of r, its new tokens. It returns the list into with the emissions
-// appended, or false if the client has gone or the server was closed.
-func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
+// Headers implements Listener.
+func (p *parts) Headers(time.Duration, int) { p.add(part{head: true}) }
+
+// Chunk implements Listener.
+func (p *parts) Chunk(_ time.Duration, c *Chunk) {
+	x := part{Chunk: *c}
+	if c.Usage != nil {
+		x.used = *c.Usage
+	}
+	p.add(x)
+}
+
+// End implements Listener.
+func (p *parts) End(_ time.Duration, how Ending, words string) {
+	p.add(part{end: true, how: how, words: words})
+}
+
+// take waits for parts of an answer. It returns false if the client has gone or the server was closed.
+func (s *Server) take(ctx context.Context, p *parts, into []part) ([]part, bool) {
 	select {
-	case <-r.wake:
+	case <-p.wake:
 	case <-ctx.Done():
 		return into, false
 	case <-s.done:
 		return into, false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	into = append(into, r.pending...)
-	r.pending = r.pending[:0]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	into = append(into, p.list...)
+	p.list = p.list[:0]
 	return into, true
-}
-
-// release removes a run, and cancels its job if it is not finished.
-func (s *Server) release(r *run) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.runs, r.id)
-	emitted, _, _ := s.engine.Advance(s.now())
-	s.deliver(emitted)
-	if s.engine.Cancel(r.id) {
-		s.metrics.finished["abort"]++
-	}
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/answers"
 )
 
-// Virtual is the built-in server without HTTP: its caller passes requests and the time to it. It
-// has the same engine, limits and faults as Server, but no connections, redirects, compression or
-// line endings.
+// Virtual is the built-in server without HTTP: its caller passes requests and the time to it. Server
+// is a Virtual with the real clock; it adds connections, redirects, compression and line endings.
 //
 // Virtual has no clock and no goroutine. Call Send when a request arrives. Advance returns the time
 // by which it must be called again. Times are offsets on the caller's clock and never decrease.
@@ -29,8 +28,9 @@ type Virtual struct {
 	dead    bool
 	metrics *metrics // nil: not kept
 
-	drawn rng     // number of requests at temperature 0 so far; it seeds their random numbers
-	calls []*Call // calls in flight; the index is the id of the call's job
+	drawn rng          // number of requests at temperature 0 so far; it seeds their random numbers
+	known map[rng]bool // seeds of the prompts that were received, for the fault replay
+	calls []*Call      // calls in flight; the index is the id of the call's job
 	free  []uint64
 	left  []uint64 // ids that may be used again after the next Advance
 	late  []*Call  // calls that the engine gets later, in the order of time
@@ -74,7 +74,22 @@ type Chunk struct {
 	Usage     *Usage // token counts; nil if the chunk has none
 	Err       string // message of an error event
 	Done      bool   // the [DONE] mark
+
+	kind     chunkKind
+	from, to int // tokens of the answer in this chunk
 }
+
+type chunkKind int
+
+const (
+	chunkTokens chunkKind = iota
+	chunkRole             // the first chunk of a chat
+	chunkEmpty            // a delta without content before the finish
+	chunkFinish
+	chunkUsage
+	chunkError
+	chunkDone
+)
 
 // Usage is the usage object of an answer, in tokens.
 type Usage struct{ Input, Output, Cached int }
@@ -101,7 +116,10 @@ type Listener interface {
 
 // Call is a request in flight.
 type Call struct {
-	ask    Ask
+	chat   bool
+	spoken bool            // the chunks carry text
+	whole  bool            // the answer is one object, not a stream
+	prefix func() []uint64 // hashes of the prompt with its answer, for the prefix cache; nil if it is not cached
 	fx     *effect
 	to     Listener
 	id     uint64
@@ -133,6 +151,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 		like:    o.Engine,
 		engine:  NewEngine(o.Profile, o.Seed),
 		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
+		known:   map[rng]bool{},
 	}
 	v.engine.began = at
 	v.ready = at + max(ms(o.Profile.LoadMS), v.faults.loading())
@@ -189,7 +208,7 @@ func (v *Virtual) Logprobs(a Ask, said string) []float64 {
 // Send delivers a request to the server. An immediate answer, such as an error, reaches the
 // listener before Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
-	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
+	c := &Call{chat: a.Chat, spoken: a.Spoken, to: to, input: a.Input, fx: new(effect)}
 	if v.dead {
 		v.end(c, at, Refused, "connection refused")
 		return c
@@ -211,7 +230,7 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	case at < v.ready:
 		v.reject(c, at, http.StatusServiceUnavailable, "The model is loading.")
 	default:
-		if err := v.read(c); err != nil {
+		if err := v.read(c, &a); err != nil {
 			status := http.StatusBadRequest
 			if bad, ok := errors.AsType[*badRequest](err); ok {
 				status = bad.status
@@ -225,8 +244,8 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 }
 
 // read parses a request. The error says what is wrong with the request.
-func (v *Virtual) read(c *Call) error {
-	a, fx := &c.ask, c.fx
+func (v *Virtual) read(c *Call, a *Ask) error {
+	fx := c.fx
 	if fx.strict && !a.Natural {
 		return &badRequest{http.StatusUnprocessableEntity, "ignore_eos", `Extra inputs are not permitted: "ignore_eos"`}
 	}
@@ -256,6 +275,11 @@ func (v *Virtual) read(c *Call) error {
 	}
 	hash := rng(v.seed)
 	hash = rng(hash.next() ^ a.Key)
+	if cache := v.profile.PrefixCache; cache != nil && len(a.Parts) > 0 {
+		c.prefix = func() []uint64 {
+			return partHashes(append(slices.Clone(a.Parts), AnswerPart(a.Parts, c.reply.output)), cache.BlockTokens)
+		}
+	}
 	var err error
 	c.reply, err = v.profile.reply(want, hash, fx)
 	return err
@@ -264,18 +288,22 @@ func (v *Virtual) read(c *Call) error {
 // begin sends the head of the answer, and passes the request on to the engine.
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
-	if !fx.lateHeaders && !fx.notSSE {
+	c.due, c.whole = at, c.whole || fx.notSSE
+	if c.whole {
+		v.submit(c)
+		return
+	}
+	if !fx.lateHeaders || fx.empty {
 		v.head(c, at)
 	}
-	if fx.empty && !fx.notSSE {
-		v.head(c, at)
+	if fx.empty {
 		v.end(c, at, Ended, "")
 		return
 	}
-	if fx.earlyRole && !fx.notSSE {
+	if fx.earlyRole {
 		v.role(c, at)
 	}
-	if c.due = at; fx.late > 0 && !fx.notSSE {
+	if fx.late > 0 {
 		c.due += fx.late
 		i, _ := slices.BinarySearchFunc(v.late, c.due, func(other *Call, due time.Duration) int {
 			if other.due <= due {
@@ -286,7 +314,25 @@ func (v *Virtual) begin(c *Call, at time.Duration) {
 		v.late = slices.Insert(v.late, i, c)
 		return
 	}
-	v.submit(c)
+	v.pass(c, at)
+}
+
+// pass submits a request to the engine. With the fault replay, a prompt that came before gets its whole
+// answer at once instead.
+func (v *Virtual) pass(c *Call, at time.Duration) {
+	seed := c.reply.text.seed
+	if !c.fx.replay || !v.known[seed] {
+		if c.fx.replay {
+			v.known[seed] = true
+		}
+		v.submit(c)
+		return
+	}
+	v.role(c, at)
+	for c.sent < c.reply.output {
+		v.tokens(c, at, c.sent+1)
+	}
+	v.finish(c, at)
 }
 
 // enlist gives the call of a request its id.
@@ -307,8 +353,8 @@ func (v *Virtual) submit(c *Call) {
 		c.stored.finish = "stop" // the engine knows no tool calls, and reports "stop" in its metrics
 	}
 	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
-	if cache := v.profile.PrefixCache; cache != nil && len(c.ask.Parts) > 0 {
-		job.Prefix = partHashes(append(slices.Clone(c.ask.Parts), AnswerPart(c.ask.Parts, c.reply.output)), cache.BlockTokens)
+	if c.prefix != nil {
+		job.Prefix = c.prefix()
 	}
 	if err := v.engine.Submit(c.due, job); err != nil {
 		panic(err) // cannot happen: reply has checked the lengths
@@ -351,7 +397,7 @@ func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	for len(v.late) > 0 && v.late[0].due <= now {
 		c := v.late[0]
 		v.late = v.late[1:]
-		v.submit(c)
+		v.pass(c, c.due)
 	}
 	emitted, next, busy := v.engine.Advance(now)
 	for i := range emitted {

@@ -9,19 +9,18 @@ import (
 // emission sends the tokens of one engine step to the client.
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
-	if fx.notSSE {
+	if c.cached = e.Times.Cached; fx.cachedAll {
+		c.cached = c.input
+	}
+	if c.whole {
 		if e.Last {
-			v.whole(c, at)
+			v.object(c, at)
 		}
 		return
 	}
 	to, breaks := fx.visible(c.sent, e.Total, e.Last)
 	if to > c.sent {
 		if c.sent == 0 {
-			c.cached = e.Times.Cached
-			if fx.cachedAll {
-				c.cached = c.input
-			}
 			v.head(c, at)
 			v.role(c, at)
 		}
@@ -45,10 +44,10 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 
 // role sends the first chunk of a chat. Later calls send nothing.
 func (v *Virtual) role(c *Call, at time.Duration) {
-	if !c.roled && c.ask.Chat {
+	if !c.roled && c.chat {
 		c.roled = true
 		v.head(c, at)
-		v.send(c, at, Chunk{Usage: v.running(c)})
+		v.send(c, at, Chunk{kind: chunkRole, Usage: v.running(c)})
 	}
 }
 
@@ -56,7 +55,7 @@ func (v *Virtual) role(c *Call, at time.Duration) {
 // the reasoning ends among them.
 func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	reasoning := 0
-	if c.ask.Chat {
+	if c.chat {
 		reasoning = c.fx.keyTokens
 	}
 	if c.sent < reasoning && reasoning < to {
@@ -65,7 +64,7 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	from := c.sent
 	c.sent = to
 	tool := ""
-	if c.ask.Chat {
+	if c.chat {
 		tool = c.reply.calls(c.fx)
 	}
 	chunk := &v.chunk // reuse the chunk, because a simulation makes very many
@@ -73,8 +72,8 @@ func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
 	chunk.Content = tool == "" && from >= reasoning
 	chunk.Reasoning = tool == "" && from < reasoning
 	chunk.ToolCall = tool != ""
-	chunk.Usage = v.running(c)
-	if c.ask.Spoken {
+	chunk.Usage, chunk.from, chunk.to = v.running(c), from, to
+	if c.spoken {
 		v.text = c.reply.appendText(v.text[:0], from, to, c.fx)
 		if chunk.Text = v.text; from == 0 {
 			chunk.Tool = tool
@@ -100,16 +99,19 @@ func (v *Virtual) used(c *Call) *Usage {
 // finish sends everything that follows the last token.
 func (v *Virtual) finish(c *Call, at time.Duration) {
 	fx := c.fx
-	last := Chunk{Finish: c.reply.finish, Usage: v.running(c)}
+	if fx.emptyDelta {
+		v.send(c, at, Chunk{kind: chunkEmpty, Usage: v.running(c)})
+	}
+	last := Chunk{kind: chunkFinish, Finish: c.reply.finish, Usage: v.running(c)}
 	if fx.usageInFinish && !fx.noUsage {
 		last.Usage = v.used(c)
 	}
 	v.send(c, at, last)
 	if !fx.usageInFinish && !fx.noUsage {
-		v.send(c, at, Chunk{Usage: v.used(c)})
+		v.send(c, at, Chunk{kind: chunkUsage, Usage: v.used(c)})
 	}
 	if !fx.noDone {
-		v.send(c, at, Chunk{Done: true})
+		v.send(c, at, Chunk{kind: chunkDone, Done: true})
 	}
 	v.end(c, at, Ended, "")
 }
@@ -119,9 +121,9 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
 	case fx.errorEvent, fx.errorLegacy:
-		v.send(c, at, Chunk{Err: fx.message})
+		v.send(c, at, Chunk{kind: chunkError, Err: fx.message})
 		if !fx.noDone {
-			v.send(c, at, Chunk{Done: true})
+			v.send(c, at, Chunk{kind: chunkDone, Done: true})
 		}
 		v.end(c, at, Ended, "")
 	case fx.cut:
@@ -133,8 +135,8 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	}
 }
 
-// whole sends the answer as one object, without a stream.
-func (v *Virtual) whole(c *Call, at time.Duration) {
+// object sends the answer as one object, without a stream.
+func (v *Virtual) object(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
 	case fx.errorEvent, fx.errorLegacy:
