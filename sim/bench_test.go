@@ -54,7 +54,7 @@ func BenchmarkChunk(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c := &chunker{server: s, w: discard{}, fx: new(effect), order: &order{chat: true, input: 1, reply: reply{output: 1, length: -1}}, id: "chatcmpl-test"}
+	c := &chunker{server: s, w: discard{}, fx: new(effect), order: &order{Call: Call{chat: true, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
 	c.begin()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

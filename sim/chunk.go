@@ -22,7 +22,7 @@ type chunker struct {
 	flush  func() error
 	head   []byte // the beginning of every chunk: id, object, created and model
 	buf    []byte
-	usage  usage
+	usage  Usage
 	events int
 	chunks int // chunks with tokens
 	err    error
@@ -57,7 +57,7 @@ func (c *chunker) identity(b []byte, object string) []byte {
 
 // chunk sends one chunk of a stream.
 func (c *chunker) chunk(p *part) {
-	c.usage = usage{p.used.Input, p.used.Output, p.used.Cached}
+	c.usage = p.used
 	switch p.kind {
 	case chunkRole:
 		c.start()
@@ -113,11 +113,11 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `"text":`...)
 		c.text(from, to)
 		c.buf = append(c.buf, `,"logprobs":null,"finish_reason":null,"stop_reason":null}]`...)
-	case c.order.calls(c.fx) != "":
+	case c.order.reply.calls(c.fx) != "":
 		c.buf = append(c.buf, `"delta":{"tool_calls":[{"index":0,`...)
 		if from == 0 {
 			c.buf = append(c.buf, `"id":"call_0","type":"function","function":{"name":`...)
-			c.buf = appendQuoted(c.buf, c.order.calls(c.fx))
+			c.buf = appendQuoted(c.buf, c.order.reply.calls(c.fx))
 			c.buf = append(c.buf, `,"arguments":`...)
 		} else {
 			c.buf = append(c.buf, `"function":{"arguments":`...)
@@ -150,7 +150,7 @@ func (c *chunker) tokens(from, to int) {
 
 func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
-	c.buf = c.order.appendText(c.buf, from, to, c.fx)
+	c.buf = c.order.reply.appendText(c.buf, from, to, c.fx)
 	c.buf = append(c.buf, '"')
 }
 
@@ -208,7 +208,7 @@ func (c *chunker) running() {
 		c.buf = append(c.buf, `,"usage":null`...)
 	case c.fx.usageZero:
 		c.buf = append(c.buf, `,"usage":`...)
-		c.buf = usage{}.append(c.buf)
+		c.buf = Usage{}.append(c.buf)
 	case o != nil && o.ContinuousUsageStats && o.IncludeUsage && !c.fx.noUsage:
 		c.buf = append(c.buf, `,"usage":`...)
 		c.buf = c.usage.append(c.buf)
@@ -268,22 +268,22 @@ func (c *chunker) write(b []byte) {
 
 // object sends the whole answer as a single JSON object, without a stream.
 func (c *chunker) object() {
-	c.usage.completion = c.order.reportedTokens(c.order.output)
+	c.usage.Output = c.order.reply.reportedTokens(c.order.reply.output)
 	if c.order.chat {
 		c.buf = c.identity(c.buf[:0], "chat.completion")
 		c.buf = append(c.buf, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
-		c.text(0, c.order.output)
+		c.text(0, c.order.reply.output)
 		c.buf = append(c.buf, '}')
 	} else {
 		c.buf = c.identity(c.buf[:0], "text_completion")
 		c.buf = append(c.buf, `,"choices":[{"index":0,"text":`...)
-		c.text(0, c.order.output)
+		c.text(0, c.order.reply.output)
 	}
 	c.buf = append(c.buf, `,"logprobs":null,"finish_reason":`...)
 	if c.fx.noFinish {
 		c.buf = append(c.buf, "null"...)
 	} else {
-		c.buf = appendQuoted(c.buf, c.order.finish)
+		c.buf = appendQuoted(c.buf, c.order.reply.finish)
 	}
 	c.buf = append(c.buf, `,"stop_reason":null`...)
 	c.buf = appendLogprobs(c.buf, c.server.model, c.order.scored)

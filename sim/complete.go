@@ -25,10 +25,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 		c.served = Served{ID: c.id, Arrived: arrived}
 		defer func() { s.options.OnServed(c.served) }()
 	}
-	call := &Call{chat: chat, whole: !o.Stream, input: o.input, fx: fx, reply: o.reply, prefix: o.prefix, to: &c.parts}
-	s.enter(call)
-	defer s.leave(call)
-	s.write(c, r, call)
+	o.to, o.whole = &c.parts, !o.Stream
+	s.enter(&o.Call)
+	defer s.leave(&o.Call)
+	s.write(c, r, &o.Call)
 }
 
 // answerID returns "chatcmpl-" or "cmpl-" and the id of the request. Without such an id, it draws
@@ -93,7 +93,7 @@ func (c *chunker) over(call *Call, p *part) {
 	case Rejected:
 		writeError(c.w, http.StatusInternalServerError, "", p.words)
 	case NotStream:
-		c.usage = usage{prompt: call.input, cached: call.cached}
+		c.usage = Usage{Input: call.input, Cached: call.cached}
 		c.object()
 	}
 }

@@ -136,11 +136,8 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 
 type order struct {
 	body
-	reply
-	chat   bool
-	input  int
-	prefix func() []uint64 // see Call
-	scored []int           // token ids of the prompt if the request asks for their log-probabilities; else nil
+	Call
+	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
 type reply struct {
@@ -164,7 +161,7 @@ func (r *reply) reportedTokens(sent int) int {
 
 // read parses a request. The error says what is wrong with the request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
-	o := &order{chat: chat}
+	o := &order{Call: Call{chat: chat, fx: fx}}
 	src, err := readJSON(w, r, &o.body)
 	if err != nil {
 		return nil, err
@@ -190,7 +187,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		o.scored = ids // such a request bypasses the cache, which holds no log-probabilities
 	case s.profile.PrefixCache != nil:
 		o.prefix = func() []uint64 {
-			said := o.text.append(nil, 0, o.output)
+			said := o.reply.text.append(nil, 0, o.reply.output)
 			return prefixHashes(Tokenize(ids, string(said)), s.profile.PrefixCache.BlockTokens)
 		}
 	}

@@ -27,8 +27,8 @@ func FuzzRequest(f *testing.F) {
 				answerError(httptest.NewRecorder(), err)
 				continue
 			}
-			if o.input < 1 || o.output < 1 || o.input+o.output > s.profile.MaxModelLen || o.length > o.text.size(o.output) {
-				t.Errorf("%q: %d + %d tokens, length %d", src, o.input, o.output, o.length)
+			if o.input < 1 || o.reply.output < 1 || o.input+o.reply.output > s.profile.MaxModelLen || o.reply.length > o.reply.text.size(o.reply.output) {
+				t.Errorf("%q: %d + %d tokens, length %d", src, o.input, o.reply.output, o.reply.length)
 			}
 		}
 		for _, path := range []string{"/tokenize", "/detokenize"} {

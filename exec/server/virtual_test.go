@@ -245,6 +245,26 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	}
 }
 
+// A prompt that comes again gets its whole answer at once from a server that caches answers, in virtual
+// time as over HTTP.
+func TestReplayInVirtualTime(t *testing.T) {
+	o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7, Faults: sim.Script{{Fault: "replay"}}}
+	script := busy(8)
+	for i, s := range script {
+		script[i].words, script[i].output = script[i%4].words, script[i%4].output
+		script[i].at = s.at + time.Duration(i/4)*time.Minute
+	}
+	want, got := overSockets(t, o, script), inVirtualTime(t, o, script)
+	if d := cmp.Diff(want, got, cmp.Comparer(sameSample)); d != "" {
+		t.Errorf("(-over HTTP +in virtual time):\n%s", d)
+	}
+	for i, s := range got {
+		if again := i >= 4; s.Failure != nil || (s.End == s.Sent) != again {
+			t.Errorf("request %d took %v: %+v", i, s.End-s.Sent, s.Failure)
+		}
+	}
+}
+
 // deadNetwork removes what is random in samples over HTTP when a server dies. A request may have
 // been written or not, and a stream without a token may end with or without an error.
 func deadNetwork(samples ...*metric.Sample) {
