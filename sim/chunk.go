@@ -55,7 +55,6 @@ func (c *chunker) identity(b []byte, object string) []byte {
 	return appendQuoted(b, cmp.Or(c.fx.model, c.server.model))
 }
 
-// chunk sends one chunk of a stream.
 func (c *chunker) chunk(p *part) {
 	c.usage = p.used
 	switch p.kind {
@@ -97,7 +96,6 @@ func (c *chunker) chunk(p *part) {
 	}
 }
 
-// tokens sends the answer's tokens in [from, to).
 func (c *chunker) tokens(from, to int) {
 	c.start()
 	if c.fx.padding > 0 && c.chunks == 0 {
@@ -154,29 +152,6 @@ func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 }
 
-func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
-	if from == 0 && fx.text != "" {
-		quoted := appendQuoted(nil, fx.text)
-		return append(b, quoted[1:len(quoted)-1]...)
-	}
-	begin := len(b)
-	b = r.text.append(b, from, to)
-	if r.length >= 0 {
-		if over := r.text.size(to) - r.length; over > 0 {
-			b = b[:max(begin, len(b)-over)]
-		}
-	}
-	return b
-}
-
-// calls returns the name of the tool that the answer calls; "" for an answer in text.
-func (r *reply) calls(fx *effect) string {
-	if fx.toolCall {
-		return "lookup"
-	}
-	return r.text.call
-}
-
 // last writes "choices" for a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
@@ -188,7 +163,6 @@ func (c *chunker) last(finish string) {
 	c.buf = append(c.buf, `,"stop_reason":null}]`...)
 }
 
-// failure sends an error in the stream.
 func (c *chunker) failure() {
 	c.open()
 	if c.fx.errorLegacy {
@@ -295,4 +269,17 @@ func (c *chunker) object() {
 	c.buf = append(c.buf, '}')
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.Write(c.buf)
+}
+
+// append appends the usage as a response has it.
+func (u Usage) append(b []byte) []byte {
+	b = append(b, `{"prompt_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.Input), 10)
+	b = append(b, `,"total_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.Input+u.Output), 10)
+	b = append(b, `,"completion_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.Output), 10)
+	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.Cached), 10)
+	return append(b, "}}"...)
 }

@@ -85,7 +85,6 @@ func (s *Server) silent(c *Call) bool {
 	return c.silent && !c.whole
 }
 
-// over ends an answer.
 func (c *chunker) over(call *Call, p *part) {
 	switch p.how {
 	case Refused, Broken:

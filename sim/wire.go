@@ -74,16 +74,3 @@ func appendQuoted(b []byte, s string) []byte {
 	}
 	return append(b, '"')
 }
-
-// append appends the usage as a response has it.
-func (u Usage) append(b []byte) []byte {
-	b = append(b, `{"prompt_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Input), 10)
-	b = append(b, `,"total_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Input+u.Output), 10)
-	b = append(b, `,"completion_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Output), 10)
-	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Cached), 10)
-	return append(b, "}}"...)
-}

@@ -164,8 +164,6 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 
 const telemetryOff = "telemetry is off there"
 
-func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
-
 func untoldByGPUs(s *plan.Server) string {
 	t := s.Telemetry
 	switch {

@@ -197,3 +197,5 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	}
 	return fmt.Sprintf("about %s in all: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
 }
+
+func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
