@@ -75,8 +75,9 @@ func (s *series) plans(sizes []int) {
 func (s *series) takes() {
 	w := s.win
 	now := s.Clock.Now()
-	whole := load.Window{Start: w.batches.Unit(0, now, nil).Start, End: now}
-	r := w.unit(w.taken, w.closed+1, w.batches.Unit(w.taken, now, w.out.Samples), whole)
+	u := w.batches.Unit(w.taken, now, w.out.Samples)
+	whole := load.Window{Start: w.batches.Unit(0, now, nil).Start, End: u.End}
+	r := w.unit(w.taken, w.closed+1, u, whole)
 	w.taken++
 	if s.voids(w.round, r, w.planned) {
 		r.Void = s.level.Disturbed(r).String()
