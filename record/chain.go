@@ -29,8 +29,6 @@ func (c *chain) seal(object []byte) []byte {
 	return append(out, checkTail...)
 }
 
-// open checks that a line of a file was not changed since it was written. The line is without its
-// line feed.
 func (c *chain) open(line []byte) error {
 	at := len(line) - checkSize
 	if at < 1 || !bytes.HasPrefix(line[at:], []byte(checkHead)) || !bytes.HasSuffix(line, []byte(checkTail)) {

@@ -20,7 +20,6 @@ var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
 
 const chainMinor = 3 // the first minor version of samples whose lines have checksums
 
-// schema is the version of a file's format, written in its first line.
 type schema struct {
 	name         string
 	major, minor int
@@ -79,7 +78,6 @@ func hollow(l *metric.Level) *metric.Level {
 	return &c
 }
 
-// parse checks the first line of a file and returns the minor version of its schema.
 func (s schema) parse(raw []byte) (minor int, err error) {
 	var l line
 	if err := json.Unmarshal(raw, &l); err != nil || l.Type != typeHeader {

@@ -24,8 +24,6 @@ type decoded struct {
 	raw []byte // the line with its line feed; valid until the next line is read
 }
 
-// read calls the function take for each line after the first, in order. It stops at the first
-// error.
 func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -59,7 +57,6 @@ func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
 	return nil
 }
 
-// check verifies that a line continues the chain of checksums.
 func (ls *lines) check(raw []byte) (err error) {
 	if ls.count == 1 {
 		if ls.minor, err = samplesSchema.parse(raw); err != nil {

@@ -94,7 +94,6 @@ func (t *tally) add(s *metric.Sample) {
 	t.end = max(t.end, s.End)
 }
 
-// place is a request's place in its round: its phase and order.
 type place struct {
 	phase metric.Phase
 	order int

@@ -76,7 +76,6 @@ func quoted(s string, html bool) string {
 	return b.String()[1 : b.Len()-len("\"\n")]
 }
 
-// cut marks where a text of another program was cut off.
 const cut = "…"
 
 // Text returns s without the secrets. If s was cut in the middle of a secret, Text also removes the

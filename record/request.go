@@ -240,7 +240,6 @@ func (l *requestLine) optionalWord(key string, to *string) {
 	}
 }
 
-// unquoted reads a string.
 func (l *requestLine) unquoted() string {
 	n := 1
 	for n < len(l.raw) && l.raw[n] != '"' {
@@ -297,7 +296,6 @@ func appendGap(b []byte, us uint32) []byte {
 	return append(b, byte('0'+us/1_000%10), byte('0'+us/100%10), byte('0'+us/10%10), byte('0'+us%10))
 }
 
-// gaps reads a list of microseconds that is not empty.
 func (l *requestLine) gaps() metric.Gaps {
 	end := bytes.IndexByte(l.raw, ']')
 	if end < 2 || l.raw[0] != '[' {

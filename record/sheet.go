@@ -16,7 +16,6 @@ type sheet struct {
 	chain chain
 }
 
-// add appends v as one line.
 func (s *sheet) add(v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -40,7 +39,6 @@ func (s *sheet) keep() error {
 	return s.checkName()
 }
 
-// close syncs the file to disk and closes it.
 func (s *sheet) close() error {
 	err := s.keep()
 	if e := s.file.Close(); err == nil {
@@ -49,7 +47,6 @@ func (s *sheet) close() error {
 	return err
 }
 
-// checkName returns an error if another file has taken the name of the written file.
 func (s *sheet) checkName() error {
 	written, err := s.file.Stat()
 	if err != nil {

@@ -34,7 +34,6 @@ const (
 	mostRecent = 32 << 20  // most bytes of requests in memory, besides the last round
 )
 
-// span is a sequence of lines of one round.
 type span struct {
 	at   int64
 	size int
@@ -49,7 +48,6 @@ type stored struct {
 	samples []*metric.Sample // nil unless the round is in the store's recent
 }
 
-// add adds the line of a request.
 func (p *stored) add(d *decoded) {
 	p.n, p.gaps = p.n+1, p.gaps+len(d.Sample.Gaps)
 	if n := len(p.spans); n == 0 || p.spans[n-1].size >= spanSize || p.spans[n-1].at+int64(p.spans[n-1].size) != d.at {
@@ -89,7 +87,6 @@ func (p *stored) all() []*metric.Sample {
 	return samples
 }
 
-// weight estimates how many bytes the requests take in memory.
 func (p *stored) weight() int { return p.n*480 + p.gaps*4 }
 
 func (p *stored) read() ([]*metric.Sample, error) {

@@ -79,14 +79,11 @@ func (w *Writer) begin(dir string, stale []string) error {
 	return nil
 }
 
-// write appends one line.
 func (w *Writer) write(l line) error {
 	raw, err := json.Marshal(l)
 	return w.put(raw, err)
 }
 
-// put appends one line, unless err is set. The parameter err is the error that occurred when the
-// line was made; put then returns it.
 func (w *Writer) put(raw []byte, err error) error {
 	if w.err != nil {
 		return w.err // the last line may be incomplete, and no reader could read a line after it
@@ -167,8 +164,6 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
-// keepAnswers calls the function write, and keeps the error that it returns. After an error it does
-// nothing.
 func (w *Writer) keepAnswers(write func() error) {
 	if w.err != nil {
 		return

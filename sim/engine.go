@@ -311,7 +311,6 @@ func (e *Engine) plan(start time.Duration) {
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }
 
-// stall returns by how much a stall makes the step longer, in ms; 0 if there is none.
 func (e *Engine) stall() float64 {
 	s := e.profile.Stalls
 	if s == nil || !e.decodes {
@@ -416,8 +415,6 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// emit adds n tokens to the sequence, and shows clients those that it need not hold back. It
-// reports whether the sequence is finished.
 func (e *Engine) emit(s *sequence, n int) bool {
 	s.made += n
 	e.state.OutputTokens += n
@@ -441,7 +438,6 @@ func (e *Engine) emit(s *sequence, n int) bool {
 	return last
 }
 
-// accepted draws how many draft tokens of the sequence are accepted in this step.
 func (e *Engine) accepted(s *sequence) int {
 	if len(e.accept) == 0 {
 		return 0
@@ -463,7 +459,6 @@ func (e *Engine) accepted(s *sequence) int {
 	return n
 }
 
-// sweep removes the cancelled sequences from a list, which holds decoding or prefilling sequences.
 func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
 	stay := list[:0]
 	for _, s := range list {

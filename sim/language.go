@@ -140,7 +140,6 @@ func (l language) say(n int, parts int) []string {
 // otherIn tokens, on average.
 const otherIn = 1000
 
-// sample returns an answer of n words that the model draws at random, as at a temperature above 0.
 func (l language) sample(n int, draw rng) []string {
 	out := make([]string, n)
 	for i := range out {

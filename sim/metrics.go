@@ -39,7 +39,6 @@ func newMetrics(like string) *metrics {
 	}
 }
 
-// metricsState is what the metrics store about a request in flight.
 type metricsState struct {
 	last   time.Duration // time at which the previous tokens were emitted
 	finish string        // finish reason of the answer, once it is complete
@@ -67,8 +66,6 @@ func (m *metrics) emission(e *Emission, r *metricsState) {
 	}
 }
 
-// named returns the name of a metric on an engine's page. The parameter of is the name of the
-// engine, and ours is tokgate's own name of the metric.
 func named(of, ours string) string {
 	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
@@ -90,7 +87,6 @@ const (
 	sglang = "sglang"
 )
 
-// sglang writes the metrics under the names of SGLang's metrics_collector.py.
 func (m *metrics) sglang(p *page, s State) {
 	name := func(ours string) string { return named(sglang, ours) }
 	p.one(name("running"), "gauge", "The number of running requests.", float64(s.Running))

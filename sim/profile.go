@@ -159,8 +159,6 @@ type Drift struct {
 	SlowerPerMinute float64 `json:"slower_per_minute,omitempty"` // further share for each minute
 }
 
-// factor returns the factor on the time of a step that begins at the given time since the server's
-// start.
 func (d *Drift) factor(at time.Duration) float64 {
 	since := at.Seconds()
 	if d == nil || since < d.AfterS {
@@ -435,7 +433,6 @@ func (p *Profile) TokensPerStep() float64 {
 	return tokens
 }
 
-// verify returns the number of tokens that the model computes for one sequence in a decode step.
 func (p *Profile) verify() int {
 	if p.Speculation == nil {
 		return 1

@@ -36,7 +36,6 @@ func (q *queue) remove(s *sequence) {
 	}
 }
 
-// arrived is the number of sequences in the queue that have passed the front end.
 func (q *queue) arrived(now time.Duration) int {
 	n := 0
 	for _, s := range q.items[q.head:] {

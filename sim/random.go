@@ -40,7 +40,7 @@ type slowNoise struct {
 	rand  *rand.Rand
 }
 
-// at returns the factor at a time. Times must not decrease.
+// Times must not decrease.
 func (s *slowNoise) at(now time.Duration) float64 {
 	if s.sigma == 0 {
 		return 1
@@ -64,7 +64,6 @@ func newNoise(n Noise, seed int64) *noise {
 	return d
 }
 
-// step returns the factor on the time of a step that begins at the given time.
 func (d *noise) step(at time.Duration) float64 {
 	if d.sigma == 0 {
 		return d.slow.at(at)

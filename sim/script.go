@@ -127,7 +127,6 @@ func findFault(name string) *Fault {
 	return nil
 }
 
-// director counts the requests, and decides which faults each request has.
 type director struct {
 	rules Script
 	mu    sync.Mutex
@@ -160,7 +159,6 @@ const (
 	pathCompletions = "/v1/completions"
 )
 
-// next returns the faults of the next request to a path.
 func (d *director) next(path string) *effect {
 	fx := new(effect)
 	d.mu.Lock()

@@ -47,8 +47,7 @@ func Tokenize(ids []int, text string) []int {
 	return ids
 }
 
-// nextToken returns the id and the size in bytes of the first token of a text. The text must not be
-// empty.
+// The text must not be empty.
 func nextToken(text string) (id, size int) {
 	variant, i := 0, 0
 	if text[0] == ' ' {
@@ -80,8 +79,6 @@ func nextToken(text string) (id, size int) {
 	return 256 + variant*pieces + value, i + n
 }
 
-// detokenize returns the text of the tokens. If an id is invalid, the error names the first invalid
-// id.
 func detokenize(ids []int) (string, error) {
 	var text []byte
 	for i, id := range ids {
@@ -122,7 +119,6 @@ func appendPiece(text []byte, piece int) []byte {
 	return append(text, word[:n]...)
 }
 
-// message is one message of a chat.
 type message struct {
 	role, content string
 }

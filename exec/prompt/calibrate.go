@@ -37,7 +37,6 @@ type Options struct {
 	Known *Known
 }
 
-// effort limits how many questions a calibration asks.
 type effort struct {
 	pool    int  // words wanted
 	least   int  // smallest number of words that is accepted
@@ -146,20 +145,16 @@ func patient(count Counter, asked string) Counter {
 	}
 }
 
-// refused reports whether the server would refuse the same question again.
 func refused(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && e.Final()
 }
 
-// turnedAway reports whether err means that the server refused a request because it already had too
-// many.
 func turnedAway(err error) bool {
 	e, ok := errors.AsType[*client.Error](err)
 	return ok && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
 }
 
-// errNotAdditive means that the token counts of words do not add up.
 var errNotAdditive = errors.New("token counts do not add up")
 
 // proportional calibrates a Maker for a server that estimates token counts from bytes, as a gateway
@@ -272,7 +267,6 @@ func (m *Maker) begin(q *questions) error {
 	return m.confirm(q)
 }
 
-// confirm checks the calibration with a short and a long prompt.
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {

@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// fit describes the cut or the padding that gives a row the requested length.
 type fit struct {
 	bytes int    // length of the row's question and of the texts after it, in bytes
 	pad   string // text that is added at the end; "" if none
@@ -96,7 +95,6 @@ func (r *Rows) fitted(place int, f fit) client.Prompt {
 	return Of(&row)
 }
 
-// fitter cuts or extends texts to the requested number of tokens.
 type fitter struct {
 	rows     *Rows
 	ctx      context.Context
@@ -137,8 +135,6 @@ func (f *fitter) learn(usage Counter) error {
 	return nil
 }
 
-// counted returns how many tokens a prompt has after the cut or padding x. The parameter place is
-// the index of the prompt's row in the order.
 func (f *fitter) counted(place int, x fit) (int, error) {
 	n, err := f.count(f.ctx, f.rows.fitted(place, x))
 	return n + f.extra, err
@@ -185,7 +181,6 @@ func (f *fitter) fit(place int) (fit, error) {
 // pads are texts that mostly are one token, whatever stands before them.
 var pads = []string{" a", " the", ".", "\n", "!"}
 
-// pad adds tokens to a text that has too few, if one more character of the text would add too many.
 func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
 	for _, p := range pads {
 		x := fit{bytes, strings.Repeat(p, tokens)}

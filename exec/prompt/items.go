@@ -19,7 +19,6 @@ type Items struct {
 	exact bool
 }
 
-// probe is the number of filler tokens that are added to an item to count its tokens.
 const probe = 64
 
 // NewItems learns how many tokens each item has. It asks the server's tokenizer, and learns from
@@ -70,7 +69,6 @@ func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
 	return nil
 }
 
-// cost returns the number of tokens that an item costs without its filler.
 func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 	text, err := x.build(i, probe)
 	if err != nil {

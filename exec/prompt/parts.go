@@ -37,10 +37,8 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	return p, err
 }
 
-// textSource returns the random source for the text of the piece p.
 func textSource(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
 
-// partIDs writes token ids.
 func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
 	ids := make([]int, 0, total-m.added)
 	for _, p := range parts {

@@ -59,7 +59,6 @@ type Maker struct {
 	added int // number of tokens that the server adds to a prompt of ids
 }
 
-// word is a text and its number of tokens.
 type word struct {
 	text string
 	cost int
@@ -80,7 +79,6 @@ func (m *Maker) Least() int {
 	return m.lead.cost
 }
 
-// longest is the largest length of a word, in bytes.
 const longest = 16
 
 // Make returns the prompt for the key k with the given number of tokens, as the server counts them
@@ -107,7 +105,6 @@ func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	return p, err
 }
 
-// hash returns a number that is the same for all prompts of one round and phase.
 func (m *Maker) hash(k Key) uint64 {
 	f := fnv.New64a()
 	var b [8]byte
@@ -152,7 +149,6 @@ func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 	return text, nil
 }
 
-// proportional makes a prompt whose length in bytes is an estimate for the given number of tokens.
 func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
 	if tokens < m.Least() {
 		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
@@ -225,7 +221,6 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 }
 
-// makes reports whether words of the pool can have n tokens in total.
 func (m *Maker) makes(n int) bool {
 	if n < 0 {
 		return false
@@ -233,7 +228,6 @@ func (m *Maker) makes(n int) bool {
 	return n >= len(m.reach) || m.reach[n]
 }
 
-// maxReach limits the number of elements of Maker.reach.
 const maxReach = 4096
 
 // settle computes the properties of the word pool that the method compose needs.
@@ -262,8 +256,7 @@ func (m *Maker) settle() {
 	}
 }
 
-// usable reports whether words of the pool can make every large number of tokens. If all their
-// costs have a common factor, they cannot.
+// If all their costs have a common factor, they cannot.
 func (m *Maker) usable() bool {
 	common := 0
 	for _, w := range m.pool {
@@ -277,7 +270,6 @@ func (m *Maker) usable() bool {
 	return common == 1 && m.costs < 60 // 60² < maxReach
 }
 
-// makeIDs makes a prompt that consists of token ids.
 func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 	n := tokens - m.added
 	if n < 1 {

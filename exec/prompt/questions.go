@@ -12,8 +12,6 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// questions asks the function count for the token counts of texts. The words of these texts are
-// joined by sep.
 type questions struct {
 	ctx       context.Context
 	count     Counter
@@ -36,7 +34,6 @@ var opening = [2]string{"job", "eye"}
 // measured come after it.
 func lead(sep string) string { return opening[0] + sep + opening[1] }
 
-// ground asks the server for the token count of the text that all questions begin with (see lead).
 func (q *questions) ground() (err error) {
 	if q.base == 0 {
 		q.base, err = q.total(lead(q.sep))
@@ -133,8 +130,6 @@ func (q *questions) counted() []word {
 	return list
 }
 
-// chosen returns at most want words of a list. It takes words of one token if the list has
-// enough of them, otherwise any words.
 func chosen(list []word, want int) []word {
 	var single []word
 	for _, w := range list {
@@ -251,8 +246,6 @@ func (s *suspects) surplus(segment []int) (int, error) {
 	return n - sum, err
 }
 
-// oddSegments returns the segments whose number in the list over differs from the usual number,
-// s.base.
 func (s *suspects) oddSegments(segments [][]int, over []int) (odd [][]int) {
 	for i, segment := range segments {
 		if over[i] != s.base {
@@ -289,8 +282,8 @@ func (s *suspects) hunt(odd [][]int, atOnce int) {
 	}
 }
 
-// cover returns words such that every pair contains at least one of them. In each step it takes the
-// word that occurs in most of the remaining pairs. Of several such words it takes the last.
+// In each step it takes the word that occurs in most of the remaining pairs. Of several such words
+// it takes the last.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {

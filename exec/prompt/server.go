@@ -65,7 +65,6 @@ func (t Target) fields(p client.Prompt) map[string]any {
 	return out
 }
 
-// ids returns the token ids of bare text.
 func (t Target) ids(ctx context.Context, text string) ([]int, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()

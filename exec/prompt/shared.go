@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// group returns the key for the text that all prompts of one group begin with.
 func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
 
 // addedTokens returns by how many tokens a shared text prefix is made longer. The server may add

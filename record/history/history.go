@@ -26,7 +26,6 @@ const (
 	unchecked = "tokgate.history/1"
 )
 
-// line is one line of a history file: a night or a pin.
 type line struct {
 	Schema string        `json:"schema"`
 	Night  *metric.Night `json:"night,omitempty"`
@@ -112,8 +111,7 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	return true, repaired, nil
 }
 
-// prepare creates the folder and a .gitattributes file in it. The file makes git keep the lines of
-// both branches in a merge.
+// The file makes git keep the lines of both branches in a merge.
 func prepare(dir string) error {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -190,7 +188,6 @@ func ours(src []byte) bool {
 	return len(bytes.TrimSpace(src)) == 0
 }
 
-// parse adds the lines of one file to h.
 func parse(path string, src []byte, h *metric.History) (problems []string) {
 	for i, raw := range bytes.Split(src, []byte("\n")) {
 		if raw = bytes.TrimSpace(raw); len(raw) == 0 {

@@ -114,7 +114,6 @@ func (f Folder) Begin(s Server) (*Note, error) {
 	return n.begin(s)
 }
 
-// begin writes a note for the first time.
 func (n *Note) begin(v any) (*Note, error) {
 	if err := n.write(v); err != nil {
 		n.Done()
@@ -193,7 +192,6 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 	return out, nil
 }
 
-// lock opens a note and locks it.
 func (f Folder) lock(name string) (*Note, error) {
 	if err := disk.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
@@ -254,7 +252,6 @@ func readNote(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxNote))
 }
 
-// fileName turns a name into a file name.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -265,6 +262,4 @@ func fileName(name string) string {
 	}, name)
 }
 
-// errLocked means that the lock is held already. The holder may be another process, or this process
-// through another open file.
 var errLocked = errors.New("it is held already")
