@@ -114,7 +114,7 @@ type foreseenLevel struct {
 }
 
 // foresee computes the largest number of requests that the plan will measure at a level, and the
-// error that the last look (judgement) may use.
+// error that the last look may use.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
@@ -315,9 +315,9 @@ func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	return looks
 }
 
-// deepened returns the level at the first look (judgement) of a deep probe. Each later look doubles
-// the requests; the parameter most is the number at the last look. If that number is large enough,
-// the first look has at least twice as many requests as usual.
+// deepened returns the level at the first look of a deep probe. Each later look doubles the
+// requests; the parameter most is the number at the last look. If that number is large enough, the
+// first look has at least twice as many requests as usual.
 func deepened(level plan.Level, usual, most int) plan.Level {
 	part := 1
 	for most/(2*part) >= 2*usual {
@@ -364,8 +364,8 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// probeLooks returns the looks (planned judgements) at a level of a capacity search. They have
-// equal shares of the allowed error.
+// probeLooks returns the looks at a level of a capacity search. They have equal shares of the
+// allowed error.
 func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
 	ends := plan.Doubled(kind, level, policy.MaxRequests)
 	looks := make([]plan.Look, len(ends))

@@ -14,8 +14,8 @@ type ComparisonLook struct {
 }
 
 // JudgeComparison judges a comparison before its end, on the rounds that both servers have
-// completed. The argument run holds the record of the comparison. The last look (interim judgement)
-// in the record is the current one.
+// completed. The argument run holds the record of the comparison. The last look in the record is
+// the current one.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/search"
 )
 
-// LookVerdict is the result of one look (a planned judgement) at a level.
+// LookVerdict is the result of one look at a level.
 type LookVerdict struct {
 	// Outcome is the result of all thresholds that decide the look. It is Fail if one of them
 	// certainly fails, and Pass if all of them certainly hold. It is Error if Invalid is set. In

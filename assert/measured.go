@@ -97,7 +97,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 }
 
 // valued judges the load and the thresholds of a measured level. It returns the level with only the
-// requests that its last look (judgement) covers, and the verdicts on the thresholds.
+// requests that its last look covers, and the verdicts on the thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
@@ -143,9 +143,9 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return l, verdicts
 }
 
-// lookedAt returns a recorded level with only the requests that its last look (judgement) covers.
-// It returns nil if the record lacks the level. If these requests cannot be found, it returns the
-// whole level, and problem says why.
+// lookedAt returns a recorded level with only the requests that its last look covers. It returns
+// nil if the record lacks the level. If these requests cannot be found, it returns the whole level,
+// and problem says why.
 func (j *judge) lookedAt(key levelKey, w *plan.Workload) (l *metric.Level, problem string) {
 	l = j.recorded[key]
 	if l == nil || len(l.Looks) == 0 {
@@ -200,9 +200,9 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	return level
 }
 
-// upToLook returns the level with the requests that a look (a planned judgement) covers. For a part
-// of a mix it returns the requests of that part, up to the same look at the mix. If the record
-// lacks these requests, problem says so.
+// upToLook returns the level with the requests that a look covers. For a part of a mix it returns
+// the requests of that part, up to the same look at the mix. If the record lacks these requests,
+// problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

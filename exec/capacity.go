@@ -35,7 +35,7 @@ type hunt struct {
 
 // visit holds what the report needs about one probe of the search.
 type visit struct {
-	split    int // number of looks (planned judgements) that share the allowed error; 0 if none
+	split    int // number of looks that share the allowed error; 0 if none
 	requests int // number of requests that were judged
 }
 

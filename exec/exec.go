@@ -54,7 +54,7 @@ type AnswersObserver interface {
 }
 
 // ComparisonObserver is an Observer that also receives each finished comparison. A level of it is
-// reported as started and done once for each leg, one server's turn.
+// reported as started and done once for each leg.
 type ComparisonObserver interface {
 	Observer
 	ComparisonDone(*metric.Comparison) error

@@ -23,7 +23,7 @@ type series struct {
 	// before holds the earlier rounds of a level to which a search adds more. They were recorded
 	// under the name of that level of the plan.
 	before []*metric.Round
-	leg    *metric.Leg   // current leg of a comparison, one server's turn; nil otherwise
+	leg    *metric.Leg   // current leg of a comparison; nil otherwise
 	held   *metric.Round // finished leg that waits for its pair's other leg; nil if none
 	picked *picked       // the answers of this leg that a control scores; nil: none
 	now    *round        // the round that is running; nil between rounds

@@ -282,7 +282,7 @@ func (t *turns) leg(x *side, only []place) bool {
 
 // compareServers compares the two servers of a comparison when both have started. The list changed
 // in the plan says in what they may differ. If they differ in another fact, compareServers returns
-// false, and no further leg (one server's turn in a round) runs.
+// false, and no further leg runs.
 func (t *turns) compareServers() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })

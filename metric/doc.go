@@ -3,6 +3,17 @@
 // quantities are derived from them (Def), and which statistic of a quantity a
 // plan may bound (Stat).
 //
+// The words that the whole program uses:
+//
+//   - A level is one load: so many requests in flight, users or requests a second.
+//   - A round is a part of a level with a seed of its own; rounds are compared with each other.
+//   - A wave is as many requests as are in flight.
+//   - A leg is one server's turn in a comparison: a round of a level on this server.
+//   - A look is a planned judgement of a level that still runs, as in sequential tests.
+//   - A probe is one measurement of a capacity search: a level that the search chose.
+//
+// Other packages use these words without explaining them again.
+//
 // The data flows one way:
 //
 //  1. exec sends requests and fills in Samples, grouped in Rounds and Levels;

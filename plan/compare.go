@@ -17,7 +17,7 @@ import (
 type Restart string
 
 const (
-	// RestartLeg gives each leg, one server's turn in a round, a fresh server.
+	// RestartLeg gives each leg a fresh server.
 	RestartLeg Restart = "leg"
 	// RestartOrder gives each turn a fresh server. In A B B A the two legs of B are one turn and
 	// share a server. The verdict then counts such a block of four legs as one observation.

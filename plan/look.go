@@ -138,8 +138,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// partLooks returns the looks (planned judgements) at a level of one part of a mix. They come when
-// the looks at the mix come, but count only the requests of the part.
+// partLooks returns the looks at a level of one part of a mix. They come when the looks at the mix
+// come, but count only the requests of the part.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
 	if own := w.Of.Fixed(level.Name); own != nil {

@@ -49,8 +49,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate returns a probe of the level that the plan requires, with all its looks (planned
-// judgements). ok is false once that level is decided.
+// gate returns a probe of the level that the plan requires, with all its looks. ok is false once
+// that level is decided.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -315,7 +315,7 @@ func (s *Search) addRequests(l *level, need int) (Probe, bool) {
 }
 
 // probeAgain returns a probe that measures a level again, with new requests only. The probe has all
-// looks (planned judgements) of the level.
+// looks of the level.
 func (s *Search) probeAgain(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {

@@ -51,9 +51,9 @@ type Options struct {
 	Known []Result
 }
 
-// Doubling plans looks (early judgements). The first is after the number first of requests, each
-// further one after twice as many. The last is after the number most. Doubling(400, 1600) plans
-// looks after 400, 800 and 1600 requests.
+// Doubling plans looks. The first is after the number first of requests, each further one after
+// twice as many. The last is after the number most. Doubling(400, 1600) plans looks after 400, 800
+// and 1600 requests.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -66,9 +66,9 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks (early judgements). The last is after the number most of requests, each
-// earlier one after half as many, but never after fewer than the number least. Halving(5000, 40000)
-// plans looks after 5000, 10000, 20000 and 40000 requests.
+// Halving plans looks. The last is after the number most of requests, each earlier one after half
+// as many, but never after fewer than the number least. Halving(5000, 40000) plans looks after
+// 5000, 10000, 20000 and 40000 requests.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {

@@ -152,8 +152,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	variance := 2 * (requests*requests + usualStarts*usualStarts)
 	switch {
 	case c.Restart == plan.RestartOrder:
-		// In two rounds with the order A B B A, both legs (turns) of B share one start of B. So the
-		// two rounds count as one unit.
+		// In two rounds with the order A B B A, both legs of B share one start of B. So the two
+		// rounds count as one unit.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
 	case c.SideBySide:

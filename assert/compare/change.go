@@ -295,6 +295,6 @@ const (
 	leastOut  = 0.05
 )
 
-// A leg (one server's turn in a round) starts cold if the TTFT of its first measured request is at
-// least coldTimes the median TTFT of the round.
+// A leg starts cold if the TTFT of its first measured request is at least coldTimes the median TTFT
+// of the round.
 const coldTimes = 3

@@ -111,8 +111,8 @@ func workDifference(control, candidate *metric.Level) string {
 	return ""
 }
 
-// cut keeps the rounds of both servers that the current look (a planned judgement) judges. It
-// returns a reason if a server has too few rounds.
+// cut keeps the rounds of both servers that the current look judges. It returns a reason if a
+// server has too few rounds.
 func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	rounds := len(candidate.Rounds)
 	if x.look != nil && x.look.Rounds > 0 {

@@ -55,8 +55,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	return verdict.Pass, ""
 }
 
-// recorded finds the run's record of this comparison. It also finds the look (early judgement) at
-// which the comparison ended.
+// recorded finds the run's record of this comparison. It also finds the look at which the
+// comparison ended.
 func (x *comparison) recorded() {
 	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
 	if i < 0 {

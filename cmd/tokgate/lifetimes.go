@@ -23,8 +23,8 @@ type rateWindow struct {
 }
 
 // rateWindows lists the measuring windows of a plan's rates, and of its searches over rates. The
-// stages of a load share one window. Cases with several legs (turns of a server in a comparison)
-// are left out, because each leg has a window of its own.
+// stages of a load share one window. Cases with several legs are left out, because each leg has a
+// window of its own.
 func rateWindows(p *plan.Plan) []rateWindow {
 	if p.Gate.MeasureOnly {
 		return nil

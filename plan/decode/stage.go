@@ -87,8 +87,8 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	}
 }
 
-// checkCompared refuses stages in a compared workload. A leg, one server's turn in a comparison,
-// runs one level alone, but stages overlap.
+// checkCompared refuses stages in a compared workload. A leg runs one level alone, but stages
+// overlap.
 func (d *decoder) checkCompared() {
 	for _, c := range d.out.Compares {
 		for _, w := range c.Workloads(d.out) {

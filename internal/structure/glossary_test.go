@@ -1,0 +1,55 @@
+package structure
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// glosses match explanations of a word that the glossary of package metric explains.
+var glosses = map[string]*regexp.Regexp{
+	"leg":   regexp.MustCompile(`one server's turn|[Ll]egs? \((a |one |turns?\b)`),
+	"look":  regexp.MustCompile(`[Ll]ooks? \((an? )?(early |planned |interim )?judgements?\)`),
+	"round": regexp.MustCompile(`[Rr]ounds? \((an? )?(part|repetition)s?\b`),
+	"probe": regexp.MustCompile(`[Pp]robes? \((an? )?(measurement|measured level)s?\b`),
+}
+
+// A word of the glossary is explained once, in package metric.
+func TestWordsAreExplainedOnce(t *testing.T) {
+	broken := regexp.MustCompile(`\n\s*// ?`)
+	glossary, err := os.ReadFile(filepath.Join("..", "..", "metric", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word := range glosses {
+		if !strings.Contains(string(glossary), "//   - A "+word+" is ") {
+			t.Errorf("the glossary lacks %s", word)
+		}
+	}
+	files := 0
+	err = filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "metric" || d.Name() == "internal" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		src, err := os.ReadFile(path)
+		text := broken.ReplaceAllString(string(src), " ")
+		for word, gloss := range glosses {
+			if at := gloss.FindString(text); at != "" {
+				t.Errorf("%s explains %s again: %q", path, word, at)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 100 {
+		t.Fatal(files, err)
+	}
+}
