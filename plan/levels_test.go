@@ -51,7 +51,7 @@ func TestRowsOfADataSet(t *testing.T) {
 		{load(Level{N: 4, Requests: 20_000, Rounds: 10}), 4096},
 		{load(Level{N: 4, Requests: 10, Rounds: 10, Duration: time.Minute}), 4096},
 		{&Workload{Capacity: &Capacity{}}, 4096},
-		{&Workload{Of: &Workload{}}, 4096},
+		{&Workload{OfMixture: OfMixture{Of: &Workload{}}}, 4096},
 	} {
 		if got := tt.w.Rows(); got != tt.want {
 			t.Errorf("%+v: %d rows, want %d", tt.w.Loads, got, tt.want)

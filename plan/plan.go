@@ -282,24 +282,14 @@ const (
 
 // Workload is one kind of load: what is sent, how it arrives, and which thresholds it must meet.
 type Workload struct {
-	Name        string
-	Key         string // of for_each; ""
-	Title       string `plan:"title"` // title in reports; by default the address
-	Description string `plan:"description"`
-	// Users is the range of the number of people that one request in flight stands for; 0: unknown.
-	Users [2]float64
+	Name  string
+	Key   string // of for_each; ""
+	Words `plan:"."`
 	// Mix holds the parts of a mix; nil if the workload is not a mix. A part is a workload with the
 	// name "mix/part", and follows the mix in the plan. The mix itself has no API, Input, Output,
 	// Request and Prompt.
 	Mix []*Workload
-	// Of is the mix to which a part belongs; nil if the workload is not a part. Share is the part's
-	// share of the mix's requests in millionths (traffic.Whole); 0 if it is not a part. A part has
-	// the Loads of its mix, with its own number of requests.
-	Of    *Workload
-	Share int
-	// Type is the type of the trace's rows that belong to this part of a mix. If it is "", rows are
-	// assigned at random.
-	Type    string
+	OfMixture
 	Servers []*Server // servers on which the workload runs; each level on a server is a case
 	API     API       `plan:"api"`
 	// Input is the length of each prompt in tokens, including the chat template. It is 0 if each
@@ -316,6 +306,26 @@ type Workload struct {
 	Capacity *Capacity // nil if no capacity is searched
 	Policy   Policy    // policy of the gate block, changed by settings of the workload
 	Range    hcl.Range
+}
+
+// Words are texts about a workload for reports.
+type Words struct {
+	Title       string `plan:"title"` // by default the address
+	Description string `plan:"description"`
+	// Users is the range of the number of people that one request in flight stands for; 0: unknown.
+	Users [2]float64
+}
+
+// OfMixture says which part of a mix a workload is. It is zero for a workload that is no part.
+type OfMixture struct {
+	// Of is the mix to which a part belongs; nil if the workload is not a part. Share is the part's
+	// share of the mix's requests in millionths (traffic.Whole); 0 if it is not a part. A part has
+	// the Loads of its mix, with its own number of requests.
+	Of    *Workload
+	Share int
+	// Type is the type of the trace's rows that belong to this part of a mix. If it is "", rows are
+	// assigned at random.
+	Type string
 }
 
 // Address returns the workload's name in expressions and reports.

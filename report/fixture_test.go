@@ -162,7 +162,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	p := &plan.Plan{
 		Path: "plans/chatbot.hcl", Hash: run.PlanHash, Servers: servers,
 		Gate: plan.Gate{Policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}, Budget: 12 * time.Minute},
-		Workloads: []*plan.Workload{{Name: "general_chatbot", Description: "Questions | and <answers>", Servers: servers, Input: 1024,
+		Workloads: []*plan.Workload{{Name: "general_chatbot", Words: plan.Words{Description: "Questions | and <answers>"}, Servers: servers, Input: 1024,
 			Output: plan.Output{Mean: 21}, Policy: plan.Policy{OnInconclusive: plan.Stop}}},
 		Files:   map[string]*hcl.File{"plans/chatbot.hcl": {Bytes: []byte(source())}},
 		Secrets: []string{secret, "x"},

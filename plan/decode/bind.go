@@ -9,12 +9,15 @@ import (
 // bind sets the fields of a struct from the block. A field's tag names its attribute or child block,
 // such as plan:"timeout". The field's type and the schema say how to read it: a struct is a block or
 // an object, and a pointer to one stays nil without it. A field stays unchanged if the value is
-// wrong, or if there is no value and no default. A field Range gets the place of the block.
+// wrong, or if there is no value and no default. The tag "." stands
+// for a struct of attributes of the same block. A field Range gets the place of the block.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		switch name := v.Type().Field(i).Tag.Get("plan"); {
 		case name == "":
+		case name == ".":
+			b.bind(v.Field(i).Addr().Interface())
 		case b.spec.block(name) != nil:
 			b.bindBlock(v.Field(i), name)
 		case b.hasValue(name):

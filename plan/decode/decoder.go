@@ -86,22 +86,36 @@ type decoder struct {
 
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
-	mixes     []*mixture
-	loadless  map[*plan.Workload]hcl.Range // workloads without a load
+	pending
+	instances int // number of instances that for_each made in the plan
+	levels    int
+	secrets   map[string]bool
+	revealed  map[string]bool // texts that nonsensitive opened
+	caches
+	branch
+}
+
+// pending holds what the checks of the whole plan need of its blocks.
+type pending struct {
+	mixes    []*mixture
+	loadless map[*plan.Workload]hcl.Range // workloads without a load
 	// lengthless has those workloads of loadless that set no token lengths either. Only a mix that
 	// replays a trace may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // levels that an sla block names, if it names any
 	unasked    map[*plan.Load]map[string]int // levels for which the plan sets no number of requests
-	instances  int                           // number of instances that for_each made in the plan
-	levels     int
-	secrets    map[string]bool
-	revealed   map[string]bool                // texts that nonsensitive opened
-	datasets   map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
-	traces     map[traceKey]*traffic.Trace    // traces by key; nil if a trace could not be read
-	constants  map[string]cty.Value           // the schema's defaults
-	schemas    map[*Block]*hcl.BodySchema
+}
 
+// caches holds what is read once.
+type caches struct {
+	datasets  map[[2]string]*traffic.Dataset // data sets by path and column; nil: could not be read
+	traces    map[traceKey]*traffic.Trace    // traces by key; nil if a trace could not be read
+	constants map[string]cty.Value           // the schema's defaults
+	schemas   map[*Block]*hcl.BodySchema
+}
+
+// branch is the plan of the base branch.
+type branch struct {
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // whether tokgate has looked for baseBranch
 	baseBranch *plan.Plan                                  // plan of the base branch, or nil

@@ -23,7 +23,7 @@ func (d *decoder) decodeGate() {
 	} else {
 		g.Range = b.rng
 	}
-	readPolicy(b, &g.Policy)
+	b.bind(&g.Policy)
 	if g.MaxRequests == 0 {
 		b.note("max_requests", gateBlock.attr("max_requests").Computed, "")
 	}
@@ -63,10 +63,6 @@ func (d *decoder) single(spec *Block) *body {
 		d.errorf(more.DefRange, sumDuplicateBlock, "A plan has at most one `%s` block. The first is at %s.", spec.Name, blocks[0].DefRange)
 	}
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
-}
-
-func readPolicy(b *body, p *plan.Policy) {
-	b.bind(p)
 }
 
 func (d *decoder) decodeHistory() {

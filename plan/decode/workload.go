@@ -39,7 +39,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 		w.Good = readBounds(g)
 	}
 	if g := b.child("gate"); g != nil {
-		readPolicy(g, &w.Policy)
+		g.bind(&w.Policy)
 	}
 	w.Capacity = readCapacity(b, w, p)
 	readSLAs(b, w, p)
