@@ -33,7 +33,8 @@ func (p *Plan) judgesAnswers(w *Workload) bool {
 		slices.ContainsFunc(w.SLAs, func(s *SLA) bool { return slices.ContainsFunc(s.Thresholds, asks) }) ||
 		slices.ContainsFunc(p.Compares, func(c *Compare) bool {
 			return slices.ContainsFunc(c.Claims, func(claim *Claim) bool {
-				return slices.Contains(claim.Workloads, w) && slices.ContainsFunc(claim.Changes, func(ch *Change) bool { return ch.Metric.OfAnswers })
+				return slices.Contains(claim.Workloads, w) && slices.ContainsFunc(claim.Changes,
+					func(ch *Change) bool { return ch.Metric.OfAnswers })
 			})
 		})
 }

@@ -305,7 +305,8 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 // address with those of another server.
 func (p *Plan) Compared(server string, w *Workload) bool {
 	return slices.ContainsFunc(p.Compares, func(c *Compare) bool {
-		return c.Skip == "" && !c.Unchanged && (c.Candidate.Address() == server || c.Live() && c.Control.Server.Address() == server) && slices.Contains(c.Workloads(p), w)
+		return c.Skip == "" && !c.Unchanged && (c.Candidate.Address() == server || c.Live() &&
+			c.Control.Server.Address() == server) && slices.Contains(c.Workloads(p), w)
 	})
 }
 

@@ -115,7 +115,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		looks, played = append(looks, look), rounds
 	}
 	if half := load.half(level); len(looks) == 0 && half > 0 {
-		looks, played = append(looks, Look{Due: level.requestsDue(0, half), Requests: level.sent(half), Planned: abortShare * len(ends), Ahead: true}), half
+		looks, played = append(looks, Look{Due: level.requestsDue(0, half), Requests: level.sent(half),
+			Planned: abortShare * len(ends), Ahead: true}), half
 	}
 	for i, n := range ends {
 		look := Look{Due: level.requestsDue(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}

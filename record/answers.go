@@ -66,7 +66,8 @@ func (l *answerLine) key() answerKey {
 }
 
 func answerLineOf(s *metric.Sample) answerLine {
-	l := answerLine{Type: typeAnswer, Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order, Row: s.Row, Said: *s.Said}
+	l := answerLine{Type: typeAnswer, Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round,
+		Order: s.Order, Row: s.Row, Said: *s.Said}
 	if s.Usage != nil {
 		l.Tokens = s.Usage.Output
 	}

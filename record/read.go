@@ -208,7 +208,8 @@ func (rd *reader) take(n int, l *decoded) error {
 func (rd *reader) runDone(r *metric.Run) {
 	before := rd.run
 	rd.run = bare(r)
-	rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons = before.Servers, before.Levels, before.Capacities, before.Comparisons
+	rd.run.Servers, rd.run.Levels = before.Servers, before.Levels
+	rd.run.Capacities, rd.run.Comparisons = before.Capacities, before.Comparisons
 	rd.ended = true
 }
 

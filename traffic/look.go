@@ -42,7 +42,8 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 // are. All times are then multiples of the unit, to within a millisecond. The unit is from one
 // second to one minute, or 0 if the times are not rounded.
 func (t *Trace) Quantum() time.Duration {
-	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
+	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second,
+		3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20
 		for i := range t.Rows {
 			off := t.Rows[i].At % q

@@ -93,7 +93,8 @@ func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
 		slot int
 		name string
 		into *int
-	}{{slotInput, c.Input, &e.Input}, {slotOutput, c.Output, &e.Output}, {slotPrefix, c.Prefix, &e.Prefix}, {slotAppend, c.Append, &e.append}} {
+	}{{slotInput, c.Input, &e.Input}, {slotOutput, c.Output, &e.Output}, {slotPrefix, c.Prefix,
+		&e.Prefix}, {slotAppend, c.Append, &e.append}} {
 		if x.name == "" {
 			continue
 		}

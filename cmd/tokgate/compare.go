@@ -70,7 +70,8 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	if !(o.confidence > 0.5 && o.confidence < 1) {
 		return usageError("for example: --confidence 0.95", "--confidence must be above 0.5 and below 1")
 	}
-	r := compare.Records{ControlServer: o.control, CandidateServer: o.candidate, ControlName: control, Changed: o.changed, Confidence: o.confidence}
+	r := compare.Records{ControlServer: o.control, CandidateServer: o.candidate, ControlName: control,
+		Changed: o.changed, Confidence: o.confidence}
 	for _, kind := range []struct {
 		flag    string
 		changes []string

@@ -61,7 +61,8 @@ func readRunAt(path string) *lastRun {
 	if doc == nil {
 		return nil
 	}
-	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
+	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Duration,
+		loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
 	for i := range doc.Servers {
 		s := &doc.Servers[i]
 		for _, took := range s.Starts {

@@ -134,7 +134,8 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 			// JUnit has a test case for each failed series (a metric over the nights). If none
 			// failed but the exit code is not 0, the exit code gets a test case.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
-			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
+			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder},
+				Started: n.Started, ExitCode: exit}))
 		}},
 		{o.markdown, func(w io.Writer) error { return nights.Markdown(w, n, opts) }},
 		{o.html, func(w io.Writer) error { return nights.HTML(w, n, opts) }},
@@ -183,7 +184,8 @@ not measured or too long ago, or the history cannot be read.`)
 	return cmd
 }
 
-func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
+func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string,
+	maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
 	cmd := &cobra.Command{
@@ -307,7 +309,8 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	}
 	var out nightOutputs
 	if dir != "" {
-		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
+		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown),
+			html: filepath.Join(dir, historyPage)}
 	}
 	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Run: doc.Run}, out)
 	if err != nil {

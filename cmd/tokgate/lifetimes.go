@@ -149,7 +149,8 @@ func movingTogether(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 		diags = append(diags, &hcl.Diagnostic{
 			Severity: hcl.DiagWarning, Summary: summary, Subject: s.threshold.Range.Ptr(),
 			Detail: fmt.Sprintf("%s of %s %s: requests in flight together are fast or slow together, so it takes a window as long as %.0f of them. %s, so that is %s, and the plan has %s. %s. %s.",
-				s.name(), s.part.Address(), s.windowName(), s.lifetimes, s.source, plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), then, s.advice()),
+				s.name(), s.part.Address(), s.windowName(), s.lifetimes, s.source,
+				plan.PlainDuration(s.takes()), plan.PlainDuration(w.lasts), then, s.advice()),
 		})
 	}
 	return diags
@@ -176,7 +177,8 @@ func (w rateWindow) expects(part *plan.Workload, last *lastRun) (took time.Durat
 
 func (l *lastRun) passed(s *shortWindow) bool {
 	w := s.window
-	return l != nil && l.passes[caseKey(w.Server.Address(), s.part.Address(), fmt.Sprintf("sla.%s.%s at %s", s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
+	return l != nil && l.passes[caseKey(w.Server.Address(), s.part.Address(), fmt.Sprintf("sla.%s.%s at %s",
+		s.threshold.Metric.Name, s.threshold.Stat, w.Level.Name))]
 }
 
 // foretelling is the display of a run that also warns of short windows. It warns as soon as the

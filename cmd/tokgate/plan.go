@@ -362,7 +362,8 @@ func (x *expansion) comparisons() {
 		x.answers(c.Compare)
 		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Chance to pass if unchanged"}}}
 		for _, ch := range c.Changes {
-			t.rows = append(t.rows, []string{ch.Workload, ch.Level, ch.Change.Metric.Name + " " + ch.Change.Text, fmt.Sprintf("%.0f%%", 100*ch.Passes)})
+			t.rows = append(t.rows, []string{ch.Workload, ch.Level, ch.Change.Metric.Name + " " + ch.Change.Text,
+				fmt.Sprintf("%.0f%%", 100*ch.Passes)})
 		}
 		workloads, read := compare.Readings(x.p, c.Compare)
 		for _, ch := range read {

@@ -101,7 +101,8 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 		if err != nil {
 			return nil, nil, err
 		}
-		return report.New(run, nil, assert.Verdicts{Outcome: assert.Error}, report.Meta{ExitCode: assert.ExitError, Folder: dir, Calibration: run.Calibration, Each: onAllCores}), run, nil
+		return report.New(run, nil, assert.Verdicts{Outcome: assert.Error}, report.Meta{ExitCode: assert.ExitError,
+			Folder: dir, Calibration: run.Calibration, Each: onAllCores}), run, nil
 	}
 	if err != nil {
 		return nil, nil, measureError(err)

@@ -97,7 +97,8 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	_ = f.MarkHidden("crashed") // hiding a flag fails only if the flag does not exist
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
-	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{ownTransport, standardTransport}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{ownTransport,
+		standardTransport}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
 	return cmd
 }
@@ -213,7 +214,8 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 	return only, stored, nil
 }
 
-func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
+func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool,
+	stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
 	writer, err := record.Create(out.dir, reportNames()...)
@@ -310,7 +312,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	launcher := server.New(server.Options{
 		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: o.reap, Standard: o.transport == standardTransport, Grace: grace(now), Network: a.network,
-		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(), Started: config.Run.Started.UTC().Format(time.RFC3339)},
+		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(),
+			Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
 	config.Teardown = server.Teardown
 	config.Clock, config.Launch, config.Meter = shared, launcher.Launch, a.meter

@@ -80,7 +80,8 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 		if h, _, err := history.Read(p.History.Folder); err == nil {
 			for _, n := range h.Nights { // later nights replace earlier nights
 				for _, s := range n.Starts {
-					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)), "as long as in the night of " + n.Started.Format(time.DateOnly)}
+					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)),
+						"as long as in the night of " + n.Started.Format(time.DateOnly)}
 				}
 			}
 		}

@@ -195,7 +195,8 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }
-	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
+	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers,
+		func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
 		slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
 			return slices.ContainsFunc(w.SLAs, func(s *plan.SLA) bool {
 				return slices.ContainsFunc(s.Thresholds, func(t *plan.Threshold) bool { return said(t.Metric) })
@@ -207,7 +208,8 @@ func asksServers(p *plan.Plan) bool {
 	})
 }
 
-func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
+func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int,
+	change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	run, err := simulatedRun(ctx, p, seed, change)
 	if err != nil {
 		return assert.Verdicts{}, err
@@ -224,6 +226,7 @@ func simulatedRun(ctx context.Context, p *plan.Plan, seed int, change func(*plan
 	return exec.Run(ctx, exec.Config{
 		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
 		Judge: looks(p), JudgeComparison: comparisonLooks(p),
-		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
+		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash,
+			Salt: uint64(seed), Simulated: true},
 	})
 }

@@ -23,7 +23,8 @@ const ended = "ended\n"
 
 // crashSignals are the signals that make the Go runtime end a process with exit code 2, which would
 // mean a wrong plan. Sent to the supervisor, they make the run crash instead.
-var crashSignals = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS}
+var crashSignals = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV, syscall.SIGBUS,
+	syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS}
 
 // supervise runs a command line that starts servers in a new process. If that process crashes or is
 // killed, supervise ends its servers and reports that nothing was measured. The exit code is then

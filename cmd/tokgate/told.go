@@ -61,7 +61,8 @@ func findStrength(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts as
 	out := &report.Strength{Says: result.Headline(), Basis: result.Basis(), Planted: []report.Planted{}}
 	for _, f := range result.Findings {
 		if !f.Absent {
-			out.Planted = append(out.Planted, report.Planted{Regression: f.String(), Passed: f.Passed, Undecided: f.Undecided, Failed: f.Failed})
+			out.Planted = append(out.Planted, report.Planted{Regression: f.String(), Passed: f.Passed,
+				Undecided: f.Undecided, Failed: f.Failed})
 		}
 	}
 	return out

@@ -177,7 +177,10 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 
 func kindsOf(types map[string]int) string {
 	const most = 8
-	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int {
+		return cmp.Or(cmp.Compare(types[b],
+			types[a]), cmp.Compare(a, b))
+	})
 	var parts []string
 	for _, name := range names[:min(len(names), most)] {
 		parts = append(parts, name+" "+strconv.Itoa(types[name]))

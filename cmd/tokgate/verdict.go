@@ -144,7 +144,8 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	return a.publish(p, run, o, judged, findStrength(p, run, judged, opts))
 }
 
-func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts, noticed *report.Strength) (*report.Document, int, error) {
+func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts,
+	noticed *report.Strength) (*report.Document, int, error) {
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()
 	doc := report.New(run, p, verdicts, report.Meta{

@@ -42,7 +42,8 @@ func (b *body) label(name string) string {
 }
 
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
-	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
+	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels,
+		attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
 	var diags hcl.Diagnostics
 	if spec.Free != "" {

@@ -229,10 +229,12 @@ func unchanged(a, b *plan.Server) bool {
 	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL {
 		return false
 	}
-	if (a.Process == nil) != (b.Process == nil) || a.Process != nil && (len(a.Process.Command) == 0 || slices.ContainsFunc(slices.Concat(a.Process.Command, a.Args), relative)) {
+	if (a.Process == nil) != (b.Process == nil) || a.Process != nil && (len(a.Process.Command) == 0 ||
+		slices.ContainsFunc(slices.Concat(a.Process.Command, a.Args), relative)) {
 		return false
 	}
-	if (a.Container == nil) != (b.Container == nil) || a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }) {
+	if (a.Container == nil) != (b.Container == nil) || a.Container != nil &&
+		slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }) {
 		return false
 	}
 	if a.Simulator == nil || b.Simulator == nil {

@@ -89,8 +89,7 @@ type decoder struct {
 	pending
 	instances int // number of instances that for_each made in the plan
 	levels    int
-	secrets   map[string]bool
-	revealed  map[string]bool // texts that nonsensitive opened
+	hidden
 	caches
 	branch
 }
@@ -104,6 +103,12 @@ type pending struct {
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // levels that an sla block names, if it names any
 	unasked    map[*plan.Load]map[string]int // levels for which the plan sets no number of requests
+}
+
+// hidden holds the secrets of the plan.
+type hidden struct {
+	secrets  map[string]bool
+	revealed map[string]bool // texts that nonsensitive opened
 }
 
 // caches holds what is read once.

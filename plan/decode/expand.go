@@ -84,7 +84,8 @@ func validKey(key string) bool {
 	})
 }
 
-func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
+func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T,
+	decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
 	for _, blk := range d.blocks[kind] {
 		name := blk.Labels[0]
 		if !d.checkName(name, blk.LabelRanges[0]) {

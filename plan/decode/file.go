@@ -56,8 +56,7 @@ func newDecoder(opts Options) *decoder {
 			at:         map[*plan.SLA][]levelNamed{},
 			unasked:    map[*plan.Load]map[string]int{},
 		},
-		secrets:  map[string]bool{},
-		revealed: map[string]bool{},
+		hidden: hidden{secrets: map[string]bool{}, revealed: map[string]bool{}},
 		caches: caches{
 			datasets:  map[[2]string]*traffic.Dataset{},
 			traces:    map[traceKey]*traffic.Trace{},
@@ -122,9 +121,10 @@ func (d *decoder) finish() hcl.Diagnostics {
 func causes(diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, diag := range diags {
-		follows := diag.Severity == hcl.DiagError && diag.Subject != nil && diag.Summary != sumUndeclared && slices.ContainsFunc(diags, func(o *hcl.Diagnostic) bool {
-			return o.Summary == sumUndeclared && o.Subject != nil && encloses(*diag.Subject, *o.Subject)
-		})
+		follows := diag.Severity == hcl.DiagError && diag.Subject != nil && diag.Summary != sumUndeclared &&
+			slices.ContainsFunc(diags, func(o *hcl.Diagnostic) bool {
+				return o.Summary == sumUndeclared && o.Subject != nil && encloses(*diag.Subject, *o.Subject)
+			})
 		if !follows {
 			out = append(out, diag)
 		}
@@ -156,5 +156,6 @@ func byPlace(a, b *hcl.Diagnostic) int {
 	if b.Subject != nil {
 		y = *b.Subject
 	}
-	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(follows(a.Summary), follows(b.Summary)), strings.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte))
+	return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(follows(a.Summary), follows(b.Summary)),
+		strings.Compare(x.Filename, y.Filename), cmp.Compare(x.Start.Byte, y.Start.Byte))
 }

@@ -17,7 +17,8 @@ import (
 func (d *decoder) decodeGate() {
 	b := d.single(gateBlock)
 	g := &d.out.Gate
-	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop, Window: metric.Steady, Clusters: plan.ClustersWave}
+	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop,
+		Window: metric.Steady, Clusters: plan.ClustersWave}
 	if b == nil {
 		b = &body{d: d, spec: gateBlock, scope: &scope{ctx: d.base}, path: "gate"}
 	} else {

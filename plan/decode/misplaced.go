@@ -34,7 +34,8 @@ func withoutMisspelt(diags hcl.Diagnostics) hcl.Diagnostics {
 	}
 	return slices.DeleteFunc(diags, func(diag *hcl.Diagnostic) bool {
 		m := quotedName.FindStringSubmatch(diag.Detail)
-		return diag.Summary == hclMissingArgument && m != nil && slices.ContainsFunc(misspelt, func(meant string) bool { return strings.HasPrefix(meant, m[1]+`"`) })
+		return diag.Summary == hclMissingArgument && m != nil && slices.ContainsFunc(misspelt,
+			func(meant string) bool { return strings.HasPrefix(meant, m[1]+`"`) })
 	})
 }
 

@@ -14,7 +14,8 @@ import (
 func (d *decoder) refuseSecret(expr hcl.Expression, name string) {
 	source := "env.NAME"
 	for _, t := range expr.Variables() {
-		if root := t.RootName(); root == "env" || root == "var" && d.values[plan.StepName(t, 1)] != cty.NilVal && hasMark(d.values[plan.StepName(t, 1)], sensitive) {
+		if root := t.RootName(); root == "env" || root == "var" && d.values[plan.StepName(t, 1)] != cty.NilVal &&
+			hasMark(d.values[plan.StepName(t, 1)], sensitive) {
 			source = root + "." + plan.StepName(t, 1)
 			break
 		}

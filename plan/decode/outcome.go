@@ -21,7 +21,8 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 	for i := 1; i < len(t); i++ {
 		rng := t[i].SourceRange()
 		name := plan.StepName(t, i)
-		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(plan.StepName(t, i-1)) && index.Key.Type() == cty.Number {
+		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(plan.StepName(t, i-1)) &&
+			index.Key.Type() == cty.Number {
 			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `HCL reads the .%[2]s of %[1]s.%[2]s as an index of a list. Put a percentile with a decimal point in brackets and quotes: ["%[1]s.%[2]s"].`, plan.StepName(t, i-1), name)
 			return false
 		}

@@ -64,7 +64,8 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 	if diags.HasErrors() {
 		return out, d.finish()
 	}
-	b := d.open(policySchema, &hcl.Block{Body: file.Body, DefRange: hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos}}, &scope{ctx: d.base, root: noReference}, "policy")
+	b := d.open(policySchema, &hcl.Block{Body: file.Body, DefRange: hcl.Range{Filename: path,
+		Start: hcl.InitialPos, End: hcl.InitialPos}}, &scope{ctx: d.base, root: noReference}, "policy")
 	if c := b.child("allow"); c != nil {
 		readPatterns(c, out.Allow)
 	}

@@ -48,7 +48,8 @@ func (d *decoder) readSources() bool {
 	if src == nil {
 		var err error
 		if src, err = d.readGiven(d.opts.Path); err != nil {
-			d.errorf(hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumUnreadable, "%s.", readError(d.opts.Path, err))
+			d.errorf(hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumUnreadable, "%s.",
+				readError(d.opts.Path, err))
 			return false
 		}
 	}

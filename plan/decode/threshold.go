@@ -128,7 +128,8 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, and a histogram has no %s. Write %s.", def.Name, text, example(def, good))
-	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
+	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min &&
+		stat.Kind != metric.Max && !stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s is read once a second, so its statistic must be mean, min or max, not %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,

@@ -268,7 +268,8 @@ func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	if claim.Improve {
 		kind, strength = "improve", math.Abs(ch.Limit)
 	}
-	d := demand{key: fmt.Sprintf("%s: %s %s %s", at, kind, ch.Metric.Name, ch.Stat), warns: claim.Severity == plan.SeverityWarn, strength: strength, exact: strconv.FormatBool(ch.Points), text: ch.Text, rng: ch.Range}
+	d := demand{key: fmt.Sprintf("%s: %s %s %s", at, kind, ch.Metric.Name, ch.Stat),
+		warns: claim.Severity == plan.SeverityWarn, strength: strength, exact: strconv.FormatBool(ch.Points), text: ch.Text, rng: ch.Range}
 	add(d)
 }
 

@@ -143,7 +143,8 @@ func (l *listing) container(c *plan.Container) {
 func joined(words []string) []string {
 	var out []string
 	for i, word := range words {
-		if last := len(out) - 1; i > 0 && !strings.HasPrefix(word, "-") && strings.HasPrefix(out[last], "-") && !strings.Contains(out[last], "=") && !switches[out[last]] {
+		if last := len(out) - 1; i > 0 && !strings.HasPrefix(word, "-") && strings.HasPrefix(out[last], "-") &&
+			!strings.Contains(out[last], "=") && !switches[out[last]] {
 			out[last] += "=" + word
 			continue
 		}

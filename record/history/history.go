@@ -181,7 +181,8 @@ func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
 	for raw := range bytes.Lines(src) {
 		raw = bytes.TrimSpace(raw)
-		if bytes.HasPrefix(raw, []byte(head)) || len(raw) > 0 && len(raw) == len(bytes.TrimSpace(src)) && bytes.HasPrefix([]byte(head), raw) {
+		if bytes.HasPrefix(raw, []byte(head)) || len(raw) > 0 && len(raw) == len(bytes.TrimSpace(src)) &&
+			bytes.HasPrefix([]byte(head), raw) {
 			return true
 		}
 	}
@@ -203,7 +204,10 @@ func parse(path string, src []byte, h *metric.History) (problems []string) {
 		case l.Schema != schema && l.Schema != unchecked:
 			problems = append(problems, fmt.Sprintf("%s:%d has schema %q, this version reads %q: it does not count", path, i+1, l.Schema, schema))
 		case l.Night != nil && l.Night.Run != "" && !l.Night.Started.IsZero():
-			l.Night.Figures = slices.DeleteFunc(l.Night.Figures, func(f metric.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
+			l.Night.Figures = slices.DeleteFunc(l.Night.Figures, func(f metric.Figure) bool {
+				return math.IsNaN(f.Value) ||
+					math.IsInf(f.Value, 0)
+			})
 			h.Nights = append(h.Nights, *l.Night)
 		case l.Pin != nil && l.Pin.Run != "":
 			h.Pins = append(h.Pins, *l.Pin)
