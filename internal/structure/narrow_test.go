@@ -1,0 +1,108 @@
+package structure
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// narrow lists the packages whose lines and types are within the bounds below. A package that comes
+// within them is added here.
+var narrow = []string{
+	"answers", "assert/nights", "assert/stat", "cmd/tokgate", "engine", "exec/clock", "exec/load", "exec/server/gpu",
+	"exec/server/lease", "plan", "plan/decode", "plan/demand", "plan/policy", "plan/starter", "plan/suggest", "record",
+	"record/disk", "record/history", "report/chart", "report/formats", "report/github", "report/html", "report/markdown",
+	"report/terminal", "report/text", "traffic",
+}
+
+const (
+	mostFields = 20  // fields of a type
+	mostWidth  = 140 // columns of a line besides its texts: a message stays in one piece, so that it can be searched for
+)
+
+// tables lists files whose long lines are rows of a table.
+var tables = map[string]bool{"plan/decode/schema.go": true}
+
+func TestNarrow(t *testing.T) {
+	for _, name := range narrow {
+		paths, _ := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
+		if len(paths) == 0 {
+			t.Errorf("there is no package %s", name)
+		}
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := name + "/" + filepath.Base(path)
+			if !tables[file] {
+				for i, n := range widths(src) {
+					if n > mostWidth {
+						t.Errorf("%s:%d is %d wide, at most %d", file, i+1, n, mostWidth)
+					}
+				}
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), path, src, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				if of, ok := n.(*ast.TypeSpec); ok {
+					if n := fields(of.Type); n > mostFields {
+						t.Errorf("%s: %s has %d fields, at most %d", file, of.Name.Name, n, mostFields)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// widths returns the width of each line of a source without the texts in it.
+func widths(src []byte) []int {
+	var out []int
+	for line := range bytes.SplitSeq(src, []byte("\n")) {
+		out = append(out, utf8.RuneCount(bytes.ReplaceAll(line, []byte("\t"), []byte("    "))))
+	}
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, src, nil, 0)
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return out
+		}
+		if tok == token.STRING && !strings.Contains(lit, "\n") {
+			out[file.Line(pos)-1] -= utf8.RuneCountInString(lit) - 2
+		}
+	}
+}
+
+// fields counts the fields of a struct; an embedded struct is one field.
+func fields(of ast.Expr) (n int) {
+	if s, ok := of.(*ast.StructType); ok {
+		for _, f := range s.Fields.List {
+			n += max(1, len(f.Names))
+		}
+	}
+	return n
+}
+
+func TestWidthsLeaveOutTexts(t *testing.T) {
+	got := widths([]byte("package x\n\nvar y = \"" + strings.Repeat("é", 300) + "\"\n\tvar z = `a`\n"))
+	for i, want := range []int{9, 0, 10, 14, 0} { // var y = "" is 10 wide; four columns for the tab, and var z = ``
+		if got[i] != want {
+			t.Errorf("line %d: %d, want %d", i+1, got[i], want)
+		}
+	}
+}
