@@ -106,16 +106,16 @@ type Server struct {
 	Engine string `plan:"engine"` // "vllm", "sglang", "llama.cpp" or "openai"
 	Model  string `plan:"model"`  // the real name; ""
 	// Title and Description are texts for reports. Without a Title, reports show the address.
-	Title       string   `plan:"title"`
-	Description string   `plan:"description"`
-	Flags       []Flag   // flags of the engine's command line, in order of the plan
-	Args        []string `plan:"args"`
-	Ready       Ready
+	Title       string            `plan:"title"`
+	Description string            `plan:"description"`
+	Flags       []Flag            // flags of the engine's command line, in order of the plan
+	Args        []string          `plan:"args"`
+	Ready       Ready             `plan:"ready"`
 	Expect      map[string]string // required fingerprint values, by key
 	Endpoint    *Endpoint         // at most one of Endpoint, Process and Container is set
 	Process     *Process
 	Container   *Container
-	Simulator   *Simulator // measured with --simulate, or if the plan sets none of the three
+	Simulator   *Simulator `plan:"simulator"` // measured with --simulate, or if the plan sets none of the three
 	Telemetry   Telemetry
 	Range       hcl.Range
 }
@@ -296,15 +296,15 @@ type Workload struct {
 	// row of a data set keeps its own length.
 	Input    int
 	Output   Output
-	Request  Request
+	Request  Request `plan:"request"`
 	Prompt   Prompt
 	Loads    []*Load
 	SLAs     []*SLA
 	Good     []*Threshold  // thresholds of a good request; their statistic is "every"
 	Score    *answers.Rule // rule for right answers; nil if answers are not scored
-	Answers  Answers
-	Capacity *Capacity // nil if no capacity is searched
-	Policy   Policy    // policy of the gate block, changed by settings of the workload
+	Answers  Answers       `plan:"answers"`
+	Capacity *Capacity     // nil if no capacity is searched
+	Policy   Policy        `plan:"gate"` // policy of the gate block, changed by settings of the workload
 	Range    hcl.Range
 }
 

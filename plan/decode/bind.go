@@ -6,22 +6,29 @@ import (
 	"time"
 )
 
-// bind sets the fields of a struct from the block. A field's tag names its attribute or child block,
-// such as plan:"timeout". The field's type and the schema say how to read it: a struct is a block or
-// an object, and a pointer to one stays nil without it. A field stays unchanged if the value is
-// wrong, or if there is no value and no default. The tag "." stands
-// for a struct of attributes of the same block. A field Range gets the place of the block.
+// bind sets the fields of a struct from the attributes of the block. A field's tag names its
+// attribute, such as plan:"timeout"; the tag "." stands for a struct of attributes of the same block.
+// The field's type and the schema say how to read it: a struct is an object. A field stays unchanged
+// if the value is wrong, or if there is no value and no default.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		switch name := v.Type().Field(i).Tag.Get("plan"); {
-		case name == "":
 		case name == ".":
 			b.bind(v.Field(i).Addr().Interface())
-		case b.spec.block(name) != nil:
-			b.bindBlock(v.Field(i), name)
-		case b.hasValue(name):
+		case name != "" && b.spec.attr(name) != nil && b.hasValue(name):
 			b.bindField(v.Field(i), b.spec.attr(name))
+		}
+	}
+}
+
+// bindBlocks sets the fields whose tag names a block in the block. A pointer stays nil without the
+// block; a struct then gets the defaults. A field Range of theirs gets the place of the block.
+func (b *body) bindBlocks(into any) {
+	v := reflect.ValueOf(into).Elem()
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("plan"); name != "" && b.spec.block(name) != nil {
+			b.bindBlock(v.Field(i), name)
 		}
 	}
 }

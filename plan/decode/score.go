@@ -104,13 +104,9 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-func readAnswers(b *body, w *plan.Workload) {
-	a := b.child("answers")
-	if a == nil {
-		return
-	}
-	a.bind(&w.Answers)
-	if !w.Output.Natural && w.Output.Mean > 0 {
+// checkAnswers refuses an answers block for answers that are not natural.
+func checkAnswers(b *body, w *plan.Workload) {
+	if a := b.child("answers"); a != nil && !w.Output.Natural && w.Output.Mean > 0 {
 		b.d.errorf(a.rng, sumConflict, "tokgate checks and stores only natural answers, not answers of a fixed length. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	}
 }

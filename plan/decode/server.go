@@ -2,6 +2,7 @@ package decode
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -44,13 +45,12 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	s.Endpoint = readEndpoint(b)
 	s.Process = readProcess(b, s)
 	s.Container = readContainer(b, s)
+	b.bindBlocks(s)
 	if sim := b.child("simulator"); sim != nil {
-		s.Simulator = &plan.Simulator{Range: sim.rng}
-		sim.bind(s.Simulator)
 		checkProfile(sim, s.Simulator)
 	}
 	d.checkTarget(s, blk.DefRange, b.stray)
-	s.Ready = readReady(b, s)
+	setReady(b, s)
 	s.Telemetry = readTelemetry(b)
 	s.Expect = readExpect(b)
 	d.namedSecrets(s)
@@ -83,30 +83,23 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	}
 }
 
-func readReady(b *body, s *plan.Server) plan.Ready {
-	r := b.child("ready")
-	if r == nil {
-		r = b.absent("ready")
+// setReady sets the time until a server is ready if the plan does not.
+func setReady(b *body, s *plan.Server) {
+	if s.Ready.Timeout > 0 {
+		return
 	}
-	out := plan.Ready{}
-	if len(b.blocks["ready"]) > 0 {
-		out.Range = r.rng
-	}
-	if r.bind(&out); out.Timeout > 0 {
-		return out
-	}
-	out.Timeout = readyEndpoint
 	why := "it runs already"
+	s.Ready.Timeout = readyEndpoint
 	switch {
 	case s.Process != nil:
-		out.Timeout, why = readyProcess, "tokgate starts it"
+		s.Ready.Timeout, why = readyProcess, "tokgate starts it"
 	case s.Container != nil:
-		out.Timeout, why = readyContainer, "tokgate starts it; the pull of the image does not count"
+		s.Ready.Timeout, why = readyContainer, "tokgate starts it; the pull of the image does not count"
 	}
+	r := cmp.Or(b.child("ready"), b.absent("ready"))
 	if !r.given("timeout") {
-		r.note("timeout", fmt.Sprintf("%q", plan.PlainDuration(out.Timeout)), why)
+		r.note("timeout", fmt.Sprintf("%q", plan.PlainDuration(s.Ready.Timeout)), why)
 	}
-	return out
 }
 
 func readExpect(b *body) map[string]string {

@@ -23,23 +23,21 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	readWords(b, w, p)
 	mix := b.given("mix")
 	b.bind(w)
+	b.bindBlocks(w)
 	if mix {
 		d.readMix(b, w)
 	} else {
 		readTokens(b, w, p)
 		w.Prompt = readPrompt(b, w)
-		w.Request = readRequest(b)
+		readRequest(b, &w.Request)
 		w.Score = readScore(b, w)
 	}
 	readLoads(b, w, p)
 	if !mix {
-		readAnswers(b, w)
+		checkAnswers(b, w)
 	}
 	if g := b.child("good"); g != nil {
 		w.Good = readBounds(g)
-	}
-	if g := b.child("gate"); g != nil {
-		g.bind(&w.Policy)
 	}
 	w.Capacity = readCapacity(b, w, p)
 	readSLAs(b, w, p)
@@ -56,17 +54,16 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	return w
 }
 
-func readRequest(b *body) plan.Request {
-	var out plan.Request
+// readRequest reads what the fields of a request do not hold.
+func readRequest(b *body, out *plan.Request) {
 	if b.given("headers") {
 		out.Headers = b.textMap("headers")
 		checkHeaders(b, out.Headers)
 	}
 	r := b.child("request")
 	if r == nil {
-		return out
+		return
 	}
-	r.bind(&out)
 	for _, attr := range sortedAttributes(r.attrs) {
 		if r.spec.attr(attr.Name) != nil {
 			continue
@@ -90,7 +87,6 @@ func readRequest(b *body) plan.Request {
 			out.Extra[attr.Name] = v
 		}
 	}
-	return out
 }
 
 var reservedFields = map[string]string{
