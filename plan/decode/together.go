@@ -73,7 +73,11 @@ func (b *body) misfit(a *Attr) string {
 			return text + a.Else[condition] + "."
 		}
 	}
-	return text + ", or write " + b.spec.example(a.With[0]) + "."
+	instead := ""
+	if i := slices.IndexFunc(b.spec.One, b.holds); i >= 0 && slices.Contains(b.spec.One, a.With[0]) {
+		instead = " instead of " + b.spec.One[i]
+	}
+	return text + ", or write " + b.spec.example(a.With[0]) + instead + "."
 }
 
 func (b *body) clash(name string, not []Clash) string {
