@@ -15,7 +15,7 @@ type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 // to judge, the earliest first, all of which have ended; 0 means all. Outcome is not set yet.
 type Look = metric.Look
 
-// Judgement is the verdict on a level at one look (an early judgement).
+// Judgement is the verdict on a level at one look.
 type Judgement = search.Judgement
 
 // judge judges a level. The load of the level may go on meanwhile, so judging must not hold the
@@ -25,11 +25,11 @@ func (r *runner) judge(w *plan.Workload, l *metric.Level, look Look) (j Judgemen
 	return j
 }
 
-// JudgeComparison is a function that judges a comparison at a look (an early judgement). The
+// JudgeComparison is a function that judges a comparison at a look. The
 // argument run holds the rounds that both servers have completed, and says which look this is.
 type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
 
-// ComparisonJudgement is the verdict on a comparison at one look (an early judgement).
+// ComparisonJudgement is the verdict on a comparison at one look.
 type ComparisonJudgement struct {
 	// More means that the result is inconclusive, and that more rounds may decide it.
 	More    bool

@@ -255,14 +255,6 @@ type Simulator struct {
 	Range   hcl.Range
 }
 
-// Prices holds the prices of servers.
-type Prices struct {
-	Currency    string             `plan:"currency"` // such as USD
-	PerHour     map[string]float64 // price of one hour of a server; the key is the server's address
-	Electricity float64            `plan:"electricity"` // price of a kilowatt-hour; 0 means that electricity is not priced
-	Range       hcl.Range
-}
-
 // Cover is the report block of a plan: title, notes and logo for the head of a report.
 type Cover struct {
 	Title        string   `plan:"title"`        // title of the report; "" means the plan's name

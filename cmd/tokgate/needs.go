@@ -44,8 +44,9 @@ func needsOf(p *plan.Plan, last *lastRun) (n needs) {
 		files := streams
 		if level.Rate > 0 {
 			took, _ := rateWindow{Case: c}.expects(c.Workload, last)
-			streams = min(int(math.Ceil(level.Rate*took.Seconds())), load.Open.MaxInFlight) // by Little's law
-			if files = streams; c.Load == nil {                                             // a search tries rates that the server cannot keep up with
+			// By Little's law.
+			streams = min(int(math.Ceil(level.Rate*took.Seconds())), load.Open.MaxInFlight)
+			if files = streams; c.Load == nil { // a search tries rates that the server cannot keep up with
 				files = load.Open.MaxInFlight
 			}
 		}

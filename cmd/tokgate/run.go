@@ -124,6 +124,8 @@ const (
 	standardTransport = "net/http"
 )
 
+var transports = []string{ownTransport, standardTransport}
+
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	a.actions.logTo(a.Out)
 	files, err := planFiles(args, o.recursive)

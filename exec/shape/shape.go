@@ -136,7 +136,7 @@ type Env struct {
 	Each     time.Duration // duration of earlier requests; 0 if not known
 	Proven   bool          // an earlier request of the level completed
 	Stages   []metric.Stage
-	Leg      bool // the units are one server's turn in a comparison
+	Leg      bool // the units are a leg of a comparison
 }
 
 // due returns the number of measured requests, or of conversations, of all units.

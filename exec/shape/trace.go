@@ -32,7 +32,7 @@ type Trace struct {
 }
 
 // newTrace returns the replay of one window. It sends the recorded stretch; in a comparison, only
-// the part of the stretch for this leg, one server's turn.
+// the part of the stretch for this leg.
 func newTrace(e Env) *Trace {
 	open, rows := e.Load.Open, e.Load.Open.Trace
 	from, skip := rows.From, 0
