@@ -212,6 +212,8 @@ type Case struct {
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
+	// VLLMBench has the figures by the definitions of vLLM's client; nil if no request completed.
+	VLLMBench *VLLMBench `json:"vllm_bench,omitempty"`
 	// Voided holds rounds that were measured again because the generator's machine disturbed them.
 	// No value includes these rounds. Absent if there are none.
 	Voided []Round `json:"voided,omitempty"`

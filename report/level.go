@@ -53,6 +53,7 @@ func (b *builder) level(l *metric.Level) Case {
 			c.Series = append(c.Series, s)
 		}
 	}
+	c.VLLMBench = vllmBench(l, c.Summary("itl"))
 	return c
 }
 

@@ -76,4 +76,9 @@ var All = []Format{
 		Doc:   "a row for each level; `NAME.samples.csv` has a row for each request",
 		Write: report.LevelsCSV, Samples: report.SamplesCSV,
 	},
+	{
+		Name: "llm-d's Benchmark Report (JSON)", Flag: "benchmark-report", Kind: "jsonl", For: "llm-d's tools",
+		Doc:   "a report of version 0.2.1 for each level, one a line; throughput as vLLM's client counts it",
+		Write: report.BenchmarkReport,
+	},
 }

@@ -1,0 +1,70 @@
+package formats
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+var brSchema = flag.String("benchmark-report-schema", "", "llm-d's br_v0_2_1_json_schema.json, a `file`, to hold reports against")
+
+// Each line is a Benchmark Report: valid by llm-d's schema, if it is there, and one for each level
+// that completed a request.
+func TestBenchmarkReport(t *testing.T) {
+	var valid *jsonschema.Resolved
+	if *brSchema != "" {
+		raw, err := os.ReadFile(*brSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s jsonschema.Schema
+		if err := json.Unmarshal(raw, &s); err != nil {
+			t.Fatal(err)
+		}
+		if valid, err = s.Resolve(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"pass", "rich", "mix"} {
+		d, want := recorded(t, name), 0
+		for _, c := range d.Cases {
+			if c.VLLMBench != nil {
+				want++
+			}
+		}
+		var b bytes.Buffer
+		if err := report.BenchmarkReport(&b, d); err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
+		if len(lines) != want || want == 0 {
+			t.Errorf("%s: %d reports, want %d", name, len(lines), want)
+		}
+		uids := map[string]bool{}
+		for _, line := range lines {
+			var one map[string]any
+			if err := json.Unmarshal(line, &one); err != nil {
+				t.Fatal(err)
+			}
+			uids[one["run"].(map[string]any)["uid"].(string)] = true
+			if valid != nil {
+				if err := valid.Validate(one); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		if len(uids) != want {
+			t.Errorf("%s: %d uids of %d reports", name, len(uids), want)
+		}
+	}
+	var b bytes.Buffer
+	if err := report.BenchmarkReport(&b, &report.Document{}); err != nil || b.Len() > 0 {
+		t.Errorf("of nothing: %q, %v", b.String(), err)
+	}
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// VLLMBench holds the figures of a level by the definitions of `vllm bench serve`, for comparison
+// with that tool. They count completed requests only, and no verdict uses them. Times are in
+// milliseconds. Read at vllm-project/vllm@009e6d4a, vllm/benchmarks/serve.py and
+// lib/endpoint_request_func.py.
+type VLLMBench struct {
+	Completed int `json:"completed"`
+	// Duration is the time from the first request to the end of the last one, in seconds. Of rounds
+	// with a pause between them it is the total.
+	Duration          float64 `json:"duration"`
+	RequestThroughput float64 `json:"request_throughput"`     // requests per second
+	OutputThroughput  float64 `json:"output_throughput"`      // tokens per second
+	TotalThroughput   float64 `json:"total_token_throughput"` // of prompts and answers
+	TTFT              Spread  `json:"ttft_ms"`                // from sending to the first chunk
+	TPOT              Spread  `json:"tpot_ms"`                // (E2EL − TTFT) / (tokens − 1), of answers with two tokens or more
+	ITL               Spread  `json:"itl_ms"`                 // between chunks
+	E2EL              Spread  `json:"e2el_ms"`                // from sending to the last chunk
+}
+
+// Spread is the mean, the median and the 99th percentile of a figure, in milliseconds.
+type Spread struct {
+	Mean   float64 `json:"mean"`
+	Median float64 `json:"median"`
+	P99    float64 `json:"p99"`
+}
+
+// vllmBench returns the figures of a level; nil if no request completed, or the server counts no
+// tokens. itl is the level's own summary of gaps.
+func vllmBench(l *metric.Level, itl *Summary) *VLLMBench {
+	rounds := l.Rounds
+	if l.Windowed() {
+		rounds = slices.Concat(rounds, l.Voided) // parts of the same window
+	}
+	var v VLLMBench
+	var ttft, tpot, e2el []float64
+	var in, out int
+	var took time.Duration
+	first, last := time.Duration(math.MaxInt64), time.Duration(0)
+	for _, r := range rounds {
+		for _, s := range r.Samples {
+			if s.Phase != metric.Measured || !s.Completed() || s.Usage == nil || s.First == 0 {
+				continue
+			}
+			ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+			first, last = min(first, s.Sent), max(last, s.Last)
+			ttft, e2el = append(ttft, ms(s.First-s.Sent)), append(e2el, ms(s.Last-s.Sent))
+			if n := s.Usage.Output; n > 1 {
+				tpot = append(tpot, ms(s.Last-s.First)/float64(n-1))
+			}
+			in, out = in+s.Usage.Input, out+s.Usage.Output
+		}
+		if !l.Windowed() && last > first {
+			took += last - first
+			first, last = time.Duration(math.MaxInt64), 0
+		}
+	}
+	if l.Windowed() {
+		took = last - first
+	}
+	if len(ttft) == 0 || took <= 0 {
+		return nil
+	}
+	v.Completed, v.Duration = len(ttft), took.Seconds()
+	v.RequestThroughput, v.OutputThroughput, v.TotalThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration, float64(in+out)/v.Duration
+	v.TTFT, v.TPOT, v.E2EL = spreadOf(ttft), spreadOf(tpot), spreadOf(e2el)
+	if itl != nil && itl.Percentiles != nil && itl.Percentiles.P99.OK && !math.IsInf(itl.Percentiles.P99.V, 0) {
+		v.ITL = Spread{1000 * itl.Mean.V, 1000 * itl.Percentiles.P50.V, 1000 * itl.Percentiles.P99.V}
+	}
+	return &v
+}
+
+// spreadOf interpolates between values, as numpy.percentile does. It sorts all.
+func spreadOf(all []float64) Spread {
+	if len(all) == 0 {
+		return Spread{}
+	}
+	slices.Sort(all)
+	sum := 0.0
+	for _, v := range all {
+		sum += v
+	}
+	at := func(share float64) float64 {
+		place := share * float64(len(all)-1)
+		i := min(int(place), len(all)-1)
+		next := all[min(i+1, len(all)-1)]
+		return all[i] + (place-float64(i))*(next-all[i])
+	}
+	return Spread{sum / float64(len(all)), at(0.5), at(0.99)}
+}

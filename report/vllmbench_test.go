@@ -1,0 +1,47 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Three requests of two rounds: 100, 200 and 400 ms to the first chunk, then 10, 10 and 0 tokens
+// more at 10, 20 and 0 ms. A failed request, a warm-up and one without usage do not count.
+func TestVLLMBench(t *testing.T) {
+	const ms = time.Millisecond
+	one := func(sent, first, last time.Duration, out int) *metric.Sample {
+		return &metric.Sample{Phase: metric.Measured, Sent: sent, First: first, Last: last, End: last + 5*ms, Usage: &metric.Usage{Input: 50, Output: out}}
+	}
+	failed, warm, bare := one(0, 1, 2, 9), one(0, 1, 2, 9), one(0, 1, 2, 9)
+	failed.Failure, warm.Phase, bare.Usage = &metric.Failure{Kind: metric.FailStatus}, metric.Warmup, nil
+	rounds := []*metric.Round{
+		{Samples: []*metric.Sample{one(1000*ms, 1100*ms, 1200*ms, 11), one(1000*ms, 1200*ms, 1400*ms, 11), failed, warm, bare}},
+		{Index: 1, Samples: []*metric.Sample{one(3000*ms, 3400*ms, 3400*ms, 1)}},
+	}
+	itl := &Summary{Mean: Number{V: 0.015, OK: true}, Percentiles: &Percentiles{P50: Number{V: 0.01, OK: true}, P99: Number{V: 0.02, OK: true}}}
+	// Rounds take 0.4 + 0.4 s: 3 / 0.8 requests, 23 / 0.8 and 173 / 0.8 tokens a second. The p99 of
+	// three values is at place 1.98 of 0 to 2.
+	want := &VLLMBench{
+		Completed: 3, Duration: 0.8, RequestThroughput: 3.75, OutputThroughput: 28.75, TotalThroughput: 216.25,
+		TTFT: Spread{700.0 / 3, 200, 200 + 0.98*200},
+		TPOT: Spread{15, 15, 10 + 0.99*10},
+		ITL:  Spread{15, 10, 20},
+		E2EL: Spread{(200 + 400 + 400) / 3.0, 400, 400},
+	}
+	got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: rounds}, itl)
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
+		t.Errorf("rounds (-want +got):\n%s", d)
+	}
+	// As batches of one window they take the 2.4 s from the first to the last.
+	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Batches: true, Rounds: rounds}, itl); got.Duration != 2.4 || got.RequestThroughput != 1.25 {
+		t.Errorf("a window: %+v", got)
+	}
+	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: []*metric.Round{{Samples: []*metric.Sample{failed}}}}, nil); got != nil {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
