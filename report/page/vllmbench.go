@@ -12,14 +12,14 @@ func vllmBench(runs []Run) (Section, bool) {
 	s := Section{ID: "vllm-bench", Title: "For comparison: vllm bench serve",
 		Lead: "These figures have that tool's definitions: completed requests only, throughput with ramp-up and drain. The verdicts use tokgate's own."}
 	rows := []struct {
-		name string
-		of   func(*report.VLLMBench) float64
+		name, unit string
+		of         func(*report.VLLMBench) float64
 	}{
-		{"Successful requests", func(v *report.VLLMBench) float64 { return float64(v.Completed) }},
-		{"Benchmark duration (s)", func(v *report.VLLMBench) float64 { return v.Duration }},
-		{"Request throughput (req/s)", func(v *report.VLLMBench) float64 { return v.RequestThroughput }},
-		{"Output token throughput (tok/s)", func(v *report.VLLMBench) float64 { return v.OutputThroughput }},
-		{"Total token throughput (tok/s)", func(v *report.VLLMBench) float64 { return v.TotalThroughput }},
+		{"Successful requests", "", func(v *report.VLLMBench) float64 { return float64(v.Completed) }},
+		{"Benchmark duration", " s", func(v *report.VLLMBench) float64 { return v.Duration }},
+		{"Request throughput", " req/s", func(v *report.VLLMBench) float64 { return v.RequestThroughput }},
+		{"Output token throughput", " tok/s", func(v *report.VLLMBench) float64 { return v.OutputThroughput }},
+		{"Total token throughput", " tok/s", func(v *report.VLLMBench) float64 { return v.TotalThroughput }},
 	}
 	for _, f := range []struct {
 		name string
@@ -35,7 +35,7 @@ func vllmBench(runs []Run) (Section, bool) {
 			{"Mean", func(s report.Spread) float64 { return s.Mean }}, {"Median", func(s report.Spread) float64 { return s.Median }}, {"P99", func(s report.Spread) float64 { return s.P99 }},
 		} {
 			row := rows[0]
-			row.name, row.of = stat.name+" "+f.name+" (ms)", func(v *report.VLLMBench) float64 { return stat.of(f.of(v)) }
+			row.name, row.unit, row.of = stat.name+" "+f.name, " ms", func(v *report.VLLMBench) float64 { return stat.of(f.of(v)) }
 			rows = append(rows, row)
 		}
 	}
@@ -50,7 +50,7 @@ func vllmBench(runs []Run) (Section, bool) {
 			of := r.title(c.Workload) + r.serverSuffix(c.Server)
 			t := tables[of]
 			if t == nil {
-				t = &Table{Caption: of, Columns: Heads("")}
+				t = &Table{Caption: of, Columns: Heads("Figure")}
 				for _, row := range rows {
 					t.Rows = append(t.Rows, []Cell{text(row.name)})
 				}
@@ -65,7 +65,7 @@ func vllmBench(runs []Run) (Section, bool) {
 				}
 				said := "–"
 				if v := row.of(c.VLLMBench); v > 0 {
-					said = strconv.FormatFloat(v, 'f', digits, 64)
+					said = strconv.FormatFloat(v, 'f', digits, 64) + row.unit
 				}
 				t.Rows[j] = append(t.Rows[j], text(said))
 			}
