@@ -53,7 +53,9 @@ func (b *builder) level(l *metric.Level) Case {
 			c.Series = append(c.Series, s)
 		}
 	}
-	c.VLLMBench = vllmBench(l, c.Summary("itl"))
+	if c.VLLMBench != nil {
+		c.VLLMBench.ITL = c.Summary("itl").milliseconds()
+	}
 	return c
 }
 
@@ -71,6 +73,7 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 	for _, r := range l.Voided {
 		c.Voided = append(c.Voided, b.round(l, r))
 	}
+	c.VLLMBench = vllmBench(l)
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
 		// Add up the rounds of this server. Between them the other server's rounds took place.

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Summary returns the case's summary of a metric, or nil if the case has none.
 func (c *Case) Summary(name string) *Summary {
@@ -52,4 +55,13 @@ func (c *Case) Load() float64 {
 		return c.Rate
 	}
 	return float64(c.N)
+}
+
+// milliseconds returns the mean and two percentiles of a metric of times; zero if it has none, or
+// failed requests make them infinite.
+func (s *Summary) milliseconds() Spread {
+	if s == nil || s.Percentiles == nil || !s.Percentiles.P99.OK || math.IsInf(s.Percentiles.P99.V, 0) {
+		return Spread{}
+	}
+	return Spread{1000 * s.Mean.V, 1000 * s.Percentiles.P50.V, 1000 * s.Percentiles.P99.V}
 }

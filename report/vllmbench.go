@@ -34,8 +34,8 @@ type Spread struct {
 }
 
 // vllmBench returns the figures of a level; nil if no request completed, or the server counts no
-// tokens. itl is the level's own summary of gaps.
-func vllmBench(l *metric.Level, itl *Summary) *VLLMBench {
+// tokens. It has no ITL yet.
+func vllmBench(l *metric.Level) *VLLMBench {
 	rounds := l.Rounds
 	if l.Windowed() {
 		rounds = slices.Concat(rounds, l.Voided) // parts of the same window
@@ -46,8 +46,8 @@ func vllmBench(l *metric.Level, itl *Summary) *VLLMBench {
 	var took time.Duration
 	first, last := time.Duration(math.MaxInt64), time.Duration(0)
 	for _, r := range rounds {
-		for _, s := range r.Samples {
-			if s.Phase != metric.Measured || !s.Completed() || s.Usage == nil || s.First == 0 {
+		for _, s := range r.MeasuredSamples() {
+			if !s.Completed() || s.Usage == nil || s.First == 0 {
 				continue
 			}
 			ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -72,9 +72,6 @@ func vllmBench(l *metric.Level, itl *Summary) *VLLMBench {
 	v.Completed, v.Duration = len(ttft), took.Seconds()
 	v.RequestThroughput, v.OutputThroughput, v.TotalThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration, float64(in+out)/v.Duration
 	v.TTFT, v.TPOT, v.E2EL = spreadOf(ttft), spreadOf(tpot), spreadOf(e2el)
-	if itl != nil && itl.Percentiles != nil && itl.Percentiles.P99.OK && !math.IsInf(itl.Percentiles.P99.V, 0) {
-		v.ITL = Spread{1000 * itl.Mean.V, 1000 * itl.Percentiles.P50.V, 1000 * itl.Percentiles.P99.V}
-	}
 	return &v
 }
 

@@ -23,7 +23,7 @@ func TestVLLMBench(t *testing.T) {
 		{Samples: []*metric.Sample{one(1000*ms, 1100*ms, 1200*ms, 11), one(1000*ms, 1200*ms, 1400*ms, 11), failed, warm, bare}},
 		{Index: 1, Samples: []*metric.Sample{one(3000*ms, 3400*ms, 3400*ms, 1)}},
 	}
-	itl := &Summary{Mean: Number{V: 0.015, OK: true}, Percentiles: &Percentiles{P50: Number{V: 0.01, OK: true}, P99: Number{V: 0.02, OK: true}}}
+	itl := (&Summary{Mean: Number{V: 0.015, OK: true}, Percentiles: &Percentiles{P50: Number{V: 0.01, OK: true}, P99: Number{V: 0.02, OK: true}}}).milliseconds()
 	// Rounds take 0.4 + 0.4 s: 3 / 0.8 requests, 23 / 0.8 and 173 / 0.8 tokens a second. The p99 of
 	// three values is at place 1.98 of 0 to 2.
 	want := &VLLMBench{
@@ -33,15 +33,16 @@ func TestVLLMBench(t *testing.T) {
 		ITL:  Spread{15, 10, 20},
 		E2EL: Spread{(200 + 400 + 400) / 3.0, 400, 400},
 	}
-	got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: rounds}, itl)
+	got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: rounds})
+	got.ITL = itl
 	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
 		t.Errorf("rounds (-want +got):\n%s", d)
 	}
 	// As batches of one window they take the 2.4 s from the first to the last.
-	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Batches: true, Rounds: rounds}, itl); got.Duration != 2.4 || got.RequestThroughput != 1.25 {
+	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Batches: true, Rounds: rounds}); got.Duration != 2.4 || got.RequestThroughput != 1.25 {
 		t.Errorf("a window: %+v", got)
 	}
-	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: []*metric.Round{{Samples: []*metric.Sample{failed}}}}, nil); got != nil {
+	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: []*metric.Round{{Samples: []*metric.Sample{failed}}}}); got != nil {
 		t.Errorf("of nothing: %+v", got)
 	}
 }

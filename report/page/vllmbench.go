@@ -7,14 +7,15 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// vllmBench lists the figures by the definitions of vLLM's client, under the names that it prints.
-func vllmBench(runs []Run) (Section, bool) {
-	s := Section{ID: "vllm-bench", Title: "For comparison: vllm bench serve",
-		Lead: "These figures have that tool's definitions: completed requests only, throughput with ramp-up and drain. The verdicts use tokgate's own."}
-	rows := []struct {
-		name, unit string
-		of         func(*report.VLLMBench) float64
-	}{
+// benchRow is a figure of vLLM's client.
+type benchRow struct {
+	name, unit string
+	of         func(*report.VLLMBench) float64
+}
+
+// benchRows lists the figures in the order in which that client prints them.
+func benchRows() []benchRow {
+	rows := []benchRow{
 		{"Successful requests", "", func(v *report.VLLMBench) float64 { return float64(v.Completed) }},
 		{"Benchmark duration", " s", func(v *report.VLLMBench) float64 { return v.Duration }},
 		{"Request throughput", " req/s", func(v *report.VLLMBench) float64 { return v.RequestThroughput }},
@@ -34,11 +35,17 @@ func vllmBench(runs []Run) (Section, bool) {
 		}{
 			{"Mean", func(s report.Spread) float64 { return s.Mean }}, {"Median", func(s report.Spread) float64 { return s.Median }}, {"P99", func(s report.Spread) float64 { return s.P99 }},
 		} {
-			row := rows[0]
-			row.name, row.unit, row.of = stat.name+" "+f.name, " ms", func(v *report.VLLMBench) float64 { return stat.of(f.of(v)) }
-			rows = append(rows, row)
+			rows = append(rows, benchRow{stat.name + " " + f.name, " ms", func(v *report.VLLMBench) float64 { return stat.of(f.of(v)) }})
 		}
 	}
+	return rows
+}
+
+// vllmBench lists the figures by the definitions of vLLM's client, under the names that it prints.
+func vllmBench(runs []Run) (Section, bool) {
+	s := Section{ID: "vllm-bench", Title: "For comparison: vllm bench serve",
+		Lead: "These figures have that tool's definitions: completed requests only, throughput with ramp-up and drain. The verdicts use tokgate's own."}
+	rows := benchRows()
 	for _, r := range runs {
 		tables := map[string]*Table{}
 		var blocks []Block
