@@ -148,3 +148,7 @@ func jsonWord(name string, v cty.Value) (string, *problem) {
 	}
 	return string(data), nil
 }
+
+// PortPlaceholder stands for a port in the command of a process. tokgate replaces it by the port on
+// which the server must listen.
+const PortPlaceholder = "{port}"

@@ -475,10 +475,6 @@ func Address(name, key string) string {
 	return name + `["` + key + `"]`
 }
 
-// PortPlaceholder stands for a port in the command of a process. tokgate replaces it by the port on
-// which the server must listen.
-const PortPlaceholder = "{port}"
-
 // Alpha returns the one-sided significance level, 1 − Confidence. A Confidence outside (0.5, 1)
 // counts as 0.95; a checked plan has no such Confidence.
 func (p Policy) Alpha() float64 {
