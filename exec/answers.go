@@ -91,7 +91,6 @@ func (rd *round) heard(f *flight) {
 	}
 }
 
-// stored returns what the run records of an answer; nil if it records nothing.
 func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	store := r.Plan.Stores(w)
 	if store == plan.StoreNone {
@@ -153,7 +152,6 @@ func (rd *round) keeps(f *flight) bool {
 	return (rd.out.Index*f.lot.due+f.nth)%step == int(rd.run.Salt%uint64(step))
 }
 
-// keep stores the text of a completed answer, to count its tokens later.
 func (rd *round) keep(f *flight, said client.Said) {
 	text := said.String()
 	if len(text) > keptBytes {

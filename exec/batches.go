@@ -63,7 +63,6 @@ func (s *series) opens(due []int) bool {
 	return true
 }
 
-// plans adds batches to the window.
 func (s *series) plans(sizes []int) {
 	for _, n := range sizes {
 		s.draws(s.win.round, []int{n})
@@ -71,7 +70,6 @@ func (s *series) plans(sizes []int) {
 	s.win.batches.Plan(sizes)
 }
 
-// takes adds the next batch that has ended to the level.
 func (s *series) takes() {
 	w := s.win
 	now := s.Clock.Now()

@@ -53,7 +53,6 @@ func (r *runner) tight(l *metric.Level) bool {
 // leastProbes is the number of probes for which each capacity search gets time.
 const leastProbes = 4
 
-// ran records how long a level of the plan took.
 func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.took[l] = took
 	r.levelBegan = 0

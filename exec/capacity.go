@@ -77,7 +77,6 @@ func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lo
 	return lost
 }
 
-// concluded records the result of a capacity search and passes it to the observer.
 func (r *runner) concluded(c *metric.Capacity) {
 	if c.Line == "" {
 		c.Line = "unknown: " + c.Reason
@@ -155,7 +154,6 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
-// options returns what the searches over all kinds of load have in common.
 func (h *hunt) options(budget time.Duration) search.Options {
 	c := h.capacity
 	return search.Options{
@@ -195,7 +193,6 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// counts says how the search counts loads.
 func (h *hunt) counts() shape.Search { return shape.SearchOver(h.capacity.Over) }
 
 // looks returns the looks at level n: the numbers of requests at which it is judged.
@@ -279,7 +276,6 @@ func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	return &v
 }
 
-// conclude fills in out, the result of the search.
 func (h *hunt) conclude(out *metric.Capacity) {
 	l := h.levelSearch.Limit()
 	l.Fill(out)

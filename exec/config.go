@@ -96,7 +96,6 @@ type wanted struct {
 	workload *plan.Workload
 }
 
-// named returns the search as a Case, so that Config.Only can select it.
 func (x wanted) named() Case {
 	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
 }

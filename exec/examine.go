@@ -34,7 +34,6 @@ func (s *series) examineOf(of *asking) {
 	of.level.Answers = &found
 }
 
-// recount counts the tokens of answers again, with the server's tokenizer.
 func (s *series) recount(of *asking) {
 	a := of.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
@@ -125,7 +124,6 @@ func (s *series) sendAgain(of *asking) *metric.CacheTest {
 	return &test
 }
 
-// sendAlone sends one request while no other is in flight, and waits for its answer.
 func (s *series) sendAlone(request *client.Request) (*metric.Sample, string) {
 	sample, over := &metric.Sample{OutputAsked: request.Output}, false
 	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })

@@ -58,7 +58,6 @@ type Talker interface {
 // replyBytes is the largest size of an answer, in bytes, that is kept for later turns.
 const replyBytes = 1 << 20
 
-// send sends the request of a step.
 func (rd *round) send(step shape.Step) {
 	t := step.Turn
 	prompt, ok := rd.chats[t.Chat]
@@ -139,7 +138,6 @@ func (rd *round) sample(t shape.Turn, at time.Duration) metric.Sample {
 	return out
 }
 
-// finish handles the end of a request.
 func (rd *round) finish(f *flight, s *metric.Sample) {
 	if f.over {
 		return // given up on
@@ -189,7 +187,6 @@ func (rd *round) talk(f *flight) {
 	}
 }
 
-// says makes the prompt of the turn after the request f.
 func (rd *round) says(f *flight) error {
 	said, whole := f.spoken.Reply()
 	talker, ok := f.lot.prompts.(Talker)
@@ -230,7 +227,6 @@ func (rd *round) misses(f *flight) {
 	}
 }
 
-// failed checks a failed request for signs that the server is gone.
 func (rd *round) failed(s *metric.Sample) {
 	if s.Failure.Kind == metric.FailCanceled || rd.lost != nil {
 		return
@@ -268,7 +264,6 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// signsOf returns the signs of a level before its next round.
 func signsOf(l *metric.Level) (x signs) {
 	for _, r := range l.Rounds {
 		x.proven = x.proven || slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)

@@ -41,7 +41,6 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 // ready at once.
 func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
-// calibrate measures the generator, once.
 func (r *runner) calibrate() {
 	measure := r.Calibrate
 	if r.Calibrate = nil; measure == nil || !r.check() {
@@ -62,7 +61,6 @@ func unready(why string, err error) error {
 	return fmt.Errorf("%s before it was ready: %w", why, err)
 }
 
-// takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
 		// Use r.ctx, the context of the run. The budget may have ended r.flying, which says nothing

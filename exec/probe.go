@@ -37,7 +37,6 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return j.Result(n, look.Requests, view)
 }
 
-// probe measures a level once. It returns an error only if the server is gone.
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
@@ -129,7 +128,6 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-// cutShort decides the result of a probe whose last round was cut short.
 func (h *hunt) cutShort(s *series, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
 		return // the run ended before the round began
@@ -148,7 +146,6 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 // spentBudget is the value of Round.Stopped if the budget of the search ended the round.
 const spentBudget = "the budget of the search was spent"
 
-// reset clears the server's caches, if the server allows it.
 func (h *hunt) reset() {
 	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {
 		return

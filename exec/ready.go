@@ -81,7 +81,6 @@ func (a *asking) newRequest(p client.Prompt, output int) client.Request {
 // connecting is the time limit for opening connections in advance.
 const connecting = 5 * time.Second
 
-// connect opens n connections for requests that will all be sent at once.
 func (rd *round) connect(n int) {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	if !ok || n == 0 || !rd.check() || rd.halted() {

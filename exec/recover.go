@@ -24,7 +24,6 @@ const (
 	recoveredWithin = 2 * time.Minute
 )
 
-// aloneBefore returns the slowest TTFT of requests alone; 0 if none was answered.
 func (s *series) aloneBefore() (slowest time.Duration) {
 	for range aloneFirst {
 		ttft, _ := s.alone(recoveredWithin)
@@ -48,7 +47,6 @@ func (s *series) recovers(slowest time.Duration) bool {
 	return false
 }
 
-// pause waits until a time, or until the run ends.
 func (s *series) pause(until time.Duration) {
 	over := until <= s.Clock.Now()
 	defer s.Clock.Timer(until, func() { over = true })()

@@ -32,7 +32,6 @@ func newReplay(t *shape.Trace, context int) *replay {
 	return &replay{Trace: t, context: context, shared: t.Rows.Repeats(t.First, t.First+t.Warm+t.Due, context, true)}
 }
 
-// recorded describes the row of the trace that a request replays.
 func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	i, row := r.Row(phase, order)
 	out := &Recorded{Text: row.Text}

@@ -56,7 +56,6 @@ type air struct {
 	taken    int                  // prompts of measured requests so far
 }
 
-// play runs the round to its end, or until it is cut short. It returns the rounds of its units.
 func (rd *round) play() []*metric.Round {
 	rd.walk(func() bool { return false })
 	rd.end()
@@ -143,7 +142,6 @@ func (rd *round) advance() {
 	}
 }
 
-// cancel ends requests.
 func (rd *round) cancel(turns []shape.Turn) {
 	ends := map[shape.Turn]bool{}
 	for _, t := range turns {
@@ -184,7 +182,6 @@ func (rd *round) cut(why string) {
 	}
 }
 
-// halted reports whether the round must start no more requests.
 func (rd *round) halted() bool {
 	return rd.out.Stopped != "" || rd.lost != nil || rd.stopped != "" || rd.err != nil
 }
@@ -219,7 +216,6 @@ func (rd *round) drain() {
 // abandon is how long a cancelled request may take to end.
 const abandon = 10 * time.Second
 
-// inFlight lists the flights in order of start.
 func (rd *round) inFlight() []*flight {
 	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 }
@@ -359,7 +355,6 @@ func (rd *round) readInside() {
 	}
 }
 
-// read starts a reading of the server's metrics, and waits for it briefly.
 func (rd *round) read() {
 	if rd.inside == nil || rd.halted() {
 		return

@@ -137,8 +137,6 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	return cases
 }
 
-// foundBefore returns the record of a server that was already started in this run. It returns nil
-// if there is none.
 func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
 	if i < 0 {
@@ -147,7 +145,6 @@ func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	return r.run.Servers[i]
 }
 
-// leave records the cases and searches of a server that will not run, with the reason.
 func (r *runner) leave(s *plan.Server, cases []Case, why string) {
 	r.skip(cases, why)
 	r.unsearched(s, why)

@@ -81,7 +81,6 @@ func (a *answering) sampled(x *side, s *series, q question, f *flight, said clie
 	x.heard = append(x.heard, h)
 }
 
-// scoredRequest returns the request that the answer h answers, as server s would get it.
 func (a *answering) scoredRequest(s *series, h *response) (client.Request, error) {
 	if !h.measured {
 		return a.request(s, h.question)

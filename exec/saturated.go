@@ -20,8 +20,6 @@ func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	})
 }
 
-// levelOf returns the run's level of this name, on the server and workload of the case; nil if there
-// is none.
 func (r *runner) levelOf(c Case, name string) *metric.Level {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == name
@@ -81,7 +79,6 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	return l, rd.lost
 }
 
-// fillerLength returns the length of the answer to a filler request; 0 if the model chooses it.
 func (rd *round) fillerLength(order int) int {
 	l, nth := rd.lotOf(shape.Turn{Turn: load.Turn{Phase: metric.Filler, Order: order}})
 	if l.workload.Output.Natural {
@@ -90,7 +87,6 @@ func (rd *round) fillerLength(order int) int {
 	return l.lengths.At(metric.Filler, nth)
 }
 
-// takes notes the saturation before a level in the level.
 func takes(l, saturation *metric.Level) {
 	l.Saturation, l.SaturationAt, l.Unrecovered = saturation.Saturation, saturation.SaturationAt, saturation.Unrecovered
 }

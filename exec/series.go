@@ -236,7 +236,6 @@ func (s *series) deal(rd *round, m *mixed, due []int) []int {
 	return counts
 }
 
-// countMeasured returns how many measured requests the level has so far, for each part of its mix.
 func (s *series) countMeasured() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range slices.Concat(s.before, s.level.Rounds) {
@@ -292,7 +291,6 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// shapeless returns the next round of the level without its shape.
 func (s *series) shapeless(due []int) *round {
 	l := s.level
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
@@ -320,7 +318,6 @@ func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
 
-// measured returns the number of measured requests in the complete rounds.
 func (s *series) measured() int {
 	n := 0
 	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {
@@ -333,7 +330,6 @@ func (s *series) measured() int {
 	return n
 }
 
-// seed returns the seed of a round. If there are more rounds than seeds, the seeds repeat.
 func seed(l *plan.Load, round int) int64 {
 	if len(l.Seeds) == 0 {
 		return int64(round)
@@ -341,7 +337,6 @@ func seed(l *plan.Load, round int) int64 {
 	return l.Seeds[round%len(l.Seeds)]
 }
 
-// requestOf returns a request with the fields that all requests of a case have in common.
 func requestOf(t *Target, c Case) (client.Request, error) {
 	w := c.Workload
 	request := client.Request{

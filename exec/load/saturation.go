@@ -111,10 +111,8 @@ func Excludes(marks []int64, speed float64) bool {
 	return math.Abs(mean-speed) > lookQuantile*math.Sqrt(variance/lookBlocks)
 }
 
-// fewWait reports whether at most 5 % of the n requests in flight wait.
 func fewWait(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether the number of waiting requests has stopped shrinking after N was raised.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {
@@ -131,7 +129,6 @@ func (s *Saturation) settled() bool {
 	return true
 }
 
-// speed returns the output tokens per second over the last settling time.
 func (s *Saturation) speed() float64 {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at <= first.at {

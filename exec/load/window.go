@@ -103,7 +103,6 @@ func spansOf(samples []*metric.Sample, n int, pause time.Duration) [][]span {
 	return slots
 }
 
-// sent returns when a request was sent, or was due if it was never sent.
 func sent(s *metric.Sample) time.Duration { return cmp.Or(s.Sent, s.Scheduled) }
 
 // BurstWindow returns the window of a burst of n requests. It begins when the requests are due, and

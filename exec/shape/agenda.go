@@ -21,7 +21,6 @@ func (a *agenda[T]) add(at time.Duration, what T) {
 	a.entries = slices.Insert(a.entries, i, entry[T]{at, what})
 }
 
-// due takes the next entry, if its time has come.
 func (a *agenda[T]) due(now time.Duration) (what T, at time.Duration, ok bool) {
 	if len(a.entries) == 0 || a.entries[0].at > now {
 		return what, 0, false
@@ -31,7 +30,6 @@ func (a *agenda[T]) due(now time.Duration) (what T, at time.Duration, ok bool) {
 	return e.what, e.at, true
 }
 
-// next returns the time of the next entry; 0 if there is none.
 func (a *agenda[T]) next() time.Duration {
 	if len(a.entries) == 0 {
 		return 0

@@ -92,7 +92,6 @@ func (b *Batches) Next(now time.Duration) Step {
 	return s
 }
 
-// begins begins the next batch.
 func (b *Batches) begins(now time.Duration) *batch {
 	i := len(b.begun)
 	x := batch{from: now, due: b.planned[i], ends: now + b.lasts}

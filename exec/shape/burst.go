@@ -136,7 +136,6 @@ func (w *warmup) next(now time.Duration) (s Step, ok bool) {
 	return w.next(now)
 }
 
-// over takes the end of a warm-up request.
 func (w *warmup) over(s *metric.Sample) {
 	w.ended++
 	if s.Failure != nil {

@@ -35,24 +35,20 @@ func (t Turn) GoesOn(s *metric.Sample) bool {
 	return t.Chat != nil && t.Nth < t.Chat.Turns && s.Completed()
 }
 
-// meets starts a new conversation.
 func (e *Env) meets(phase metric.Phase, number, slot int) Turn {
 	c := &Chat{Phase: phase, Number: number}
 	c.Turns = e.Workload.Prompt.Turns.Draw(e.chance(c, 0).Float64())
 	return Turn{Turn: load.Turn{Slot: slot, Phase: phase, Order: number}, Chat: c, Nth: 1}
 }
 
-// chance returns the source of random numbers for a turn of a conversation.
 func (e *Env) chance(c *Chat, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s %d %s %d %d", e.Workload.Address(), e.Level, e.Index, c.Phase, c.Number, turn)
 	return rand.New(rand.NewPCG(uint64(e.Seed), h.Sum64()))
 }
 
-// thinks is how long the user thinks after a turn.
 func (e *Env) thinks(t Turn) time.Duration { return e.Load.Think.Draw(e.chance(t.Chat, t.Nth)) }
 
-// chats reports whether requests are turns of conversations.
 func (e *Env) chats() bool { return e.Workload.Prompt.Turns.Several() }
 
 // seat is a unit and a phase. Where requests are not numbered beforehand, those of one seat are

@@ -19,7 +19,6 @@ var closedLoops = &Kind{
 	Warmups: func(c Case) int { return ramps(c) * cycleOf(c, 0, 0).warmup },
 }
 
-// ramps returns how often the slots of a case start.
 func ramps(c Case) int {
 	if c.Level.Batches {
 		return 1
@@ -170,7 +169,6 @@ func (c *closed) Next(now time.Duration) Step {
 	return c.goOn(now)
 }
 
-// goOn returns the next step of the slots.
 func (c *closed) goOn(now time.Duration) Step {
 	if c.closes > 0 && now >= c.closes {
 		c.lasts, c.closes, c.due = 0, 0, c.all()
@@ -234,7 +232,6 @@ func (c *closed) send(t Turn, at, now time.Duration) Step {
 	return out
 }
 
-// ask lets the slots go on that were waiting.
 func (c *closed) ask(now time.Duration) {
 	for _, i := range c.held {
 		c.agenda.add(now, i)

@@ -23,7 +23,6 @@ type schedule struct {
 	*load.Schedule
 }
 
-// newSchedule returns a window of arrivals at the rate of the level, or in stages.
 func newSchedule(e Env, stages []load.Stage) Shape {
 	return newWindow(e, &schedule{cold: e.Load.Open.Warmup == 0, of: load.Open{
 		Rate: e.Case.Level.Rate, Shape: e.Load.Open.Shape(), Due: e.due(), Stages: stages,

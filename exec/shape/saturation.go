@@ -166,7 +166,6 @@ func (s *saturation) restartQueued(waiting int) {
 	}
 }
 
-// inFlight lists the requests in flight that are meant, in order of start.
 func (s *saturation) inFlight(meant func(Turn) bool) []Turn {
 	var out []Turn
 	for _, order := range slices.Sorted(maps.Keys(s.flying)) {

@@ -111,7 +111,6 @@ type Turn struct {
 	Ear   *Ear  // hears the tokens of the answer; nil if the shape does not listen
 }
 
-// later returns the request that comes n requests after this one in its phase.
 func (t Turn) later(n int) *Turn {
 	return &Turn{Turn: load.Turn{Phase: t.Phase, Order: t.Order + n}}
 }
@@ -139,7 +138,6 @@ type Env struct {
 	Leg      bool // the units are a leg of a comparison
 }
 
-// due returns the number of measured requests, or of conversations, of all units.
 func (e *Env) due() int {
 	sum := 0
 	for _, n := range e.Parts {

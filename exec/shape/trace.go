@@ -72,7 +72,6 @@ func TraceOf(s Shape) *Trace {
 	return nil
 }
 
-// scaled divides a recorded duration by the speed of the replay.
 func (t *Trace) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / t.speed) }
 
 // Turn returns the request of a row.

@@ -93,10 +93,8 @@ func (u *users) Next(now time.Duration) Step {
 // edge returns the time at which unit i begins, and the one before ends.
 func (u *users) edge(i int) time.Duration { return u.from + time.Duration(i)*u.Case.Level.RoundTime() }
 
-// over reports whether the last unit has ended.
 func (u *users) over() bool { return u.edges > len(u.Parts) }
 
-// phase returns the phase of a request that is due at the time at.
 func (u *users) phase(at time.Duration) metric.Phase {
 	switch {
 	case at < u.from:

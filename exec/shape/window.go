@@ -127,7 +127,6 @@ func (w *window) Next(now time.Duration) Step {
 	return Step{Do: Wait, At: wait}
 }
 
-// arrives handles an arrival whose time has come.
 func (w *window) arrives(now time.Duration) Step {
 	t, at := w.next.Turn, w.next.at
 	w.next = nil
@@ -194,7 +193,6 @@ func (w *window) talking() time.Duration {
 	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
 }
 
-// measures ends the warm-up.
 func (w *window) measures() {
 	w.warm.steady = nil
 	w.bounds = append(w.bounds, w.arrivals.measures())
