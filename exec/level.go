@@ -44,12 +44,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		if at.Extends {
 			r.observe(r.Observer.LevelStarted(l, max(at.Requests, s.measured()+r.requests(c, at.Due)), r.expected(c, at.Due)))
 		}
-		s.sheds, s.ahead = !at.Extends, nil
-		for _, later := range looks[i+1:] {
-			if !later.Extends {
-				s.ahead = append(s.ahead, later.Due...)
-			}
-		}
+		s.sheds, s.ahead = !at.Extends, planned(looks[i+1:])
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {
@@ -74,6 +69,16 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		}
 	}
 	return nil
+}
+
+// planned returns the rounds before the looks that do not extend the level.
+func planned(looks []plan.Look) (due []int) {
+	for _, at := range looks {
+		if !at.Extends {
+			due = append(due, at.Due...)
+		}
+	}
+	return due
 }
 
 // looks plans the looks at a case: the judgements while its level is measured.

@@ -67,10 +67,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		if k <= have {
 			continue
 		}
-		s.ahead = nil
-		for j, later := range p.Looks[i+1:] {
-			s.ahead = append(s.ahead, h.share(s, later-p.Looks[i+j])...)
-		}
+		s.ahead = h.later(s, p.Looks[i:])
 		var ended bool
 		if ended, lost = s.play(h.share(s, k-have)); lost != nil {
 			break
@@ -97,6 +94,14 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	h.done(s.level)
 	result.Spent = h.Clock.Now() - begin
 	return result, lost
+}
+
+// later returns the rounds from the first look to the last.
+func (h *hunt) later(s *series, looks []int) (due []int) {
+	for i := range looks[1:] {
+		due = append(due, h.share(s, looks[i+1]-looks[i])...)
+	}
+	return due
 }
 
 // samples returns the level whose samples a probe extends. It creates the level if it is new, and
