@@ -72,7 +72,7 @@ func (c *chunker) chunk(p *part) {
 		c.send()
 	case chunkFinish:
 		c.start()
-		c.last(`"` + p.Finish + `"`)
+		c.last(`"` + p.words + `"`)
 		if c.fx.usageInFinish && !c.fx.noUsage {
 			c.buf = append(c.buf, `,"usage":`...)
 			c.buf = c.usage.append(c.buf)

@@ -56,11 +56,11 @@ func (s *Server) write(c *chunker, r *http.Request, call *Call) {
 		for i := range batch {
 			p := &batch[i]
 			switch {
-			case p.end:
+			case p.kind == partEnd:
 				c.over(call, p)
 				return
 			case call.whole: // all of it comes at the end
-			case p.head:
+			case p.kind == partHead:
 				c.begin()
 			default:
 				c.chunk(p)

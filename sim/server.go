@@ -311,15 +311,21 @@ type parts struct {
 	list []part
 }
 
-// part is a chunk of an answer, or its end.
+// part is what the handler needs of a chunk, or of the head or the end of an answer. It is small,
+// because a fast engine makes many.
 type part struct {
-	Chunk
-	used  Usage // of the chunk
-	head  bool  // the status, before the first chunk
-	end   bool
-	how   Ending
-	words string
+	kind     chunkKind
+	how      Ending
+	from, to int    // tokens in the chunk
+	used     Usage  // of the chunk
+	words    string // of an error; in the last chunk, the finish reason
 }
+
+// The kinds of parts that are no chunks.
+const (
+	partHead chunkKind = -1 - iota
+	partEnd
+)
 
 func (p *parts) add(x part) {
 	p.mu.Lock()
@@ -332,11 +338,11 @@ func (p *parts) add(x part) {
 }
 
 // Headers implements Listener.
-func (p *parts) Headers(time.Duration, int) { p.add(part{head: true}) }
+func (p *parts) Headers(time.Duration, int) { p.add(part{kind: partHead}) }
 
 // Chunk implements Listener.
 func (p *parts) Chunk(_ time.Duration, c *Chunk) {
-	x := part{Chunk: *c}
+	x := part{kind: c.kind, from: c.from, to: c.to, words: c.Finish}
 	if c.Usage != nil {
 		x.used = *c.Usage
 	}
@@ -345,7 +351,7 @@ func (p *parts) Chunk(_ time.Duration, c *Chunk) {
 
 // End implements Listener.
 func (p *parts) End(_ time.Duration, how Ending, words string) {
-	p.add(part{end: true, how: how, words: words})
+	p.add(part{kind: partEnd, how: how, words: words})
 }
 
 // take waits for parts of an answer. It returns false if the client has gone or the server was closed.
