@@ -205,6 +205,7 @@ bench: ## run the benchmarks (BENCH= for some); speeds are ratios within one run
 define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLong(Characteristics|MovingTogether)$$' -timeout 60m -gates $(1) -crowds $(5) -table $(CURDIR)/results/characteristics/gates.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongWindows$$' -timeout 24h -windows $(10) -window-levels 8,32 -windows-table $(CURDIR)/results/characteristics/windows.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongFailuresOfEqualServers$$' -timeout 60m -gates 500 -failures-table $(CURDIR)/results/characteristics/failures.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
@@ -223,13 +224,14 @@ endef
 .PHONY: characteristics characteristics-full
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,100,100,40,,5,50,20)
-	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
+	$(call characteristics,500,500,100,100,40,,5,50,20,30)
+	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100,300)
+	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100,300,1000)
 	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
+	@sed -i -e '/<!-- windows -->/,/<!-- end of windows -->/{//!d}' -e '/<!-- windows -->/r results/characteristics/windows.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
 	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/characteristics.md

@@ -22,6 +22,8 @@ import (
 const (
 	// clearShare is the largest share of its limit at which an estimate passes early.
 	clearShare = 0.85
+	// mostBatches is the number of batches of a usual window.
+	mostBatches = 20
 	// fewBatches is the number of batches below which a percentile needs a standard error too.
 	fewBatches = 10
 	// fewBeyond is the number of requests over a percentile's limit below which their number alone
@@ -53,10 +55,10 @@ func (s *subject) resemblance(quantities [][]stat.Ascending) float64 {
 func (e evidence) tooFew() bool { return e.batched() && len(e.level.Rounds) < leastRounds }
 
 // grouped reports whether too few of n observations may be over the limit of a percentile to show
-// whether they come in groups. The percentile allows the share e. The batches' worst observations
+// whether they come in groups. The percentile allows the given share. The batches' worst observations
 // must then show it; see the method clear.
-func (s *subject) grouped(e float64, n int) bool {
-	return s.batched() && e < 0.05 && float64(n)*e < fewBeyond
+func (e evidence) grouped(share float64, n int) bool {
+	return e.batched() && share < 0.05 && float64(n)*share < fewBeyond
 }
 
 // early withdraws a pass before the planned end of a window if the estimate is not clear of its

@@ -188,3 +188,40 @@ func TestVoidedBatch(t *testing.T) {
 		t.Errorf("left out for nothing: %s: %s", got.Outcome, got.Message)
 	}
 }
+
+// What a window can never certify is known before it runs.
+func TestCertifyWindows(t *testing.T) {
+	for _, c := range []struct {
+		n, waves     int
+		metric, text string
+		clusters     plan.Clusters
+		remark       string // "" if the threshold can pass
+		advice       string
+	}{
+		{32, 20, "ttft", "p95 < 2s", "", "", ""},
+		{32, 20, "ttft", "mean < 2s", "", "", ""},
+		{32, 5, "ttft", "p95 < 2s", "", "", ""},
+		{64, 4, "ttft", "p95 < 2s", "", "needs a window of at least 5 waves of 64 requests; the plan has only 256 requests", "use waves = 5 (320 requests), or better 10 (640) or 20 (1280)"},
+		{64, 4, "ttft", "mean < 2s", "", "needs a window of at least 5 waves", "waves = 5"},
+		{64, 4, "ttft", "max < 2s", "", "", ""}, // exact
+		{32, 20, "success", "rate >= 99%", plan.ClustersWave, "needs 299 waves of 32", "waves = 299"},
+		{32, 300, "success", "rate >= 99%", plan.ClustersWave, "", ""},
+		{32, 300, "success", "rate >= 99%", plan.ClustersRound, "a window has no rounds", `clusters = "wave"`},
+	} {
+		th := threshold(c.metric, c.text)
+		level := plan.Level{Name: "4", N: c.n, Requests: plan.Waves(c.waves, c.n)}
+		level.Cut()
+		w := &plan.Workload{SLAs: []*plan.SLA{{At: []string{"4"}, Thresholds: []*plan.Threshold{th}}}, Policy: plan.Policy{Confidence: 0.95, Clusters: c.clusters}}
+		f := certify(th, level, metric.ClosedLoop, w.Policy, (&plan.Plan{}).Looks(w, &plan.Load{Kind: metric.ClosedLoop}, level))
+		if f.Impossible != (c.remark != "") || f.Impossible && !strings.Contains(f.Remark, c.remark) || !strings.Contains(f.Advice, c.advice) {
+			t.Errorf("%d waves of %d, %s %s: impossible %v: %q; %q", c.waves, c.n, c.metric, c.text, f.Impossible, f.Remark, f.Advice)
+		}
+	}
+	level := plan.Level{Name: "4", N: 32, Requests: 640}
+	level.Cut()
+	th := threshold("ttft", "p99 < 2s")
+	f := certify(th, level, metric.ClosedLoop, plan.Policy{Confidence: 0.95}, []plan.Look{{Requests: 640, Spent: 1, Planned: 1}})
+	if f.Impossible || !strings.Contains(f.Remark, "waves = 40") {
+		t.Errorf("p99: %+v", f)
+	}
+}

@@ -91,6 +91,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Needed, f.Remark = "1 request", "exact"
 	case policy.Decide == plan.Estimate:
 		f.Needed, f.Remark = "1 request", "point estimate"
+	case f.tooFew():
+		f.fewWaves()
 	case t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat, t.Stat.Kind == metric.Mean:
 		f.mean(t)
 	case t.Stat.IsShare():
@@ -118,12 +120,13 @@ type foreseenLevel struct {
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
 	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
-	f.Planned = fmt.Sprintf("%s, %s", verdict.Count(level.Requests, "requests"), verdict.Count(f.planned, "rounds"))
+	_, rounds := planned(level, kind).RoundNames()
+	f.Planned = fmt.Sprintf("%s, %s", verdict.Count(level.Requests, "requests"), verdict.Count(f.planned, rounds))
 	if kind == metric.Burst {
 		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(f.planned, "bursts"), level.N)
 	}
 	if f.duration > 0 {
-		f.Planned = fmt.Sprintf("%s, %s", plan.PlainDuration(f.duration), verdict.Count(f.planned, "rounds"))
+		f.Planned = fmt.Sprintf("%s, %s", plan.PlainDuration(f.duration), verdict.Count(f.planned, rounds))
 	}
 	if last := looks[len(looks)-1]; last.Extends {
 		f.Extended = fmt.Sprintf("extended to at most %d requests, with %d looks", last.Requests, last.Planned)
@@ -150,6 +153,14 @@ func (f *foreseenLevel) inMix(requests int) string {
 		return ""
 	}
 	return fmt.Sprintf(" (%d requests of its mix)", f.ofMix(requests))
+}
+
+// fewWaves rules out a window of fewer than five batches, which decides nothing.
+func (f *foreseenLevel) fewWaves() {
+	least, usual := plan.Waves(leastRounds, f.level.AtOnce()), plan.Waves(mostBatches, f.level.AtOnce())
+	f.Needed = verdict.Count(leastRounds, "waves")
+	f.ruleOut(fmt.Sprintf("needs a window of at least %d waves of %d requests; the plan has only %s", leastRounds, f.level.AtOnce(), verdict.Count(f.n, "requests")),
+		fmt.Sprintf("use waves = %d (%d requests), or better 10 (%d) or %d (%d)", leastRounds, f.ofMix(least), f.ofMix(2*least), mostBatches, f.ofMix(usual)))
 }
 
 // ruleOut marks a finding as impossible: the planned requests cannot pass.
@@ -196,6 +207,11 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		f.ruleOut("a sample cannot prove that every request succeeds", fmt.Sprintf("write %s to judge only the requests of the run, or allow a share of the requests to fail", thisRunOf(t)))
 		return
 	}
+	if f.batched() && clusters == plan.ClustersRound {
+		f.Needed = "another assumption"
+		f.ruleOut("a window has no rounds whose requests could fail together", `set clusters = "wave"`)
+		return
+	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
 	noun, why, advice := "rounds", "because requests of one round may fail together", moreRounds(f.kind, need)
 	switch {
@@ -209,6 +225,9 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "because requests that are in flight together may fail together"
 		advice = fmt.Sprintf("requests = %d (%d for each request in flight)", f.ofMix(need*f.level.AtOnce()), need)
+		if f.batched() {
+			advice = fmt.Sprintf("waves = %d", need)
+		}
 	}
 	f.Needed, f.units = verdict.Count(need, noun), strings.Fields(noun)[0]
 	if f.duration > 0 && clusters != plan.ClustersRound {
@@ -235,6 +254,9 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	blocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, f.ofMix(leastBlocks*f.level.AtOnce()))
 	if f.kind == metric.Burst {
 		blocks = fmt.Sprintf("%d bursts", leastRounds)
+	}
+	if f.grouped(t.Allowed(), f.n) {
+		f.Remark = fmt.Sprintf("so few requests may be over the limit that each batch's slowest must be clear of it too; waves = %d is surer", 2*mostBatches)
 	}
 	switch {
 	case f.duration > 0:
@@ -378,7 +400,7 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 // planned returns the level as it would be recorded if it ran as planned. So the function gather
 // can divide its requests into blocks.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
-	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind}
+	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Speedup: level.Speedup, Kind: kind, Batches: level.Batches}
 	rounds := max(level.Rounds, 1)
 	for i := range rounds {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Due: level.Requests*(i+1)/rounds - level.Requests*i/rounds})

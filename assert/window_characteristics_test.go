@@ -57,7 +57,7 @@ func (e engine) truths(n, requests int) truth {
 // claim is a threshold at some distance from its true value.
 type claim struct {
 	name   string
-	at     float64 // limit divided by the true value, or the reverse where more is better
+	at     float64 // limit divided by the true value, or the reverse where more is better. The first is 1
 	metric string
 	stat   string
 	value  func(truth) float64
@@ -177,21 +177,41 @@ func windowsAt(t *testing.T, out *strings.Builder, n int) {
 		})
 	}
 	twoAtATime(jobs)
-	fmt.Fprintf(out, "**%d in flight, %d gates a row; in brackets: ten rounds instead of a window**\n\n| server | threshold | limit | passes | fails | requests beside rounds |\n|---|---|---|---|---|---|\n", n, *windows)
 	pct := func(k int) string { return fmt.Sprintf("%.1f", 100*float64(k)/float64(*windows)) }
-	for i, e := range servers {
-		for k, c := range list {
-			x, old := got[i][k], rounds[i][k]
-			fmt.Fprintf(out, "| %s | %s | %g | %s (%s) | %s (%s) | %.2f |\n", e.name, c.name, c.at, pct(x.pass), pct(old.pass), pct(x.fail), pct(old.fail), x.waves/old.waves)
-			if most := e.mostPass(c, n); c.at == 1 && most > 0 {
-				if low, _, ok := stat.ClopperPearson(float64(x.pass), float64(*windows), 0.01); ok && low > most {
-					t.Errorf("%d in flight, %s, %s at its limit: %d of %d pass, more than %.1f %%", n, e.name, c.name, x.pass, *windows, 100*most)
+	for from := 0; from < len(list); {
+		to := from
+		for to < len(list) && list[to].name == list[from].name {
+			to++
+		}
+		fmt.Fprintf(out, "**%s, %d in flight, %d gates a row; in brackets ten rounds**\n\n| server | at its limit: %% pass | %% fail |", list[from].name, n, *windows)
+		for _, c := range list[from+1 : to] {
+			fmt.Fprintf(out, " pass at %g × |", c.at)
+		}
+		out.WriteString(" requests beside rounds |\n|---|---|---|---|" + strings.Repeat("---|", to-from-1) + "\n")
+		for i, e := range servers {
+			x, old := got[i][from:to], rounds[i][from:to]
+			fmt.Fprintf(out, "| %s | %s (%s) | %s (%s) |", e.name, pct(x[0].pass), pct(old[0].pass), pct(x[0].fail), pct(old[0].fail))
+			for k := range x[1:] {
+				fmt.Fprintf(out, " %s (%s) |", pct(x[k+1].pass), pct(old[k+1].pass))
+			}
+			for k := range x {
+				fmt.Fprintf(out, " %.2f", x[k].waves/old[k].waves)
+			}
+			out.WriteString(" |\n")
+			if most := e.mostPass(list[from], n); most > 0 {
+				if low, _, ok := stat.ClopperPearson(float64(x[0].pass), float64(*windows), 0.01); ok && low > most {
+					t.Errorf("%d in flight, %s, %s at its limit: %d of %d pass, more than %.1f %%", n, e.name, list[from].name, x[0].pass, *windows, 100*most)
 				}
 			}
 		}
-		fmt.Fprintf(out, "| %s | throughput, estimate | | %+.2f %% | | |\n", e.name, 100*(bias[i]-1))
+		out.WriteString("\n")
+		from = to
 	}
-	out.WriteString("\n")
+	out.WriteString("The estimate of throughput, beside the true one:")
+	for i, e := range servers {
+		fmt.Fprintf(out, " %s %+.2f %%;", e.name, 100*(bias[i]-1))
+	}
+	out.WriteString("\n\n")
 }
 
 func (t *tally) add(o Outcome, waves float64) {

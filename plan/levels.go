@@ -70,6 +70,9 @@ func BatchesOf(requests, n int) int {
 	return max(k, 1)
 }
 
+// Waves is the number of requests in the given number of waves, with n requests in flight.
+func Waves(waves, n int) int { return waves * max(n, leastBatch) }
+
 // Cut divides the level's requests into batches of one window.
 func (l *Level) Cut() { l.Batches, l.Rounds = true, BatchesOf(l.Requests, l.N) }
 

@@ -46,6 +46,8 @@ func Unstretchable(run *metric.Run) string {
 		case l == nil || l.Skipped != "":
 		case l.Kind == metric.OpenLoop:
 			return "levels of a rate cannot be stretched"
+		case l.Batches:
+			return "levels in one window cannot be stretched, because each slow answer would move every later batch"
 		case l.Kind == metric.ClosedLoop:
 			why = ""
 		}
@@ -74,7 +76,7 @@ func Record(p *plan.Plan, run *metric.Run) *Recording {
 }
 
 func stretches(l *metric.Level) bool {
-	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
+	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop && !l.Batches
 }
 
 // Stretch returns the run as it would have been under the regression r; nil means no regression.

@@ -283,6 +283,10 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 	for i := range l.Levels {
 		level := &l.Levels[i]
 		usual := d.unasked[l][level.Name]
+		if level.Batches {
+			d.errorf(l.Range, sumConflict, "Compared servers take turns, so a level has rounds and no window. In the load of workload.%s, set requests instead of waves.", w.Address())
+			return
+		}
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds

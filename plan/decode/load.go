@@ -59,10 +59,17 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// A level with a duration has one round for each seed.
+// A level with a duration has one round for each seed, and a level with waves is one window.
 func readClosed(b *body, l *plan.Load, p *preset) {
 	addCounts(b, l, "concurrency")
-	if b.given("duration") {
+	if b.given("waves") {
+		waves, _ := b.integer("waves")
+		for i := range l.Levels {
+			level := &l.Levels[i]
+			level.Requests = plan.Waves(max(waves, 1), level.N)
+			level.Cut()
+		}
+	} else if b.given("duration") {
 		d, _ := b.duration("duration")
 		for i := range l.Levels {
 			level := &l.Levels[i]
