@@ -27,8 +27,10 @@ const (
 	// fewBatches is the number of batches below which a percentile needs a standard error too.
 	fewBatches = 10
 	// fewBeyond is the number of requests over a percentile's limit below which their number alone
-	// does not show that they come in groups, such as the prefills of one step.
-	fewBeyond = 20
+	// does not show that they come in groups, such as the prefills of one step. It is for at most
+	// fewInFlight requests in flight. With more, more of them are in one step.
+	fewBeyond   = 20
+	fewInFlight = 32
 )
 
 // batched reports whether the rounds of the level are batches of one window.
@@ -54,12 +56,20 @@ func (s *subject) resemblance(quantities [][]stat.Ascending) float64 {
 // tooFew reports whether the window has too few batches for any verdict on a percentile or mean.
 func (e evidence) tooFew() bool { return e.batched() && len(e.level.Rounds) < leastRounds }
 
-// grouped reports whether too few of n observations may be over the limit of a percentile to show
-// whether they come in groups. The percentile allows the given share. The batches' worst observations
-// must then show it; see the method clear.
-func (e evidence) grouped(share float64, n int) bool {
-	return e.batched() && share < 0.05 && float64(n)*share < fewBeyond
+// enoughFor returns how many requests a percentile that allows the given share needs so that their
+// number alone can certify it. It is 0 for percentiles up to p95, which need no such number, and for
+// levels that are not batched.
+func (e evidence) enoughFor(share float64) float64 {
+	if !e.batched() || share >= 0.05 {
+		return 0
+	}
+	return fewBeyond / share * max(1, float64(e.level.AtOnce())/fewInFlight)
 }
+
+// grouped reports whether too few of n observations may be over the limit of a percentile to show
+// whether they come in groups. The batches' worst observations must then show it; see the method
+// clear.
+func (e evidence) grouped(share float64, n int) bool { return float64(n) < e.enoughFor(share) }
 
 // early withdraws a pass before the planned end of a window if the estimate is not clear of its
 // limit. The first batches often look good by chance: a pause may not have come yet.

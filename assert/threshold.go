@@ -63,9 +63,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	needed := s.needed(share, e, counted)
-	if s.grouped(e, total) {
-		needed = max(needed, fewBeyond/e)
-	}
+	needed = max(needed, s.enoughFor(e))
 	if together {
 		needed = s.inWindow(needed, e)
 	}
