@@ -186,6 +186,9 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	if t.Metric.Name == "synchrony" || inside {
 		units, f.Needed = f.planned, "2 rounds"
 	}
+	if f.batched() {
+		units, f.Needed = f.planned, verdict.Count(leastRounds, "batches")
+	}
 	if t.Metric.Name == "cost_per_hour" {
 		f.Needed, units = "1 round, or 2 rounds if electricity has a price", max(units, 2)
 	}

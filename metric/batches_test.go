@@ -71,6 +71,31 @@ func TestWindowsAroundAVoidedBatch(t *testing.T) {
 	}
 }
 
+func TestJudged(t *testing.T) {
+	l := window(8, 0, 1, 2, 4)
+	l.Rounds[3].Complete = false
+	for _, c := range []struct {
+		name    string
+		batches bool
+		looks   []Look
+		want    int
+	}{
+		{"judged at its end", true, nil, 4},
+		{"ended early", true, []Look{{Requests: 2}}, 2},
+		{"the last look counts", true, []Look{{Requests: 1}, {Requests: 3}}, 3},
+		{"a look at more than there is", true, []Look{{Requests: 9}}, 4},
+		{"rounds", false, []Look{{Requests: 2}}, 4},
+	} {
+		l.Batches, l.Looks = c.batches, c.looks
+		if got := l.Judged(); len(got.Rounds) != c.want || len(l.Rounds) != 4 {
+			t.Errorf("%s: %d batches", c.name, len(got.Rounds))
+		}
+	}
+	if (*Level)(nil).Judged() != nil {
+		t.Error("no level has batches")
+	}
+}
+
 func TestJoined(t *testing.T) {
 	l := window(8, 0, 1, 2, 4)
 	for i, r := range l.Rounds {

@@ -303,7 +303,8 @@ func (l *Level) Told() (told *Level, lacking string) {
 	if n == 0 || n == len(l.Rounds) {
 		return l, ""
 	}
-	return &out, fmt.Sprintf("the server's own counters and histograms are those of %d of %d rounds. Of the others: %s", n, len(l.Rounds), orNone(why))
+	_, rounds := l.RoundNames()
+	return &out, fmt.Sprintf("the server's own counters and histograms are those of %d of %d %s. Of the others: %s", n, len(l.Rounds), rounds, orNone(why))
 }
 
 func orNone(why string) string {

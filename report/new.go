@@ -29,6 +29,7 @@ type Meta struct {
 // New makes the document of a run, which must not be nil. The plan p may be nil, if a recorded run
 // is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
+	run = run.Judged()
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
 		Schema:      Schema,

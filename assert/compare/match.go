@@ -76,9 +76,9 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 		switch {
 		case l == nil || l.Server != x.address || l.Workload != w.Address():
 		case l.Name == level:
-			control = sample.Sound(l)
+			control = sample.Sound(l.Judged())
 		case l.Name == "1":
-			one = sample.Sound(l)
+			one = sample.Sound(l.Judged())
 		}
 	}
 	if control == nil || control.Skipped != "" {

@@ -199,7 +199,11 @@ func (x *expansion) cases() {
 		requests, input, output = requests+n, input+inTokens, output+outTokens
 		warmups += exec.Warmups(c)
 	}
-	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
+	rounds := "Rounds"
+	if !slices.ContainsFunc(cases, func(c exec.Case) bool { return !c.Level.Batches }) {
+		rounds = "Batches"
+	}
+	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", rounds, "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
 	warm := "warm-up requests"
 	if warmups > 0 {
 		warm = grouped(warmups) + " warm-up requests"
