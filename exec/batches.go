@@ -11,9 +11,25 @@ import (
 // level is judged, and ends when the level is decided.
 type window struct {
 	*round
-	planned int // batches that were planned to count
-	counted int // batches that count so far
-	taken   int // batches that ended so far, counted or voided
+	planned int           // batches that were planned to count
+	counted int           // batches that count so far
+	taken   int           // batches that ended so far, counted or voided
+	newest  *metric.Round // the last of these
+}
+
+// fills adds to the newest batch the fillers that ended after it. They keep up the load until the
+// level is decided.
+func (w *window) fills() {
+	r := w.newest
+	if r == nil {
+		return
+	}
+	r.Samples = nil
+	for _, s := range w.out.Samples {
+		if s.Round == r.Index {
+			r.Samples = append(r.Samples, s)
+		}
+	}
 }
 
 // batches measures until further batches of the level's window have ended that count. due holds the
@@ -72,6 +88,7 @@ func (s *series) plans(sizes []int) {
 
 func (s *series) takes() {
 	w := s.win
+	w.fills()
 	now := s.Clock.Now()
 	u := w.batches.Unit(w.taken, now, w.out.Samples)
 	whole := load.Window{Start: w.batches.Unit(0, now, nil).Start, End: u.End}
@@ -83,6 +100,7 @@ func (s *series) takes() {
 	} else {
 		w.counted++
 	}
+	w.newest = r
 	s.keep(r)
 	if s.level.Probe == nil {
 		s.rounds++
@@ -101,6 +119,7 @@ func (s *series) closes() {
 		w.cut("the level ended early")
 	}
 	w.end()
+	w.fills()
 	s.now = nil
 	rounds := w.units()
 	for _, r := range rounds[w.taken:] {

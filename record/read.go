@@ -242,7 +242,7 @@ func (rd *reader) sample(d *decoded) error {
 		return fmt.Errorf("a request of %v, a level that did not begin", s)
 	}
 	open := rd.round(level, s.Round)
-	if open.ended {
+	if open.ended && !(level.Batches && s.Phase == metric.Filler) { // fillers go on after the last batch
 		return fmt.Errorf("a request of %v after the end of its round", s)
 	}
 	if at := (place{s.Phase, s.Order}); open.seen[at] {
@@ -278,7 +278,7 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	samples := open.round.Samples
 	*open.round = *r
 	open.round.Samples = samples
-	open.end()
+	open.end(level.Batches)
 	if r.Void != "" {
 		level.Rounds = slices.DeleteFunc(level.Rounds, func(x *metric.Round) bool { return x == open.round })
 		level.Voided = append(level.Voided, open.round)
@@ -289,8 +289,10 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	return nil
 }
 
-func (o *openRound) end() {
-	o.ended, o.seen = true, nil
+func (o *openRound) end(batch bool) {
+	if o.ended = true; !batch {
+		o.seen = nil
+	}
 	if o.stored != nil {
 		o.round.Stored = o.stored.all
 	}
@@ -345,7 +347,7 @@ func (rd *reader) close() {
 			if open.ended {
 				continue
 			}
-			open.end()
+			open.end(false)
 			r.Complete, r.Stopped, r.Unended = false, StoppedUnknown, true
 			r.Start, r.Due, r.End = open.measured.start, open.measured.n, open.measured.end
 			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
