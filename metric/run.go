@@ -133,6 +133,14 @@ func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 // or of users, and the batches of a closed loop.
 func (l *Level) Windowed() bool { return l.Kind.Windowed() || l.Batches }
 
+// RoundNames returns what people call one round of the level, and several of them.
+func (l *Level) RoundNames() (one, many string) {
+	if l.Batches {
+		return "batch", "batches"
+	}
+	return "round", "rounds"
+}
+
 // Steady reports whether the level offers one constant rate, which the server either sustains or
 // not. Stages of an open loop and replays offer changing rates.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
