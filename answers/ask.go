@@ -114,7 +114,6 @@ func meets(text string, schema *jsonschema.Resolved) bool {
 	return ok && (schema == nil || schema.Validate(v) == nil)
 }
 
-// value parses text as a single JSON value.
 func value(text string) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	if d.Decode(&v) != nil {

@@ -68,7 +68,6 @@ func Repeated(text string) float64 {
 	return 1 - float64(len(seen))/float64(all)
 }
 
-// tail returns the last words of a text in reverse order.
 func tail(text string) []string {
 	var out []string
 	for end := len(text); end > 0 && len(out) < lastWords; {

@@ -60,7 +60,6 @@ func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Fou
 	return metric.No
 }
 
-// found returns the text in the pattern's last match.
 func (r Rule) found(text string) string {
 	all := r.Pattern.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {

@@ -12,7 +12,6 @@ import (
 // the end.
 const waves = 2
 
-// budgetLeft returns the rest of the budget.
 func (s *Search) budgetLeft() time.Duration { return s.opts.Budget - s.spent }
 
 // fit removes the last looks of a probe until the remaining looks fit the budget. A look judges a

@@ -69,7 +69,6 @@ func cross(visits []Visit, pass, fail int) Crossing {
 	return c
 }
 
-// thresholds lists the names of the thresholds, in order of first appearance.
 func thresholds(visits []Visit) []string {
 	var names []string
 	for _, v := range visits {

@@ -28,7 +28,6 @@ const (
 	deepest = 2
 )
 
-// wide reports whether undecided levels are far apart.
 func (s *Search) wide() bool {
 	us := s.undecided()
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)

@@ -270,7 +270,6 @@ func finite(ms []Margin) []Margin {
 
 func clamp(x float64) float64 { return max(-MaxLog, min(MaxLog, x)) }
 
-// round shortens a duration for people.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d >= 10*time.Minute:
@@ -281,7 +280,6 @@ func round(d time.Duration) time.Duration {
 	return d.Round(100 * time.Millisecond)
 }
 
-// label returns level n as text, with the unit if it is a rate.
 func (s *evidence) label(n int) string {
 	return metric.Capacity{Over: s.opts.Over, Step: s.opts.Step}.Named(n)
 }

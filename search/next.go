@@ -175,7 +175,6 @@ func (s *Search) levelBelow(lo int) int {
 	return n
 }
 
-// clamp returns the level nearest to n that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
 // probeBelow returns a probe halfway between L, the highest level that passes, and the lowest

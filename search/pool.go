@@ -18,7 +18,6 @@ type trend struct {
 	above, below float64
 }
 
-// trends fits every threshold.
 func trends(visits []Visit) []trend {
 	var out []trend
 	for _, th := range thresholds(visits) {

@@ -87,7 +87,6 @@ func Sustained(parts []float64) (mean, least float64) {
 	return mean, mean - 1.9*math.Sqrt(variance/n)
 }
 
-// made counts the probes of the search for which of is true.
 func (s *Rates) made(of func(Probe) bool) (n int) {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Known && of(v.Probe) {
@@ -124,7 +123,6 @@ func (s *Rates) Next() (Probe, bool) {
 	return p, true
 }
 
-// want returns the next probe, or the reason why the search ends.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
 	if !ok && s.estimates() >= shortProbes {

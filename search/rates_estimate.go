@@ -2,8 +2,6 @@ package search
 
 import "math"
 
-// estimate returns the rate at which the first threshold reaches its limit. ok is false if no rate
-// is known.
 func (s *Rates) estimate() (n float64, ok bool) {
 	n, _, ok = s.crossing()
 	return n, ok

@@ -92,7 +92,6 @@ func lenient(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// requiresNothing reports whether a comparison has no requirement that could fail.
 func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answers == nil }
 
 // leftOut reports whether a comparison is left out for another reason than withoutBase warns of.
@@ -124,8 +123,6 @@ func withoutBase(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// boundBy reports whether a threshold or a claim on one of the metrics can fail the
-// workload.
 func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	for _, s := range w.SLAs {
 		if s.Severity == plan.SeverityError && (len(s.At) > 0 || w.Capacity != nil && w.Capacity.Require > 0) &&

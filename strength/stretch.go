@@ -286,7 +286,6 @@ func shift(s *metric.Sample, by time.Duration) {
 	s.Scheduled, s.Sent, s.End = s.Scheduled+by, s.Sent+by, s.End+by
 }
 
-// sample makes one request slower, and returns how much later the request ends.
 func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 	if w.regression == nil || s.First == 0 {
 		return 0

@@ -42,7 +42,6 @@ func (r *Result) Headline() string {
 	return "Every regression that was planted is noticed."
 }
 
-// passes reports whether the gate passes in more than half of the runs with the regression.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
 // worst returns the largest regression of the given kind that the gate lets pass. It returns nil if

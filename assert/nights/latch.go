@@ -30,10 +30,8 @@ type latch struct {
 	back      int     // nights since odds was last 0
 }
 
-// add counts the value of a night of the change.
 func (c *latch) add(value float64) { c.sum, c.nights = c.sum+value, c.nights+1 }
 
-// mean returns the mean value since the change began.
 func (c *latch) mean() float64 { return c.sum / float64(c.nights) }
 
 // release updates the odds that the series is back at its reference. If they are high enough, it

@@ -56,7 +56,6 @@ func located(c column, watched []night) []cut {
 	return out
 }
 
-// changed reports whether the series has had a change on any night.
 func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }

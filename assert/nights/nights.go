@@ -185,7 +185,6 @@ func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	return ""
 }
 
-// trends judges all series of the nights together.
 func trends(nights []metric.Night, opts Options) []Trend {
 	list := gather(nights)
 	out := make([]Trend, len(list))
@@ -218,7 +217,6 @@ func lostPin(p metric.Pin, nights []metric.Night) string {
 	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)
 }
 
-// age writes how long ago something was, in words.
 func age(d time.Duration) string {
 	if days := int(d.Hours() / 24); days >= 2 {
 		return fmt.Sprintf("%d days", days)

@@ -79,7 +79,6 @@ func robust(xs []float64, floor float64) moments {
 	return m
 }
 
-// middle returns the median of sorted numbers.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2

@@ -21,7 +21,6 @@ type series struct {
 	next *metric.Trend
 }
 
-// gather collects the series of the nights, in the order of their first night.
 func gather(nights []metric.Night) []*series {
 	var list []*series
 	known := map[metric.Trend]*series{}
@@ -111,7 +110,6 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	t.decide(s.values[len(s.values)-1], *tonight, nights, s.scale)
 }
 
-// definition returns the definition of the series' metric, with the unit of the series' statistic.
 func (s *series) definition() (def metric.Def, ok bool) {
 	if s.key.Metric == limitMetric {
 		return metric.Def{Name: limitMetric, Unit: metric.LoadKind(s.key.Stat).Unit(), Better: metric.HigherIsBetter}, true
@@ -162,7 +160,6 @@ func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Cha
 	return out
 }
 
-// decide writes the outcome and the message about tonight's value.
 func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by scale) {
 	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {

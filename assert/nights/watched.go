@@ -59,8 +59,6 @@ type evidence struct {
 	nights int
 }
 
-// stronger returns the stronger of two pieces of evidence: e, and the p-value p of a window of
-// the given number of nights.
 func (e evidence) stronger(p float64, nights int) evidence {
 	if p < e.p {
 		return evidence{p, nights}
@@ -110,7 +108,6 @@ func (s *watched) look(tonight int, shared correlation) (worse, better evidence)
 	return worse, better
 }
 
-// mean returns the mean value over the given nights.
 func (s *watched) mean(nights []int) float64 {
 	sum := 0.0
 	for _, at := range nights {

@@ -108,7 +108,6 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	return s, nil
 }
 
-// begin starts a command and forgets what the previous command wrote.
 func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +136,6 @@ func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	return len(s.cards) == 0 && strings.Contains(s.failed+s.stderr.String(), "is not a valid field to query")
 }
 
-// listen reads lines until the output ends.
 func (s *NvidiaSMI) listen(out io.Reader) {
 	lines := bufio.NewReaderSize(out, 4096)
 	for {
@@ -268,7 +266,6 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	return combine("nvidia-smi", cards)
 }
 
-// words returns the reason why the program ended.
 func (s *NvidiaSMI) words() string {
 	for _, text := range []string{s.failed, s.stderr.String()} {
 		if text = strings.Join(strings.Fields(text), " "); text != "" {

@@ -283,7 +283,6 @@ func (p *parsed) bucket(t *target, v float64) error {
 // maxBuckets is the largest number of buckets of one histogram.
 const maxBuckets = 1000
 
-// reading returns the values collected from the page.
 func (p *parsed) reading() (*Reading, error) {
 	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
 	for ours, s := range p.scalars {
@@ -445,7 +444,6 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 // labels holds the labels of a line of metrics, as the page writes them.
 type labels []struct{ name, value []byte }
 
-// read parses the text between the braces, and appends its labels to l.
 func (l labels) read(text []byte) (labels, error) {
 	for len(text) > 0 {
 		name, rest, found := bytes.Cut(text, []byte{'='})

@@ -182,7 +182,6 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	}
 }
 
-// halved drops every second element.
 func halved[T any](s []T) []T {
 	n := 0
 	for i := 0; i < len(s); i += 2 {

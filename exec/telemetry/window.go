@@ -104,7 +104,6 @@ func wantedOf(source metric.Source) []string {
 	return metric.Names(func(d metric.Def) bool { return d.Source == source })
 }
 
-// describe adds a gauge or a histogram to the telemetry of a round.
 func (h history) describe(t *metric.Telemetry, name string, from, to time.Duration, a, b int, why string) {
 	def, _ := metric.Lookup(name)
 	switch def.Scope {
@@ -192,7 +191,6 @@ func (h history) absence(name string) string {
 	return "the server reports no such value"
 }
 
-// counter adds a counter's increase from reading a to reading b.
 func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 	if _, ok := h.readings[b].Counters[name]; !ok {
 		t.Missing[name] = h.absence(name)
@@ -219,7 +217,6 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 	}
 }
 
-// histogram adds a histogram's increase from reading a to reading b.
 func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	end, ok := h.readings[b].Histograms[name]
 	if !ok {

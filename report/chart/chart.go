@@ -109,7 +109,6 @@ type svg struct{ strings.Builder }
 
 func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-// num writes a coordinate.
 func num(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
@@ -250,7 +249,6 @@ type frame struct {
 	x, y                     *scale
 }
 
-// at returns the pixel of a value of Y, within the frame.
 func (f *frame) at(v float64) float64 {
 	return min(max(f.y.at(v), f.top), f.bottom)
 }

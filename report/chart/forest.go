@@ -80,7 +80,6 @@ func (f *Forest) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-// row draws the change r with its limit and interval, at the height y.
 func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
 	baseline := y + 4
@@ -135,7 +134,6 @@ func (f *Forest) sides(s *svg, zero float64) {
 	}
 }
 
-// span returns the range of the axis that shows the values.
 func (f *Forest) span(values []float64) (low, high float64) {
 	// A very wide interval may extend beyond the picture. Otherwise all other intervals would be
 	// too narrow to read.
@@ -175,7 +173,6 @@ func (f *Forest) second() float64 {
 	return out
 }
 
-// clip cuts a label to the width w.
 func clip(s string, w float64) string {
 	if width(s) <= w {
 		return s

@@ -16,7 +16,6 @@ const (
 	Shades  = 8
 )
 
-// class returns the CSS class for the colour of a series.
 func class(index int) string {
 	if index >= Ordered {
 		return fmt.Sprintf("o%d", (index-Ordered)%Shades)

@@ -15,7 +15,6 @@ type scale struct {
 	ticks    []float64
 }
 
-// scale returns a scale that covers the finite values, with about n ticks at round numbers.
 func (a *Axis) scale(values []float64, n int) *scale {
 	s := &scale{axis: a, min: math.Inf(1), max: math.Inf(-1), across: Width}
 	for _, v := range slices.Concat(values, a.Include) {
@@ -60,7 +59,6 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks: the fixed ticks of the axis, or else about n round numbers.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {
@@ -121,7 +119,6 @@ func decades(low, high float64) []float64 {
 	return out
 }
 
-// place sets the positions of the axis's two ends, in pixels.
 func (s *scale) place(from, to float64) { s.from, s.to = from, to }
 
 // pad moves both ends of the axis inwards, by the given number of pixels.

@@ -116,8 +116,6 @@ func (w Workspace) path(file string) string {
 	return filepath.ToSlash(file)
 }
 
-// relative returns the path of a file relative to the workspace. ok is false if the file is outside
-// the workspace.
 func (w Workspace) relative(file string) (path string, ok bool) {
 	file = filepath.FromSlash(file)
 	if !filepath.IsAbs(file) {
