@@ -255,6 +255,8 @@ var jsonTypes = func() map[string][]object {
 
 func (a *Attr) defaultText() string {
 	switch {
+	case a.Required && len(a.With) > 0:
+		return "required with `" + strings.Join(a.With, "` or `") + "`"
 	case a.Required:
 		return "required"
 	case a.Default != "":
