@@ -74,6 +74,11 @@ reproducible: ## build this commit twice, in different folders with nothing shar
 release-check: ## check .goreleaser.yaml; builds goreleaser itself the first time: a gigabyte and many minutes
 	$(GO) run $(GORELEASER) check
 
+RELEASE_TRY ?= results/release
+.PHONY: release-try
+release-try: ## make a release's archives, checksums and image without a tag, and try them, with the action's download; minutes
+	.github/release-try.sh $(RELEASE_TRY) $(PLATFORMS)
+
 .PHONY: demo
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
 	$(BIN) run --out results/demo plans/demo.hcl
@@ -293,7 +298,7 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) vet $(PKGS)
 	$(GO) run $(STATICCHECK) $(PKGS)
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .ci/concurrent report/html/browser/pages.sh .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .ci/concurrent report/html/browser/pages.sh .github/action/*.sh .github/release-try.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 
