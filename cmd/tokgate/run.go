@@ -97,8 +97,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	_ = f.MarkHidden("crashed") // hiding a flag fails only if the flag does not exist
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
-	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions([]string{ownTransport,
-		standardTransport}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions(transports, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
 	return cmd
 }
