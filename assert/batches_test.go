@@ -180,7 +180,7 @@ func TestVoidedBatch(t *testing.T) {
 	l.Voided, l.Rounds = l.Rounds[2:3:3], append(l.Rounds[:2:2], l.Rounds[3:]...)
 	p, run := gate(l, threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
-	if got := verdictOf(t, v, "load at 4"); got.Outcome != Pass || !strings.Contains(got.Message, "in 6 batches") || !strings.Contains(strings.Join(got.Notes, " "), "batch 3 was measured again") {
+	if got := verdictOf(t, v, "load at 4"); got.Outcome != Pass || !strings.Contains(got.Message, "in 6 batches") || !strings.Contains(strings.Join(got.NotesOf(), " "), "batch 3 was measured again") {
 		t.Errorf("%s: %s %q", got.Outcome, got.Message, got.Notes)
 	}
 	r.Health.Stall = 0

@@ -14,8 +14,7 @@ import (
 // capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
 // the found limit. The limit counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
-	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
-		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
+	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Test: Test{Decide: string(w.Policy.Decide), Confidence: 1 - w.Policy.Alpha(), Value: metric.None("not judged")}, Demanded: w.Capacity.Require > 0, Place: Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
 	c := j.search(server, w)
 	lost := j.serverError(v.Server)
 	var limit limit
@@ -125,11 +124,11 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			return out
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
-		if now := v.result.Outcome.String(); now != p.Outcome {
+		if now := v.result.Outcome; now != p.Outcome {
 			out.differs(p.N, v.invalid)
 			p.Outcome = now
 		}
-		p.Binding = v.result.Binding
+		p.Binding, p.Values = v.result.Binding, v.values(w, *p)
 		if k := slices.IndexFunc(v.thresholds, func(t LookThreshold) bool { return t.Name == p.Binding }); k >= 0 {
 			p.Shown, p.Note = v.thresholds[k].Shown, cmp.Or(p.Note, v.thresholds[k].Why)
 		}
@@ -243,10 +242,25 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	return out.recorded(p)
 }
 
+// values returns the values of the thresholds at a probe. It returns nil if the probe shares its
+// requests with a level of the plan, or if it was cut short.
+func (v *probe) values(w *plan.Workload, p metric.CapacityProbe) (out []metric.ProbeValue) {
+	if p.With != "" || p.Requests == 0 || v.level.N != p.N || v.level.Probe == nil {
+		return nil
+	}
+	bounds := capacityBounds(w)
+	for _, t := range v.thresholds {
+		if th := bounds[t.Name]; th != nil {
+			out = append(out, probeValue(th, t))
+		}
+	}
+	return out
+}
+
 // recorded keeps the outcome of a probe during which the generator was saturated: the search may
 // have known more about the generator than the record does.
 func (v probe) recorded(p metric.CapacityProbe) probe {
-	if p.Outcome == search.Saturated.String() {
+	if p.Outcome == search.Saturated {
 		v.result.Outcome = search.Saturated
 	}
 	return v
@@ -310,7 +324,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	if c.Fail > 0 {
 		v.High = metric.Some(c.Load(c.Fail - 1))
 	}
-	v.Notes = append(v.Notes, l.notes(w, observed)...)
+	v.Note(l.notes(w, observed)...)
 	r := w.Capacity.Require
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
@@ -379,7 +393,7 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 			if w.Policy.Decide == plan.Estimate {
 				at = "at the limit, "
 			}
-			v.Notes = append(v.Notes, at+searchOf(w).Amount(l.Pass))
+			v.Note(at + searchOf(w).Amount(l.Pass))
 		}
 		j.add(v, w.Policy.OnInconclusive)
 	}

@@ -42,7 +42,9 @@ func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.
 }
 
 func visit(n int, purpose string, set int, outcome string) metric.CapacityProbe {
-	return metric.CapacityProbe{N: n, Purpose: purpose, Set: set, Outcome: outcome}
+	p := metric.CapacityProbe{N: n, Purpose: purpose, Set: set, Note: outcome}
+	_ = p.Outcome.UnmarshalText([]byte(outcome)) // "slow" and "few" are what a case makes of the probe
+	return p
 }
 
 var exactly39 = []metric.CapacityProbe{visit(8, "ladder", 0, "pass"), visit(32, "ladder", 0, "pass"), visit(64, "ladder", 0, "fail"), visit(48, "bisect", 0, "fail"),
@@ -165,15 +167,15 @@ func TestCapacityOfVisits(t *testing.T) {
 					if l.Name != probe.Level {
 						continue
 					}
-					switch c.probes[i].Outcome {
+					switch c.probes[i].Note {
 					case "capped":
 						l.Rounds = turnedAway(l.N, 20)
 					case "slow":
-						run.Capacities[0].Probes[i].Outcome = "fail"
+						run.Capacities[0].Probes[i].Outcome = metric.Fail
 						slowed := shape{n: l.N, rounds: 10, perRound: 2 * l.N, ttft: func(int, int) float64 { return 3 }}.level()
 						l.Rounds = slowed.Rounds
 					case "few":
-						run.Capacities[0].Probes[i].Outcome, run.Capacities[0].Probes[i].Requests = "inconclusive", 20
+						run.Capacities[0].Probes[i].Outcome, run.Capacities[0].Probes[i].Requests = metric.Inconclusive, 20
 					}
 				}
 			}
@@ -247,11 +249,11 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	known.Level, known.Requests, known.Planned = "10", 40, 3
 	more.Level, more.With, more.Requests, more.Planned = "probe 10", "10", 200, 3
 	got := verdictOf(t, Judge(p, run, Options{}), "capacity")
-	if got.Outcome != Pass || got.Capacity.Pass != 10 || len(got.Capacity.Probes) != 2 || got.Capacity.Probes[0].Outcome != "inconclusive" || got.Capacity.Probes[1].Outcome != "pass" {
+	if got.Outcome != Pass || got.Capacity.Pass != 10 || len(got.Capacity.Probes) != 2 || got.Capacity.Probes[0].Outcome != metric.Inconclusive || got.Capacity.Probes[1].Outcome != metric.Pass {
 		t.Errorf("%v %q: %+v", got.Outcome, got.Message, got.Capacity)
 	}
 	more.Requests++
-	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error || got.Capacity.Probes[1].Outcome != "inconclusive" {
+	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error || got.Capacity.Probes[1].Outcome != metric.Inconclusive {
 		t.Errorf("a request more than there are: %v %q", got.Outcome, got.Message)
 	}
 	more.With = "11"

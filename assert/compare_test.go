@@ -183,7 +183,7 @@ func TestCompare(t *testing.T) {
 			if first.Outcome != row.want || v.Outcome != row.overall {
 				t.Errorf("%v, the run %v (%s)\n%s", first.Outcome, v.Outcome, v.Why, strings.Join(names(v), "\n"))
 			}
-			if text := strings.Join(append(append(names(v), first.Needs), first.Notes...), "\n"); !strings.Contains(text, row.says) {
+			if text := strings.Join(append(append(names(v), first.Needs), first.NotesOf()...), "\n"); !strings.Contains(text, row.says) {
 				t.Errorf("nothing says %q:\n%s", row.says, text)
 			}
 		})
@@ -321,7 +321,7 @@ func TestCompareDisturbed(t *testing.T) {
 			v := Judge(p, run, Options{})
 			text := names(v)
 			for _, x := range v.List {
-				text = append(text, x.Notes...)
+				text = append(text, x.NotesOf()...)
 			}
 			if said := strings.Join(text, "\n"); v.Outcome != row.want || !strings.Contains(said, row.says) {
 				t.Errorf("%v (%s), want %v that says %q:\n%s", v.Outcome, v.Why, row.want, row.says, said)
@@ -537,7 +537,7 @@ func TestCompareCorrects(t *testing.T) {
 		p, run := d.make()
 		v := Judge(p, run, Options{})
 		x := verdictOf(t, v, "compare.ab.tolerate.ttft.mean at 4")
-		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "(2 independent facts)") != (c.want == Inconclusive) {
+		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.NotesOf(), " "), "(2 independent facts)") != (c.want == Inconclusive) {
 			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
 		}
 		// The verdict on the whole comparison must agree with the verdicts on its changes.

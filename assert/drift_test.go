@@ -57,7 +57,7 @@ func TestDrift(t *testing.T) {
 		p, run := gate(l, threshold("ttft", "p95 < 2s"))
 		load := verdictOf(t, Judge(p, run, Options{}), "load at 4")
 		var said []string
-		for _, n := range load.Notes {
+		for _, n := range load.NotesOf() {
 			if strings.HasPrefix(n, "drift: ") || strings.HasPrefix(n, "warm-up: ") {
 				said = append(said, n)
 			}

@@ -67,7 +67,7 @@ workload "chat" {
 		if got.Outcome != c.want || !strings.Contains(got.Message, c.says) {
 			t.Errorf("%s: %v %q, want %v %q", c.name, got.Outcome, got.Message, c.want, c.says)
 		}
-		if !strings.Contains(strings.Join(got.Notes, "\n"), "point estimate") || got.File != "chat.hcl" || got.Line == 0 {
+		if !strings.Contains(strings.Join(got.NotesOf(), "\n"), "point estimate") || got.File != "chat.hcl" || got.Line == 0 {
 			t.Errorf("%s: not labelled or not placed: %+v", c.name, got)
 		}
 		if c.want == Error && v.Outcome != Error || c.want == Fail && v.Outcome != Fail {

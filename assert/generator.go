@@ -55,14 +55,14 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 	words := strings.Join(said, "; ")
 	if words != "" {
-		v.Notes = append(v.Notes, words)
+		v.Note(words)
 	}
 	for _, t := range thresholds {
 		if t.Sure = t.Outcome == Fail && s.sure(t.threshold); t.Sure {
 			continue
 		}
 		if words != "" && t.Outcome == Inconclusive && !s.askedAgain(t, thresholds, words) {
-			t.Notes = append(t.Notes, words+": the generator, and not the server, may be why the verdict is undecided")
+			t.Note(words + ": the generator, and not the server, may be why the verdict is undecided")
 			continue
 		}
 		why, delay := "", s.delay()
@@ -144,9 +144,9 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 	if v.Outcome != Pass && v.Outcome != Fail {
 		return false
 	}
-	v.Severity, v.Implied = t.Severity, t.Implied
+	v.Severity, v.Threshold.Implied = t.Severity, t.Threshold.Implied
 	_, rounds := l.RoundNames()
-	v.Notes = append(v.Notes, fmt.Sprintf("judged on the %s that the generator did not disturb, with half the allowed error, because all %d left it undecided (%s)",
+	v.Note(fmt.Sprintf("judged on the %s that the generator did not disturb, with half the allowed error, because all %d left it undecided (%s)",
 		verdict.Count(len(l.Rounds), rounds), len(s.level.Rounds), words))
 	*t.Verdict = v
 	return true

@@ -107,7 +107,7 @@ func TestUndecidedByDisturbedRounds(t *testing.T) {
 		}
 		list := Judge(p, run, Options{}).List
 		got := list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla."+c.metric) })]
-		again := strings.Contains(strings.Join(got.Notes, "\n"), "that the generator did not disturb, with half the allowed error")
+		again := strings.Contains(strings.Join(got.NotesOf(), "\n"), "that the generator did not disturb, with half the allowed error")
 		if got.Outcome != c.want || again != (c.want == Pass) || again && got.Confidence != 0.975 {
 			t.Errorf("%s: %v, want %v: %s %q", c.name, got.Outcome, c.want, got.Message, got.Notes)
 		}
@@ -198,7 +198,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 		}
 		list := Judge(p, run, Options{}).List
 		got := list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
-		if said := got.Message + strings.Join(got.Notes, "\n"); got.Outcome != c.want || !strings.Contains(said, c.says) {
+		if said := got.Message + strings.Join(got.NotesOf(), "\n"); got.Outcome != c.want || !strings.Contains(said, c.says) {
 			t.Errorf("%s: %v: %s, want %v: %s", c.name, got.Outcome, said, c.want, c.says)
 		}
 	}

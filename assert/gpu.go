@@ -44,7 +44,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		if g := gauge(metric.LastXID); g.N > 0 && g.Max != g.Min {
 			invalid(verdict.CauseInvalid, "%s %d: the driver reported Xid error %.0f of a GPU", round, r.Index+1, g.Max)
 		} else if g.N > 0 && g.Max > 0 && r == s.level.Rounds[0] {
-			v.Notes = append(v.Notes, fmt.Sprintf("before the first %s, the last Xid error of a GPU was %.0f", round, g.Max))
+			v.Note(fmt.Sprintf("before the first %s, the last Xid error of a GPU was %.0f", round, g.Max))
 		}
 		capped, errs = max(capped, gauge("gpu_power_capped").Mean), errs+r.Telemetry.Added[metric.ECCErrors]
 	}
@@ -52,7 +52,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		invalid(verdict.CauseInvalid, "the memory of a GPU had %s", verdict.Count(int(errs), "uncorrectable ECC errors"))
 	}
 	if capped > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("in the worst round, a software power cap held a GPU's clocks down in %s of the readings", metric.Format(metric.Ratio, capped)))
+		v.Note(fmt.Sprintf("in the worst round, a software power cap held a GPU's clocks down in %s of the readings", metric.Format(metric.Ratio, capped)))
 	}
 }
 

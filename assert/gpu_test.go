@@ -49,7 +49,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || v.Outcome == Error && v.Cause != verdict.CauseInvalid {
 			t.Errorf("%s: %v %q", tt.name, v.Outcome, v.Message)
 		}
-		if !strings.Contains(strings.Join(v.Notes, "; "), tt.note) {
+		if !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: notes %q", tt.name, v.Notes)
 		}
 	}
@@ -81,7 +81,7 @@ func TestGPUErrors(t *testing.T) {
 		s := subject{evidence: gather(l), alpha: 0.05, workload: &plan.Workload{}}
 		var v Verdict
 		s.load(&v, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
-		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || !strings.Contains(strings.Join(v.Notes, "; "), tt.note) {
+		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: %v %q %q", tt.name, v.Outcome, v.Message, v.Notes)
 		}
 	}

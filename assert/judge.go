@@ -81,7 +81,7 @@ func (j *judge) cases(each metric.Each) {
 
 // server judges whether a server that the plan uses could be measured.
 func (j *judge) server(s *plan.Server) {
-	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
+	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", Place: Place{File: s.Range.Filename, Line: s.Range.Start.Line}}
 	used, left := false, true
 	for _, w := range j.promised.Workloads {
 		if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
@@ -132,7 +132,7 @@ func Awaited(p *plan.Plan) []Verdict {
 		if slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
 			outcome = Skipped
 		}
-		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes, v.Cautions = outcome, "", "", "", nil, nil
+		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
 		soften(p, v)
 	}
 	return list

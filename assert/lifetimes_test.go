@@ -151,7 +151,7 @@ func TestTooShort(t *testing.T) {
 	v := s.judge(threshold("ttft", "p95 < 2s"))
 	// The window of 100 s has 1,000 requests, each 4 s long: 25 request lifetimes. It needs 31.54
 	// lifetimes, which are 26 s and 262 requests more.
-	if note := strings.Join(v.Notes, "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
+	if note := strings.Join(v.NotesOf(), "; "); v.Outcome != Inconclusive || !strings.Contains(note, "only 25 request lifetimes") || !strings.Contains(note, "needs a window of at least 2m10s") || v.More < 262 || v.More > 270 {
 		t.Errorf("%v, %q, %q, %d", v.Outcome, v.Notes, v.Needs, v.More)
 	}
 }
@@ -191,7 +191,7 @@ func TestCountedAtARate(t *testing.T) {
 		}
 		s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 		v := s.judge(bound("server_ttft", "p95", plan.Less, 1))
-		if notes := strings.Join(v.Notes, "; "); v.Outcome != tt.want || math.Abs(v.Effective-tt.effective) > 0.1 || !strings.Contains(notes, tt.notes) || strings.Contains(notes, "at least") != (tt.notes != "") {
+		if notes := strings.Join(v.NotesOf(), "; "); v.Outcome != tt.want || math.Abs(v.Effective-tt.effective) > 0.1 || !strings.Contains(notes, tt.notes) || strings.Contains(notes, "at least") != (tt.notes != "") {
 			t.Errorf("%v, %v: %v of %v, %q", tt.takes, tt.saturation, v.Outcome, v.Effective, v.Notes)
 		}
 	}
@@ -288,7 +288,7 @@ func TestAboveTheLargestRate(t *testing.T) {
 			if v := judged(9); v.Outcome != Inconclusive || v.Needs != above || v.More != -1 {
 				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
 			}
-			if v := judged(10 / 0.96); v.Outcome != Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.Notes, "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
+			if v := judged(10 / 0.96); v.Outcome != Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.NotesOf(), "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
 				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
 			}
 		}
@@ -306,7 +306,7 @@ func TestGoodputOfAShortWindow(t *testing.T) {
 		half := *threshold("goodput", "share >= 95%")
 		half.Limit = 0.5
 		v := s.judge(&half)
-		if v.Outcome != want || (want == Inconclusive) != strings.Contains(strings.Join(v.Notes, "; "), "needs a window of at least") {
+		if v.Outcome != want || (want == Inconclusive) != strings.Contains(strings.Join(v.NotesOf(), "; "), "needs a window of at least") {
 			t.Errorf("%v each: %v, %q, %q", takes, v.Outcome, v.Needs, v.Notes)
 		}
 	}
@@ -357,7 +357,7 @@ func TestPartBesideLongRequests(t *testing.T) {
 	mix.Loads = []*plan.Load{{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Poisson}, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate, Requests: 1000, Rounds: 10}}}}
 	got := lookAt(mix, l, metric.Price{}, boundAt(l.Name), plan.Policy.Alpha, func(*plan.Workload, *metric.Level) int { return 0 })
 	for _, v := range got.verdicts[mix.Mix[0]] {
-		if label := v.Threshold.Metric.Name; label == "ttft" && (v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.Notes, "; "), "only 0.9 request lifetimes")) {
+		if label := v.Threshold.Metric.Name; label == "ttft" && (v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), "; "), "only 0.9 request lifetimes")) {
 			t.Errorf("%v, %q", v.Outcome, v.Notes)
 		}
 	}

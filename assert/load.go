@@ -77,15 +77,15 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.generator(v, thresholds, invalid)
 	s.opened(v, thresholds, invalid)
 	s.lockStep(v, thresholds)
-	v.Notes = append(v.Notes, s.windowed()...)
-	v.Notes = append(v.Notes, s.drift()...)
-	v.Notes = append(v.Notes, witnessed(s.level)...)
-	v.Notes = append(v.Notes, oddities(l, samples)...)
-	v.Notes = append(v.Notes, keptBack(samples)...)
+	v.Note(s.windowed()...)
+	v.Note(s.drift()...)
+	v.Note(witnessed(s.level)...)
+	v.Note(oddities(l, samples)...)
+	v.Note(keptBack(samples)...)
 	v.Outcome = Pass
 	if len(problems) > 0 {
 		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]
-		v.Notes = append(slices.Clone(problems[1:]), v.Notes...)
+		v.Notes = append(verdict.Remarks(problems[1:]...), v.Notes...)
 	}
 }
 
@@ -123,7 +123,7 @@ func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
 	l := s.level
 	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
 		note := fmt.Sprintf("lock-step: the slots send at the same times (synchrony %.2f), so their prompts are processed together, and TTFT is longer than for requests that are spread over time", sync.V)
-		v.Notes = append(v.Notes, note)
+		v.Note(note)
 		for i := range thresholds {
 			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
 				thresholds[i].Caution(note)
@@ -255,10 +255,10 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "cache: %d of %d prompts had more cached tokens than expected; one had %d of its %d tokens in a cache, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared, "it"))
 	}
 	if silent > 0 {
-		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
+		v.Note(s.countedHits(samples, invalid))
 	}
 	if again := repeated(samples); again > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts may be in a cache, because they were sent before or because two rows of the data set are equal", again, len(samples)))
+		v.Note(fmt.Sprintf("%d of %d prompts may be in a cache, because they were sent before or because two rows of the data set are equal", again, len(samples)))
 	}
 }
 
@@ -337,7 +337,7 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	if s.batched() {
 		switch idle, byServer := s.level.Idle(s.level.Window()); {
 		case idle != "" && byServer:
-			v.Notes = append(v.Notes, idle+"; requests failed")
+			v.Note(idle + "; requests failed")
 		case idle != "":
 			invalid(verdict.CauseGenerator, "%s", idle)
 		}
@@ -354,7 +354,7 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 				invalid(verdict.CauseGenerator, "round %d: %s", r.Index+1, d.Load)
 			}
 		} else if idle, byServer := s.level.Idle(r); s.level.Kind != metric.Burst && !s.batched() && byServer {
-			v.Notes = append(v.Notes, fmt.Sprintf("round %d: %s; requests failed", r.Index+1, idle))
+			v.Note(fmt.Sprintf("round %d: %s; requests failed", r.Index+1, idle))
 		}
 	}
 }
@@ -372,7 +372,7 @@ func (s *subject) voided(v *Verdict, invalid objection) {
 		}) {
 			invalid(verdict.CauseInvalid, "%s %d was left out, although nothing had disturbed it", round, r.Index+1)
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("%s %d was measured again: %s", round, r.Index+1, verdict.OneLine(r.Void)))
+		v.Note(fmt.Sprintf("%s %d was measured again: %s", round, r.Index+1, verdict.OneLine(r.Void)))
 	}
 	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
 		invalid(verdict.CauseInvalid, "%d of %s were left out, but at most %d may be left out", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), rounds), most)

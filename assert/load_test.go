@@ -120,7 +120,7 @@ func TestLoad(t *testing.T) {
 		}
 		said := load.Message
 		if c.want == Pass {
-			said += "\n" + strings.Join(load.Notes, "\n")
+			said += "\n" + strings.Join(load.NotesOf(), "\n")
 		}
 		if !strings.Contains(said, c.says) {
 			t.Errorf("%s: says %q, want %q", c.name, said, c.says)
@@ -184,7 +184,7 @@ func TestIdleSlots(t *testing.T) {
 		if got.Outcome != c.want || c.want == Error && got.Cause != verdict.CauseGenerator {
 			t.Errorf("%s: %v, want %v: %s", c.name, got.Outcome, c.want, got.Message)
 		}
-		if load := verdictOf(t, v, "load at 4"); load.Outcome != Pass || !strings.Contains(strings.Join(load.Notes, "\n"), "the slots were busy for 90% of the window (required 95%) in round 1") {
+		if load := verdictOf(t, v, "load at 4"); load.Outcome != Pass || !strings.Contains(strings.Join(load.NotesOf(), "\n"), "the slots were busy for 90% of the window (required 95%) in round 1") {
 			t.Errorf("%s: %v %q", c.name, load.Outcome, load.Notes)
 		}
 	}

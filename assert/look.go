@@ -158,7 +158,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	if v.Outcome == Inconclusive {
-		out.Why = strings.Join(append([]string{v.Needs}, v.Notes...), "; ")
+		out.Why = strings.Join(append([]string{v.Needs}, v.NotesOf()...), "; ")
 	}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()
 	if t.Op == "" { // every request succeeds
@@ -195,6 +195,52 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	}
 	if t.Stat.Exact() {
 		out.Low, out.High = out.Log, out.Log // exact
+	}
+	return out
+}
+
+// capacityBounds returns the thresholds at the capacity by metric and statistic, such as "ttft
+// p95".
+func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
+	bounds := map[string]*plan.Threshold{}
+	for _, sla := range w.SLAs {
+		for _, th := range sla.Thresholds {
+			// Skip a limit of 100% on a share: its distance from an estimate is not defined.
+			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
+				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
+			}
+		}
+	}
+	return bounds
+}
+
+// isShare reports whether the threshold is on a share of the requests.
+func isShare(th *plan.Threshold) bool {
+	return th.Metric.Name == "success" || th.Stat.IsShare()
+}
+
+// farthest is just below the largest distance from the limit that a LookThreshold records. A value
+// at a larger distance may be infinite, so it is not shown.
+const farthest = 4.999
+
+// probeValue returns a threshold's value and bounds. t has their distances from the limit.
+func probeValue(th *plan.Threshold, t LookThreshold) metric.ProbeValue {
+	out := metric.ProbeValue{Threshold: t.Name, Outcome: t.Outcome}
+	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
+	at := func(log float64) metric.Value {
+		switch {
+		case math.Abs(log) > farthest:
+			return metric.Value{}
+		case isShare(th) && upward:
+			return metric.Some(1 - (1-th.Limit)*math.Exp(log))
+		case upward:
+			return metric.Some(th.Limit * math.Exp(-log))
+		}
+		return metric.Some(th.Limit * math.Exp(log))
+	}
+	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
+	if upward { // if the limit is a lower limit, the bounds change places
+		out.Low, out.High = out.High, out.Low
 	}
 	return out
 }

@@ -235,7 +235,7 @@ func TestJudgeLookIsPure(t *testing.T) {
 func TestJudgeAtTheLastLook(t *testing.T) {
 	level := func() *metric.Level {
 		l := running(12, func(int, int) float64 { return 1 })
-		l.Looks = []metric.Look{{Requests: 60, Planned: 3, Outcome: "inconclusive"}, {Requests: 80, Planned: 3, Outcome: "pass"}}
+		l.Looks = []metric.Look{{Requests: 60, Planned: 3, Outcome: metric.Inconclusive}, {Requests: 80, Planned: 3, Outcome: metric.Pass}}
 		l.Notes = []string{"ended early:\na look was certain"}
 		return l
 	}
@@ -246,7 +246,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
 		t.Errorf("%+v\n%+v", sla, load)
 	}
-	if !strings.Contains(strings.Join(sla.Notes, "\n"), "judged on the 80 requests that started first, at one of 3 planned looks; the confidence is 98.3%, because the looks share the allowed error") || !slices.Contains(load.Notes, "ended early: a look was certain") {
+	if !strings.Contains(strings.Join(sla.NotesOf(), "\n"), "judged on the 80 requests that started first, at one of 3 planned looks; the confidence is 98.3%, because the looks share the allowed error") || !slices.Contains(load.NotesOf(), "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
 	// Three looks (early judgements) share the allowed error, so 79 good requests are too few to

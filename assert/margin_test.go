@@ -80,7 +80,7 @@ func TestMargin(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := one(t, c.shape.level(), c.metric, c.text, nil)
-			notes := strings.Join(v.Notes, "\n")
+			notes := strings.Join(v.NotesOf(), "\n")
 			if v.Outcome != c.want || strings.Contains(notes, certifiedByMargin) != c.margin {
 				t.Fatalf("%v, want %v, by its margin %v: %s\n%s", v.Outcome, c.want, c.margin, v.Message, notes)
 			}
@@ -101,12 +101,12 @@ func TestMargin(t *testing.T) {
 	}
 	// If the plan decides by estimates, a pass needs no margin.
 	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
-	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
+	if v.Outcome != Pass || strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin) {
 		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
 	}
 	// If the number of requests is enough for a pass, no note mentions the margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
-	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
+	if v.Outcome != Pass || strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin) {
 		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
 	}
 }

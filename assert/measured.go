@@ -26,7 +26,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 // that adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
-	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
+	v := Verdict{Kind: KindLoad, Place: Place{File: level.Range.Filename, Line: level.Range.Start.Line}}
 	if v.Line == 0 {
 		v.File, v.Line = load.Range.Filename, load.Range.Start.Line
 	}
@@ -133,11 +133,11 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	}
 	s.stoodStill(v, judged)
 	for _, note := range l.Notes {
-		v.Notes = append(v.Notes, verdict.OneLine(note))
+		v.Note(verdict.OneLine(note))
 	}
 	for i := range verdicts {
 		if looked != "" {
-			verdicts[i].Notes = append(verdicts[i].Notes, looked)
+			verdicts[i].Note(looked)
 		}
 	}
 	return l, verdicts

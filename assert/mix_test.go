@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -105,13 +106,13 @@ func partVerdicts(v Verdicts, workload string) []Verdict {
 	var out []Verdict
 	for _, x := range v.List {
 		if x.Workload == workload {
-			var notes []string
+			var notes []verdict.Note
 			for _, note := range x.Notes {
-				if !strings.HasPrefix(note, "lock-step") {
+				if !strings.HasPrefix(note.Text, "lock-step") {
 					notes = append(notes, note)
 				}
 			}
-			x.Notes, x.Cautions = notes, nil
+			x.Notes = notes
 			out = append(out, x)
 		}
 	}
@@ -154,7 +155,7 @@ func TestPartsUpToALook(t *testing.T) {
 	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
 	mix := run.Levels[0]
-	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: "pass"}}
+	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: metric.Pass}}
 	mix.Divide()
 	v := Judge(p, run, Options{})
 	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 %, 5 % of 600 requests

@@ -29,7 +29,7 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	mean := s.level.Value("in_flight", metric.Steady, nil, nil)
 	v.Message += fmt.Sprintf(", with %s in flight on average and %d at most", metric.Format(metric.Count, mean.V), most)
 	if len(s.level.Saturation) == 0 {
-		v.Notes = append(v.Notes, "the largest rate that the server can sustain is not known, so only the backlog can show whether the server sustains this rate")
+		v.Note("the largest rate that the server can sustain is not known, so only the backlog can show whether the server sustains this rate")
 	}
 }
 

@@ -51,7 +51,7 @@ func TestShareOfARate(t *testing.T) {
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
 		s, _ := judgedRate(backlog(0), plan.Open{})
 		v := s.judge(threshold("success", text))
-		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "for a pass, 1000 requests count as only 100, because all requests in flight (10)") {
+		if v.Outcome != want || !strings.Contains(strings.Join(v.NotesOf(), "; "), "for a pass, 1000 requests count as only 100, because all requests in flight (10)") {
 			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 		}
 	}
@@ -205,7 +205,7 @@ func TestSustainedAfterTheLevel(t *testing.T) {
 			tt.change(l)
 		}
 		s, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
-		if v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) || !strings.Contains(strings.Join(v.Notes, "; "), tt.note) {
+		if v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: %v, %s, %q; want %v, %q, %q", tt.name, v.Outcome, v.Message, v.Notes, tt.want, tt.words, tt.note)
 		}
 		if got := s.awaits(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold); got != tt.awaits {

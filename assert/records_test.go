@@ -86,7 +86,7 @@ func TestCompareRecords(t *testing.T) {
 	more.Name = "8"
 	both.Levels = append(both.Levels, &more)
 	_, v, err := CompareRecords(compare.Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
-	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].Notes, "\n"), "chat at 8 is not compared") {
+	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].NotesOf(), "\n"), "chat at 8 is not compared") {
 		t.Errorf("%v, %v, %q", v, err, v.List[0].Notes)
 	}
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
@@ -136,7 +136,7 @@ func TestCompareRecords(t *testing.T) {
 	} {
 		r := compare.Records{Control: row.control, Candidate: cmp.Or(row.candidate, row.control), ControlName: "old", CandidateServer: turns.Servers[1].Address, Claims: row.claims}
 		_, v, err := CompareRecords(r)
-		if text := strings.Join(append(names(v), v.List[0].Notes...), "\n"); err != nil || v.Outcome != row.want || !strings.Contains(text, row.says) {
+		if text := strings.Join(append(names(v), v.List[0].NotesOf()...), "\n"); err != nil || v.Outcome != row.want || !strings.Contains(text, row.says) {
 			t.Errorf("%s: %v, %v, want %v and %q:\n%s", row.name, v.Outcome, err, row.want, row.says, text)
 		}
 	}

@@ -42,8 +42,9 @@ func (r required) why() string {
 
 // unjudged returns the verdict on a threshold before anything is measured.
 func (r required) unjudged(policy plan.Policy) Verdict {
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.impliedBy != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
-		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
+	t := ThresholdOf(r.Threshold)
+	t.Implied = r.impliedBy != nil
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: Test{Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(), Value: metric.None("not judged")}, Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
 }
 
 // requirements lists what one level of a workload must meet: the thresholds that the plan declares,

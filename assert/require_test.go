@@ -43,7 +43,7 @@ func TestRefusing(t *testing.T) {
 			t.Fatalf("%s %s with %d failures: %v %s", c.name, c.text, c.failed, own.Outcome, own.Message)
 		}
 		implied := verdictOf(t, v, "sla.success.implied at 4")
-		if !implied.Implied || implied.Outcome != c.want || v.Outcome != c.want || !strings.Contains(implied.Message, c.says) {
+		if !implied.Threshold.Implied || implied.Outcome != c.want || v.Outcome != c.want || !strings.Contains(implied.Message, c.says) {
 			t.Errorf("%s %s with %d failures: %v %q, the run %v", c.name, c.text, c.failed, implied.Outcome, implied.Message, v.Outcome)
 		}
 		if c.want == Inconclusive && implied.Needs == "" {

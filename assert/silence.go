@@ -180,7 +180,7 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	if random, sent := metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen); random != sent {
 		note += fmt.Sprintf(". A closed loop sends few requests during a standstill. If requests arrived at random times, the ttft p95 would be about %s, not %s", random, sent)
 	}
-	load.Notes = append(load.Notes, note)
+	load.Note(note)
 	for i := range thresholds {
 		t := thresholds[i].threshold
 		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) || thresholds[i].Outcome != Pass {

@@ -133,8 +133,8 @@ func TestFreezeIsSeen(t *testing.T) {
 		if load.Outcome != Pass || ttft.Outcome != Pass {
 			t.Fatalf("%s: %v %s, %v %s", name, load.Outcome, load.Message, ttft.Outcome, ttft.Message)
 		}
-		said := strings.Contains(strings.Join(load.Notes, "\n"), "standstill: all streams stood still 15 times, for up to 1.01 s each time, and for 9.96% of the time in total")
-		told := strings.Contains(strings.Join(ttft.Notes, "\n"), "standstill: if requests arrived at random times, about ")
+		said := strings.Contains(strings.Join(load.NotesOf(), "\n"), "standstill: all streams stood still 15 times, for up to 1.01 s each time, and for 9.96% of the time in total")
+		told := strings.Contains(strings.Join(ttft.NotesOf(), "\n"), "standstill: if requests arrived at random times, about ")
 		if frozen := name == "frozen"; said != frozen || told != frozen {
 			t.Errorf("%s: %q, %q", name, load.Notes, ttft.Notes)
 		}

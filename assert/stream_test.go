@@ -58,7 +58,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 		if v.Outcome == Error && (!strings.Contains(v.Message, "of 200 answers came in one piece") || v.Cause != verdict.CauseInvalid) {
 			t.Errorf("%s: it says %q, cause %v", tt.name, v.Message, v.Cause)
 		}
-		if tt.name == "one chunk" && !strings.Contains(strings.Join(v.Notes, "; "), "10 answers that came in one chunk are left out") {
+		if tt.name == "one chunk" && !strings.Contains(strings.Join(v.NotesOf(), "; "), "10 answers that came in one chunk are left out") {
 			t.Errorf("%s: notes %q", tt.name, v.Notes)
 		}
 	}
@@ -89,7 +89,7 @@ func TestTokensPerChunk(t *testing.T) {
 	l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) { x.Chunks = 10 }}.level()
 	s := subject{evidence: gather(l), alpha: 0.05}
 	v := s.judge(threshold("itl", "p95 < 30ms"))
-	if !strings.Contains(strings.Join(v.Notes, "; "), "a chunk holds 1.1 tokens on average") {
+	if !strings.Contains(strings.Join(v.NotesOf(), "; "), "a chunk holds 1.1 tokens on average") {
 		t.Errorf("notes %q", v.Notes)
 	}
 }

@@ -114,7 +114,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	if x.known {
 		v.Message += fmt.Sprintf("; the largest rate that the server can sustain is about %s, and it is certified to be at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
-	v.Notes = append(v.Notes, s.slowerAfter()...)
+	v.Note(s.slowerAfter()...)
 	why := s.decides(t, g, x)
 	if s.policy.Decide == plan.Estimate && why != stalled {
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
@@ -130,7 +130,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	case why == notFollowed:
 		v.Needs, v.More = "needs a saturation right after the level, which shows whether the server still sustains the rate", -1
 	case v.Outcome == Inconclusive:
-		v.Notes = append(v.Notes, x.unclear(s.level, t, g)...)
+		v.Note(x.unclear(s.level, t, g)...)
 		// Suggest a longer window: the fluctuation of a stable backlog does not grow with the
 		// window.
 		v.Needs, v.More = s.shortfall((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)

@@ -25,7 +25,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, why)
 		return
 	}
-	v.Notes = append(v.Notes, "the value comes from the server's own histogram of all requests that the server finished in the window")
+	v.Note("the value comes from the server's own histogram of all requests that the server finished in the window")
 	v.N = int(math.Round(h.N()))
 	if t.Stat.Kind == metric.Mean {
 		m, _ := h.Mean()
@@ -171,11 +171,11 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 			}
 		}
 		s.overRounds(v, t, units)
-		v.Notes = append(v.Notes, fmt.Sprintf("mean of %s", verdict.Count(g.N, "readings")))
+		v.Note(fmt.Sprintf("mean of %s", verdict.Count(g.N, "readings")))
 		return
 	}
 	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "readings"))
-	v.Notes = append(v.Notes, "the value is exact for the readings of this run; it says nothing about the time between readings")
+	v.Note("the value is exact for the readings of this run; it says nothing about the time between readings")
 	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
@@ -192,12 +192,12 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 		if _, told := s.level.PrefillSpeed(nil); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "computed from the server's own prefill time")
+		v.Note("computed from the server's own prefill time")
 	case name == "cache_hit_rate":
 		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
 			return false
 		}
-		v.Notes = append(v.Notes, "the value comes from the server's counters, because the server's usage does not report cached tokens")
+		v.Note("the value comes from the server's counters, because the server's usage does not report cached tokens")
 	case t.Metric.Source == metric.Client:
 		return false
 	}
@@ -213,12 +213,12 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 	switch {
 	case name == "preemptions":
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "the value is exact for the windows of this run; it says nothing about other windows")
+		v.Note("the value is exact for the windows of this run; it says nothing about other windows")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	case name == "cost_per_hour" && s.price.Electricity == 0:
 		v.Message = compared(t, v.Value)
-		v.Notes = append(v.Notes, "from the plan's prices alone")
+		v.Note("from the plan's prices alone")
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	}

@@ -195,7 +195,7 @@ func TestReadThresholds(t *testing.T) {
 		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
 			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
 		}
-		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "it says nothing about the time between readings") {
+		if tt.stat == "max" && !strings.Contains(strings.Join(v.NotesOf(), ";"), "it says nothing about the time between readings") {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
@@ -329,11 +329,11 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
 	const want = "the server then: the queue held up to 11 requests, and 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
 		"requests waited 1.3 s on average; the clock of a GPU fell to 1.2 GHz from 1.7 GHz"
-	if failed.Outcome != Fail || !slices.Contains(failed.Notes, want) {
+	if failed.Outcome != Fail || !slices.Contains(failed.NotesOf(), want) {
 		t.Errorf("%v, notes %q", failed.Outcome, failed.Notes)
 	}
 	for _, x := range v.List {
-		if x.Outcome == Pass && strings.Contains(strings.Join(x.Notes, ";"), "the server then") {
+		if x.Outcome == Pass && strings.Contains(strings.Join(x.NotesOf(), ";"), "the server then") {
 			t.Errorf("%s passes and says %q", x.Name, x.Notes)
 		}
 	}

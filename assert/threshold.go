@@ -196,7 +196,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, o.means())
 	s.notes(v, o, 0)
 	if o.failed > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))
+		v.Note(fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))
 	}
 }
 
@@ -273,7 +273,7 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 		// such as a min with an upper limit.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, badSide(t))
 	}
-	v.Notes = append(v.Notes, thisRun)
+	v.Note(thisRun)
 	s.notes(v, o, 0)
 	decided(v, pass)
 }
@@ -312,7 +312,7 @@ func (s *subject) judgeByRounds(v *Verdict, t *plan.Threshold) {
 		for _, b := range s.blocks {
 			add(s.level.FirstTokenSpeed(b.samples))
 		}
-		v.Notes = append(v.Notes, "computed from ttft at concurrency 1, because the server reports no prefill time")
+		v.Note("computed from ttft at concurrency 1, because the server reports no prefill time")
 	case "cache_hit_rate":
 		for _, b := range s.blocks {
 			add(metric.CacheHitRate(b.samples))

@@ -43,7 +43,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	v.N, v.Over = s.n, float64(bad)
 	if t.Stat.Kind == metric.Every {
 		v.Message = fmt.Sprintf("%s %s: %d of %d requests %s", label(t), metric.Format(metric.Ratio, v.Value.V), bad, s.n, noun)
-		v.Notes = append(v.Notes, thisRun)
+		v.Note(thisRun)
 		decided(v, bad == 0)
 		return
 	}
@@ -66,7 +66,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	if t.Stat.Kind == metric.Observed {
-		v.Notes = append(v.Notes, thisRun)
+		v.Note(thisRun)
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
@@ -182,7 +182,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 		s.undecidedShare(v, t, c, needed)
 	}
 	if 0 < c.n && c.n < 0.995*float64(s.n) {
-		v.Notes = append(v.Notes, why)
+		v.Note(why)
 	}
 	if short {
 		s.tooShort(v, c.e)
@@ -361,7 +361,7 @@ func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
 		v.Value = metric.Some(math.Inf(1))
 		v.Message = fmt.Sprintf("the server did not recover in %d of %s: requests did not become good again", never, verdict.Count(v.N, "passes"))
 	}
-	v.Notes = append(v.Notes, "the value is exact for the passes of this run; it says nothing about other passes")
+	v.Note("the value is exact for the passes of this run; it says nothing about other passes")
 	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
 }
 

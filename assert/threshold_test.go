@@ -174,7 +174,7 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean.Outcome != Pass || v.Outcome != Pass || mean.N != 199 {
 		t.Errorf("1 of 200 observed against 98%%: %v", names(v))
 	}
-	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
+	if !strings.Contains(strings.Join(mean.NotesOf(), "\n"), "leaves 1 failed request out") {
 		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
 	}
 	// A failed request has few gaps, so it hardly changes a percentile of gaps. To make up for
@@ -316,7 +316,7 @@ func TestThisRun(t *testing.T) {
 		if v.Outcome != c.want {
 			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
 		}
-		if !strings.Contains(strings.Join(v.Notes, "\n"), "this run") {
+		if !strings.Contains(strings.Join(v.NotesOf(), "\n"), "this run") {
 			t.Errorf("%s %s is not labelled: %q", c.name, c.text, v.Notes)
 		}
 	}
@@ -365,7 +365,7 @@ func TestWindowAll(t *testing.T) {
 	} {
 		p, run := gate(level)
 		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
-		if v := verdictOf(t, Judge(p, run, Options{}), "load at 4"); !strings.Contains(strings.Join(v.Notes, "\n"), want) {
+		if v := verdictOf(t, Judge(p, run, Options{}), "load at 4"); !strings.Contains(strings.Join(v.NotesOf(), "\n"), want) {
 			t.Errorf("%s: notes %q", window, v.Notes)
 		}
 	}
@@ -412,7 +412,7 @@ func TestEstimate(t *testing.T) {
 		if v.Outcome != c.want {
 			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
 		}
-		if !strings.Contains(strings.Join(v.Notes, "\n"), "point estimate") {
+		if !strings.Contains(strings.Join(v.NotesOf(), "\n"), "point estimate") {
 			t.Errorf("%s %s is not labelled as an estimate: %q", c.name, c.text, v.Notes)
 		}
 	}
@@ -547,7 +547,7 @@ func TestClusters(t *testing.T) {
 	} {
 		l := shape{n: 8, rounds: 10, perRound: c.n, failed: c.failed}.level()
 		v := one(t, l, "success", "rate >= 95%", func(w *plan.Workload) { w.Policy.Clusters = c.clusters })
-		if v.Outcome != c.want || !strings.Contains(strings.Join(v.Notes, "; "), c.says) {
+		if v.Outcome != c.want || !strings.Contains(strings.Join(v.NotesOf(), "; "), c.says) {
 			t.Errorf("%s: %v %q %q, want %v %q", c.name, v.Outcome, v.Message, v.Notes, c.want, c.says)
 		}
 	}
@@ -608,7 +608,7 @@ func TestMadePrompts(t *testing.T) {
 		p.Workloads[0].Prompt.Dataset = tt.dataset
 		noted := false
 		for _, v := range Judge(p, run, Options{}).List {
-			noted = noted || slices.ContainsFunc(v.Notes, func(n string) bool { return strings.HasPrefix(n, "synthetic prompts: ") })
+			noted = noted || slices.ContainsFunc(v.NotesOf(), func(n string) bool { return strings.HasPrefix(n, "synthetic prompts: ") })
 		}
 		if noted != tt.noted {
 			t.Errorf("%s: noted %v", tt.name, noted)

@@ -18,13 +18,13 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 	switch {
 	case !s.sound && v.Effective > 0:
 		_, rounds := s.level.RoundNames()
-		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to show how requests depend on each other, so each wave of %d requests counts as one request (%s in all)",
+		v.Note(fmt.Sprintf("%s and %s are too few to show how requests depend on each other, so each wave of %d requests counts as one request (%s in all)",
 			verdict.Count(len(s.level.Rounds), rounds), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
 	case together && s.noteMoments(v, moments):
 	case crowded:
-		v.Notes = append(v.Notes, words)
+		v.Note(words)
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
-		v.Notes = append(v.Notes, fmt.Sprintf("the values of %[3]s differ so much that %[1]s count as only %[2]s independent requests",
+		v.Note(fmt.Sprintf("the values of %[3]s differ so much that %[1]s count as only %[2]s independent requests",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
 	missing, leftOut := -o.failed, 0
@@ -33,15 +33,15 @@ func (s *subject) notes(v *Verdict, o observations, e float64) {
 		leftOut += d.LeftOut
 	}
 	if leftOut > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s that came in one chunk are left out, because they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
+		v.Note(fmt.Sprintf("%s that came in one chunk are left out, because they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
 	}
 	if per := s.perChunk(); o.def.Scope == metric.PerGap && per > metric.FewPerChunk {
-		v.Notes = append(v.Notes, fmt.Sprintf("a chunk holds %s on average, so a gap between chunks is not the time of one token", metric.Format(metric.Tokens, per)))
+		v.Note(fmt.Sprintf("a chunk holds %s on average, so a gap between chunks is not the time of one token", metric.Format(metric.Tokens, per)))
 	}
 	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value of this metric; each counts as over the limit", verdict.Count(missing, "requests")))
+		v.Note(fmt.Sprintf("%s completed without a value of this metric; each counts as over the limit", verdict.Count(missing, "requests")))
 	} else if missing > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value of this metric", verdict.Count(missing, "requests")))
+		v.Note(fmt.Sprintf("the mean leaves out %s that completed without a value of this metric", verdict.Count(missing, "requests")))
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *subject) moveTogether(worth float64) string {
 func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 	limits := v.Effective == countAs(moments)
 	if limits {
-		v.Notes = append(v.Notes, s.moveTogether(v.Effective))
+		v.Note(s.moveTogether(v.Effective))
 	}
 	return limits
 }
@@ -78,7 +78,7 @@ func (s *subject) noteMoments(v *Verdict, moments float64) bool {
 func (s *subject) tooShort(v *Verdict, e float64) {
 	if v.Outcome == Inconclusive && v.More > 0 {
 		long := Window(lifetimesFor(e, s.alpha), s.seconds()/s.lifetimes())
-		v.Notes = append(v.Notes, fmt.Sprintf("needs a window of at least %s", plan.PlainDuration(long)))
+		v.Note(fmt.Sprintf("needs a window of at least %s", plan.PlainDuration(long)))
 	}
 }
 

@@ -18,15 +18,15 @@ func (s *subject) thresholds(list []required) []Verdict {
 	success := Skipped
 	for _, t := range list {
 		v := s.judge(t.Threshold)
-		v.Severity, v.Implied = t.severity, t.impliedBy != nil
+		v.Severity, v.Threshold.Implied = t.severity, t.impliedBy != nil
 		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
 			v.Outcome, v.More = Inconclusive, s.due-s.n
 		}
 		if why := t.why(); why != "" && (v.Outcome != Pass || t.Stat.Kind != metric.Implied) {
-			v.Notes = append(v.Notes, why)
+			v.Note(why)
 		} else if v.Outcome == Fail {
 			if then := doing(s.level); then != "" {
-				v.Notes = append(v.Notes, then)
+				v.Note(then)
 			}
 		}
 		if plan.ByDrafts(t.Metric.Name) && s.drafted() {
@@ -41,7 +41,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 		if v := &out[i]; list[i].IgnoresFailures() && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
 			v.Message += ", but the threshold on success does not pass"
-			v.Notes = append(v.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the threshold on success passes", label(list[i].Threshold)))
+			v.Note(fmt.Sprintf("%s ignores failed requests, so it passes only if the threshold on success passes", label(list[i].Threshold)))
 			if v.Outcome == Inconclusive {
 				v.Needs = "needs the threshold on success to be decided first"
 			}
@@ -78,7 +78,7 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 
 // judge judges one threshold. The caller must set the names in the verdict.
 func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
+	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Test: Test{Decide: string(s.policy.Decide), Confidence: 1 - s.alpha}, Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
 	switch {
 	case s.n == 0:
 		v.Outcome, v.Value = Error, metric.None("no request was due")

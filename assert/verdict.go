@@ -5,14 +5,18 @@ package assert
 import (
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
 // These types and constants are those of package verdict, under shorter names.
 type (
-	Outcome = verdict.Outcome
-	Kind    = verdict.Kind
-	Verdict = verdict.Verdict
+	Outcome  = verdict.Outcome
+	Kind     = verdict.Kind
+	Verdict  = verdict.Verdict
+	Test     = verdict.Test
+	Compares = verdict.Compares
+	Place    = verdict.Place
 )
 
 const (
@@ -55,10 +59,14 @@ func (v Verdicts) ExitCode(interrupted bool) int {
 	if interrupted {
 		return ExitInterrupted
 	}
-	return v.Outcome.ExitCode()
+	return verdict.ExitCode(v.Outcome)
 }
 
 // ThresholdOf returns a threshold of the plan in the form for verdicts and reports.
 func ThresholdOf(t *plan.Threshold) *verdict.Threshold {
-	return &verdict.Threshold{Metric: t.Metric, Stat: t.Stat, Op: string(t.Op), Limit: t.Limit, Text: t.Text}
+	out := verdict.Threshold{Metric: t.Metric, Stat: t.Stat, Op: string(t.Op), Text: t.Text}
+	if t.Op != "" {
+		out.Limit = metric.Some(t.Limit)
+	}
+	return &out
 }

@@ -94,7 +94,7 @@ func TestCountedHits(t *testing.T) {
 		}
 		p, run := gate(l)
 		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
-		if all := v.Message + "\n" + strings.Join(v.Notes, "\n"); v.Outcome != tt.want || !strings.Contains(all, tt.says) {
+		if all := v.Message + "\n" + strings.Join(v.NotesOf(), "\n"); v.Outcome != tt.want || !strings.Contains(all, tt.says) {
 			t.Errorf("%s: %s, want %s and %q:\n%s", tt.name, v.Outcome, tt.want, tt.says, all)
 		}
 	}
@@ -128,7 +128,7 @@ func TestLateReading(t *testing.T) {
 		p, run := gate(l, threshold("server_ttft", "p95 < 2s"))
 		all := Judge(p, run, Options{})
 		v := verdictOf(t, all, "load at 4")
-		if said := v.Message + "\n" + strings.Join(v.Notes, "\n"); v.Outcome != tt.want || !strings.Contains(said, tt.says) {
+		if said := v.Message + "\n" + strings.Join(v.NotesOf(), "\n"); v.Outcome != tt.want || !strings.Contains(said, tt.says) {
 			t.Errorf("%v hits, %d late: %s, want %s and %q:\n%s", tt.hits, tt.late, v.Outcome, tt.want, tt.says, said)
 		}
 		if v := verdictOf(t, all, "sla.server_ttft.p95 at 4"); v.Outcome == Pass || tt.want == Pass && !strings.Contains(v.Message, late) {

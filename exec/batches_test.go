@@ -132,7 +132,7 @@ func TestAWindowEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := run.Levels[0]
-	if len(l.Looks) != 1 || l.Looks[0].Requests != 100 || l.Looks[0].Outcome != "fail" {
+	if len(l.Looks) != 1 || l.Looks[0].Requests != 100 || l.Looks[0].Outcome != metric.Fail {
 		t.Fatalf("looks %+v", l.Looks)
 	}
 	if n := len(l.Rounds); n < 11 || n > 12 {

@@ -283,7 +283,7 @@ func (h *hunt) conclude(out *metric.Capacity) {
 	for i, v := range l.Probes {
 		p := metric.CapacityProbe{
 			N: v.Probe.N, Purpose: string(v.Probe.Purpose), Set: v.Probe.Set, Requests: h.visits[i].requests,
-			Planned: h.visits[i].split, Outcome: v.Result.Outcome.String(), Binding: v.Result.Binding,
+			Planned: h.visits[i].split, Outcome: v.Result.Outcome, Binding: v.Result.Binding,
 			Note: h.secrets.Text(v.Result.Note), Spent: v.Result.Spent,
 		}
 		s := h.levels[sampleSet{v.Probe.N, v.Probe.Set}]

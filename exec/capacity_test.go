@@ -246,7 +246,7 @@ func TestCapacityExtends(t *testing.T) {
 	for _, l := range run.Levels {
 		if l.N == 10 {
 			n++
-			if l.Due() != 400 || len(l.Looks) != 3 || l.Looks[2].Outcome != "pass" {
+			if l.Due() != 400 || len(l.Looks) != 3 || l.Looks[2].Outcome != metric.Pass {
 				t.Errorf("level %+v has %d requests", l, l.Due())
 			}
 			for i, r := range l.Rounds {
@@ -340,7 +340,7 @@ func TestCapacityWhereNothingCompletes(t *testing.T) {
 	}
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.N == 32 })
-	if i < 0 || got.Probes[i].Outcome != "fail" || !strings.Contains(got.Probes[i].Note, "CUDA out of memory") || got.Pass != 18 {
+	if i < 0 || got.Probes[i].Outcome != metric.Fail || !strings.Contains(got.Probes[i].Note, "CUDA out of memory") || got.Pass != 18 {
 		t.Errorf("capacity %+v, visits %q", got, outcomes(got))
 	}
 }
@@ -413,7 +413,7 @@ func TestCapacityProbeOutlivesTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := run.Capacities[0]
-	if got.Kind != metric.CapacityUnknown || run.End > 23*s || len(got.Probes) != 1 || got.Probes[0].Outcome != "inconclusive" || run.Stopped != "" {
+	if got.Kind != metric.CapacityUnknown || run.End > 23*s || len(got.Probes) != 1 || got.Probes[0].Outcome != metric.Inconclusive || run.Stopped != "" {
 		t.Errorf("%+v, ended at %v, stopped %q", got, run.End, run.Stopped)
 	}
 	if r := run.Levels[0].Rounds; len(r) == 0 || r[len(r)-1].Stopped != "the budget of the search was spent" {
@@ -576,7 +576,7 @@ func TestLongCapacityDeep(t *testing.T) {
 				continue
 			}
 			l := run.Levels[slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Name == x.Level })]
-			looks := []metric.Look{{Requests: 800, Planned: 2, Outcome: "inconclusive"}, {Requests: 1600, Planned: 2, Outcome: "pass"}}
+			looks := []metric.Look{{Requests: 800, Planned: 2, Outcome: metric.Inconclusive}, {Requests: 1600, Planned: 2, Outcome: metric.Pass}}
 			if diff := cmp.Diff(looks, l.Looks); diff != "" || l.Due() != 1600 || l.Probe.Purpose != x.Purpose || x.Planned != 2 {
 				t.Errorf("%+v of %+v, %d requests; looks (-want +got):\n%s", x, l.Probe, l.Due(), diff)
 			}
@@ -614,7 +614,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Purpose == "deep" })
 	// The number of requests must be a multiple of the burst of 20.
-	if i < 0 || got.Probes[i].N != 20 || got.Probes[i].Requests != 1500 || got.Probes[i].Outcome != "pass" || !got.Confirmed || got.Pass != 20 {
+	if i < 0 || got.Probes[i].N != 20 || got.Probes[i].Requests != 1500 || got.Probes[i].Outcome != metric.Pass || !got.Confirmed || got.Pass != 20 {
 		t.Errorf("visits %q, line %q", outcomes(got), got.Line)
 	}
 }

@@ -100,7 +100,7 @@ func TestLooksByTime(t *testing.T) {
 		looks  []string // each look at the data: "rounds/planned share outcome"
 		note   string
 	}{
-		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 "}, ""},
+		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 pending"}, ""},
 		{"a failure does", plan.Stop, 0, []exec.Judgement{fail}, []string{"5/10 0.00 fail"}, "the level failed after 5 of 10 rounds and ended early"},
 		{"extended", plan.Extend, 0, []exec.Judgement{more, more, pass}, []string{"5/30 0.00 inconclusive", "10/3 0.33 inconclusive", "20/3 0.67 pass"}, ""},
 		{"max_requests", plan.Extend, 500, []exec.Judgement{more, more}, []string{"5/30 0.00 inconclusive", "10/3 0.33 inconclusive"}, "not extended: after 300"},

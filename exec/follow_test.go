@@ -116,7 +116,7 @@ func TestSearchFollows(t *testing.T) {
 		if p.Purpose == "known" || p.Purpose == "certify" {
 			want = append(want, "saturation after "+p.Level)
 		}
-		if p.Purpose == "certify" && p.Outcome == "pass" {
+		if p.Purpose == "certify" && p.Outcome == metric.Pass {
 			certified = append(certified, p.Level)
 		}
 	}

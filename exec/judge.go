@@ -33,5 +33,5 @@ type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
 type ComparisonJudgement struct {
 	// More means that the result is inconclusive, and that more rounds may decide it.
 	More    bool
-	Outcome string
+	Outcome metric.Outcome
 }

@@ -105,11 +105,11 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 		return false, lost
 	}
 	if ahead && (j.Invalid != "" || j.Outcome == search.Pass && at.Spent == 0 || j.Outcome != search.Pass && j.Outcome != search.Fail) {
-		look.Outcome = search.Inconclusive.String()
+		look.Outcome = search.Inconclusive
 		l.Looks = append(l.Looks, look)
 		return true, nil
 	}
-	look.Outcome = j.Outcome.String()
+	look.Outcome = j.Outcome
 	l.Looks = append(l.Looks, look)
 	if ahead {
 		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]

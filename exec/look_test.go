@@ -52,13 +52,13 @@ func TestLooks(t *testing.T) {
 		{"a pass after seven rounds", closedLoad(4, 200, tens...), plan.Stop, 0,
 			[]exec.Judgement{more, pass}, []string{"100/3 0.25 inconclusive", "140/3 0.49 pass"}, 140, "the level passed after 140 of 200 requests and ended early"},
 		{"undecided on the way", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
+			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 pending"}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
+			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 pending"}, 200, ""},
 		// Neither look (early judgement) can pass. 50 or 70 requests could all be good by chance
 		// too easily: 0.95^50 and 0.95^70 are more than the error that these looks may make.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
-			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
+			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 pending"}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
@@ -277,7 +277,7 @@ func TestCutShortAfterALook(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := run.Levels[0]
-	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 3, Spent: 0.25, Outcome: "inconclusive"}, {Requests: 200, Planned: 3, Spent: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
+	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 3, Spent: 0.25, Outcome: metric.Inconclusive}, {Requests: 200, Planned: 3, Spent: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
 		t.Errorf("stopped %q, looks (-want +got):\n%s", run.Stopped, diff)
 	}
 }

@@ -84,7 +84,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			}
 			result = h.judged(p.N, view(), planned)
 		}
-		s.level.Looks = append(s.level.Looks, metric.Look{Requests: h.last.requests, Planned: planned, Outcome: result.Outcome.String()})
+		s.level.Looks = append(s.level.Looks, metric.Look{Requests: h.last.requests, Planned: planned, Outcome: result.Outcome})
 		if result.Outcome != search.Inconclusive || result.Needs < 0 {
 			break
 		}

@@ -125,7 +125,7 @@ func (t *turns) extend(planned int) {
 		return
 	}
 	for _, rec := range t.records {
-		if rec.Looks[0].Outcome == "inconclusive" && t.rounds > rec.Looks[0].Rounds {
+		if rec.Looks[0].Outcome == metric.Inconclusive && t.rounds > rec.Looks[0].Rounds {
 			rec.Looks = append(rec.Looks, metric.ComparisonLook{Rounds: t.rounds, Planned: planned})
 		}
 	}

@@ -455,10 +455,10 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 		t.Fatal(whole.End)
 	}
 	more := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
-		return exec.ComparisonJudgement{More: true, Outcome: "inconclusive"}
+		return exec.ComparisonJudgement{More: true, Outcome: metric.Inconclusive}
 	}
 	pass := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
-		return exec.ComparisonJudgement{Outcome: "pass"}
+		return exec.ComparisonJudgement{Outcome: metric.Pass}
 	}
 	for _, row := range []struct {
 		name   string
@@ -469,9 +469,9 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 		note   string
 	}{
 		{"no budget, decided", -1, pass, 8, "[{8 2 pass}]", ""},
-		{"no budget, extended", -1, more, 16, "[{8 2 inconclusive} {16 2 }]", ""},
+		{"no budget, extended", -1, more, 16, "[{8 2 inconclusive} {16 2 pending}]", ""},
 		{"no time to extend", 12 * each, more, 8, "[{8 2 inconclusive}]", "not extended to 16 rounds"},
-		{"time for six", 6*each + each/2, more, 6, "[{6 1 }]", "the budget left time for 6 of 8 rounds"},
+		{"time for six", 6*each + each/2, more, 6, "[{6 1 pending}]", "the budget left time for 6 of 8 rounds"},
 		{"nobody judges", -1, nil, 8, "[]", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

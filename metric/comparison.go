@@ -25,9 +25,9 @@ type Comparison struct {
 
 // ComparisonLook is one planned interim judgement of a comparison: a look, as in sequential tests.
 type ComparisonLook struct {
-	Rounds  int    `json:"rounds"`            // judged rounds, counted from the first round
-	Planned int    `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
-	Outcome string `json:"outcome,omitempty"` // "" if the look left the decision open
+	Rounds  int     `json:"rounds"`            // judged rounds, counted from the first round
+	Planned int     `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
+	Outcome Outcome `json:"outcome,omitempty"` // Pending if the look left the decision open
 }
 
 // Leg is one server's turn in a comparison: a round of a level on this server.
@@ -53,3 +53,6 @@ type Start struct {
 	Cold    time.Duration `json:"cold_ns,omitempty"`
 	ColdEnd time.Duration `json:"cold_end_ns,omitempty"`
 }
+
+// Took returns the time until the server was ready.
+func (s Start) Took() time.Duration { return s.Ready - s.At }

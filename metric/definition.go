@@ -1,6 +1,8 @@
 package metric
 
 import (
+	"cmp"
+	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -39,6 +41,9 @@ const (
 	LowerIsBetter
 	HigherIsBetter
 )
+
+// String returns "lower", "higher" or "neutral".
+func (d Direction) String() string { return [...]string{"neutral", "lower", "higher"}[d] }
 
 // Scope is the thing that each observation of a metric belongs to: a request, a gap, a level.
 type Scope int
@@ -105,6 +110,35 @@ type Def struct {
 	// TwoSided means that a change in either direction is bad. A comparison then limits the change
 	// in both directions.
 	TwoSided bool
+}
+
+// named is a definition in JSON: what readers of results need without tokgate's tables.
+type named struct {
+	Name   string `json:"name"`
+	Unit   Unit   `json:"unit"`   // with the currency of the plan in place of money
+	Better string `json:"better"` // "lower", "higher" or "neutral"
+}
+
+// MarshalJSON writes the name, the unit and the direction.
+func (d Def) MarshalJSON() ([]byte, error) {
+	return json.Marshal(named{d.Name, d.Unit, d.Better.String()})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A metric that this version does not know has only
+// what was written.
+func (d *Def) UnmarshalJSON(b []byte) error {
+	var n named
+	if err := json.Unmarshal(b, &n); err != nil {
+		return err
+	}
+	*d, _ = Lookup(n.Name)
+	d.Name, d.Unit, d.Title = n.Name, n.Unit, cmp.Or(d.Title, n.Name)
+	for better := Neutral; better <= HigherIsBetter; better++ {
+		if better.String() == n.Better {
+			d.Better = better
+		}
+	}
+	return nil
 }
 
 // Defs lists every metric in the order in which reports show them.

@@ -357,3 +357,16 @@ func (l *Level) LagLimit() float64 {
 	_, most := lags(l.Rounds)
 	return most
 }
+
+// Largest returns the largest rate that the server can sustain, in requests per second: the mean of
+// the rates that it reached at saturation. It is 0 if unknown, and if the level is no open loop.
+func (l *Level) Largest() float64 {
+	sum := 0.0
+	for _, x := range l.Saturation {
+		sum += x
+	}
+	if l.Kind != OpenLoop || !(sum > 0) || math.IsInf(sum, 0) {
+		return 0
+	}
+	return sum / float64(len(l.Saturation))
+}

@@ -74,6 +74,9 @@ type ServerRun struct {
 	Log string `json:"log,omitempty"`
 }
 
+// Program returns the image or the command that started the server; "" if it is not known.
+func (s *ServerRun) Program() string { return cmp.Or(s.Declared["image"], s.Declared["command"]) }
+
 // PathOwn is the value of ServerRun.Path if tokgate read the streams without net/http; see package
 // exec/direct. PathChosen is its value if the user asked for net/http.
 const (

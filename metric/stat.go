@@ -99,6 +99,19 @@ func (s Stat) String() string {
 	return ""
 }
 
+// MarshalText writes the statistic as String does.
+func (s Stat) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Stat) UnmarshalText(b []byte) (err error) {
+	if string(b) == (Stat{Kind: Implied}).String() {
+		*s = Stat{Kind: Implied}
+		return nil
+	}
+	*s, err = ParseStat(string(b))
+	return err
+}
+
 // Exact reports whether a pass describes only the requests of this run.
 func (s Stat) Exact() bool {
 	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed || s.Kind == Implied

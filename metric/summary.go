@@ -292,16 +292,3 @@ func (d *Distribution) add(def Def, s *Sample) {
 		d.Worst++
 	}
 }
-
-// Value is a number that may be missing.
-type Value struct {
-	V   float64
-	OK  bool
-	Why string // reason why there is no value; "" if OK
-}
-
-// Some returns the value v.
-func Some(v float64) Value { return Value{V: v, OK: true} }
-
-// None returns a missing value, with the reason why it is missing.
-func None(why string) Value { return Value{Why: why} }

@@ -10,9 +10,10 @@ import (
 
 // Difference is one setting or fact in which two servers differ.
 type Difference struct {
-	Key                string
-	Control, Candidate string // values on the two servers; "" if not known
-	Allowed            bool
+	Key       string `json:"key"`       // "version", "flags.max-model-len"
+	Control   string `json:"control"`   // "" if not set or unknown
+	Candidate string `json:"candidate"` // likewise
+	Allowed   bool   `json:"allowed"`   // named in changed
 }
 
 // Apart lists the settings and facts in which two servers differ. It compares all declared

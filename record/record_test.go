@@ -93,7 +93,7 @@ func random(seed uint64) *metric.Run {
 	}
 	for range rng.IntN(2) {
 		run.Comparisons = append(run.Comparisons, &metric.Comparison{Name: word(), Control: word(), Candidate: word(), Restart: "leg",
-			Looks: []metric.ComparisonLook{{Rounds: rng.IntN(9), Planned: 2, Outcome: word()}}, Skipped: word(), Notes: []string{word()}})
+			Looks: []metric.ComparisonLook{{Rounds: rng.IntN(9), Planned: 2, Outcome: metric.Outcome(rng.IntN(8))}}, Skipped: word(), Notes: []string{word()}})
 	}
 	for i, c := range run.Comparisons {
 		c.Name = fmt.Sprint(c.Name, i)
@@ -116,7 +116,7 @@ func random(seed uint64) *metric.Run {
 				Server: s.Address, Workload: "chat", Over: metric.Burst, From: 1, UpTo: 64, Require: rng.IntN(9),
 				Kind: metric.CapacityExact, Pass: rng.IntN(64), Fail: rng.IntN(64), Crossing: rng.Float64(), Binding: word(), AtPass: word(),
 				NonMonotone: [][2]int{{3, rng.IntN(9)}}, Confirmed: rng.IntN(2) == 0, Spent: dur(), Reason: word(), Notes: []string{word()}, Line: word(),
-				Probes: []metric.CapacityProbe{{N: 8, Purpose: "ladder", Set: rng.IntN(3), Level: "probe 8", Requests: 200, Outcome: "pass", Shown: word(), Spent: dur()}},
+				Probes: []metric.CapacityProbe{{N: 8, Purpose: "ladder", Set: rng.IntN(3), Level: "probe 8", Requests: 200, Outcome: metric.Pass, Shown: word(), Spent: dur()}},
 			})
 		}
 		for j := range 1 + rng.IntN(3) {
@@ -129,7 +129,7 @@ func random(seed uint64) *metric.Run {
 				l.Probe = &metric.Probe{Purpose: word(), Set: rng.IntN(3)}
 			}
 			for k := range rng.IntN(3) {
-				l.Looks = append(l.Looks, metric.Look{Requests: 100 * (k + 1), Planned: 2, Outcome: word()})
+				l.Looks = append(l.Looks, metric.Look{Requests: 100 * (k + 1), Planned: 2, Outcome: metric.Outcome(rng.IntN(8))})
 			}
 			if rng.IntN(4) == 0 {
 				l.Skipped = "not selected"

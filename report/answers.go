@@ -14,17 +14,18 @@ import (
 // Answer is a bad answer, next to the answer that it is compared with. Both texts come from
 // servers. The middle of a long text is left out.
 type Answer struct {
-	Server   string   `json:"server"`
-	Workload string   `json:"workload"`
-	Level    string   `json:"level"`
-	Round    int      `json:"round"`              // 0-based
-	Order    int      `json:"order"`              // number of the request in its round, from 0
-	Row      int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if it has none
-	Metrics  []string `json:"metrics"`            // metrics by which the answer is bad
-	Why      string   `json:"why,omitempty"`      // why the control's scores are odd; otherwise ""
-	Expected string   `json:"expected,omitempty"` // the right answer; "" if the row has none
-	Control  *string  `json:"control,omitempty"`  // the control's answer; null if none was recorded
-	Said     string   `json:"said"`
+	Comparison string   `json:"comparison,omitempty"` // comparison that found the answer bad; otherwise ""
+	Server     string   `json:"server"`
+	Workload   string   `json:"workload"`
+	Level      string   `json:"level"`
+	Round      int      `json:"round"`              // 0-based
+	Order      int      `json:"order"`              // number of the request in its round, from 0
+	Row        int      `json:"row,omitempty"`      // row of the data set, from 1; 0 if it has none
+	Metrics    []string `json:"metrics"`            // metrics by which the answer is bad
+	Why        string   `json:"why,omitempty"`      // why the control's scores are odd; otherwise ""
+	Expected   string   `json:"expected,omitempty"` // the right answer; "" if the row has none
+	Control    *string  `json:"control,omitempty"`  // the control's answer; null if none was recorded
+	Said       string   `json:"said"`
 }
 
 // mostAnswers is the largest number of answers that are shown for a workload on a server, or for a
@@ -95,7 +96,7 @@ func (b *builder) said(s *metric.Said) string {
 
 // answer returns a bad answer for the report. metrics lists the metrics that make it bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
-	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
+	out := Answer{Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {
 		var text string
 		want := w.Expected(s.Row)
@@ -179,15 +180,15 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 
 // lost returns the candidate's answers that lost most against the control's answers to the same
 // prompts.
-func (b *builder) lost(list []compare.Lost) (out []Answer) {
+func (b *builder) lost(c *compare.Comparison) (out []Answer) {
 	shown := map[bool]int{} // number of answers shown, with and without a reason from scores
-	for _, x := range list {
+	for _, x := range c.Lost {
 		read := x.Why != ""
 		if shown[read]++; shown[read] > mostAnswers {
 			continue
 		}
 		a := b.answer(x.Candidate, x.Metrics)
-		a.Why = b.clean(x.Why)
+		a.Comparison, a.Why = c.Name, x.Why
 		if said := x.Control.Said; said != nil && said.Hash == "" {
 			text := b.said(said)
 			a.Control = &text
@@ -200,22 +201,27 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 // exampleOf begins a sentence that quotes an answer.
 const exampleOf = "for example "
 
-// quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""
-// without a bad answer.
-func (d *Document) quote(v *assert.Verdict) string {
-	list, name := d.Answers, v.Metric
-	for i := range d.Comparisons {
-		if v.Comparison != "" && d.Comparisons[i].Name == v.Comparison {
-			list = d.Comparisons[i].Answers
+// AnswersOf lists the bad answers of a comparison; those of the workloads if its name is "".
+func (d *Document) AnswersOf(comparison string) (list []Answer) {
+	for _, a := range d.Answers {
+		if a.Comparison == comparison {
+			list = append(list, a)
 		}
 	}
+	return list
+}
+
+// quote returns a sentence that quotes a bad answer, for a failed verdict on answers. It returns ""
+// without a bad answer.
+func (d *Document) quote(v *Verdict) string {
+	name := v.Metric
 	if v.Threshold != nil {
 		name = v.Threshold.Metric.Name
 	}
-	if v.Outcome != assert.Fail {
+	if v.Outcome != Fail {
 		return ""
 	}
-	for _, a := range list {
+	for _, a := range d.AnswersOf(v.Comparison) {
 		at := a.Server == v.Server && a.Workload == v.Workload && (v.Level == "" || v.Level == a.Level)
 		if slices.Contains(a.Metrics, name) && (at || a.Why != "") {
 			return a.Quote()

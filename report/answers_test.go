@@ -45,18 +45,19 @@ func answered() *Document {
 	v := assert.Verdicts{Outcome: assert.Fail, List: []assert.Verdict{
 		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.accuracy.rate at 8", Outcome: assert.Fail, Threshold: &verdict.Threshold{Metric: metric.MustLookup("accuracy")}},
 		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.empty.rate at 8", Outcome: assert.Pass, Threshold: &verdict.Threshold{Metric: metric.MustLookup("empty")}},
-		{Kind: assert.KindCompare, Comparison: "up", Metric: "accuracy", Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: assert.Fail},
-		{Kind: assert.KindCompare, Comparison: "up", Metric: "odd_answers", Server: "next", Workload: "chat, recall", Level: "answers", Name: "compare.up.tolerate.odd_answers at answers", Outcome: assert.Fail},
+		{Kind: assert.KindCompare, Compares: assert.Compares{Comparison: "up", Metric: "accuracy"}, Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: assert.Fail},
+		{Kind: assert.KindCompare, Compares: assert.Compares{Comparison: "up", Metric: "odd_answers"}, Server: "next", Workload: "chat, recall", Level: "answers", Name: "compare.up.tolerate.odd_answers at answers", Outcome: assert.Fail},
 	}, Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next", Paired: true, Lost: append(odd, lost)}}}
 	return New(run, p, v, Meta{ExitCode: 1})
 }
 
 func TestWorstAnswers(t *testing.T) {
 	d := answered()
-	if len(d.Answers) != mostAnswers {
-		t.Fatalf("%d answers", len(d.Answers))
+	worst := d.AnswersOf("")
+	if len(worst) != mostAnswers {
+		t.Fatalf("%d answers", len(worst))
 	}
-	first, second := d.Answers[0], d.Answers[1]
+	first, second := worst[0], worst[1]
 	if first.Row != 4 || first.Bad() != "empty, wrong" || first.Expected != "12-34-56" || first.Said != "" {
 		t.Errorf("the worst is bad in two ways: %+v", first)
 	}
@@ -65,12 +66,12 @@ func TestWorstAnswers(t *testing.T) {
 	if second.Row != 13 || strings.Contains(second.Said, secret) || !strings.Contains(second.Said, "[redacted]") || len([]rune(second.Said)) > 610 || !strings.HasSuffix(second.Said, "the end") {
 		t.Errorf("%+v", second)
 	}
-	pair := d.Comparisons[0].Answers
+	pair := d.AnswersOf("up")
 	if len(pair) != mostAnswers+1 || *pair[mostAnswers].Control != "12-34-56" || pair[mostAnswers].Row != 13 || pair[0].Where() != "prompt 1" || pair[0].Bad() != "improbable to the control" {
 		t.Fatalf("%+v", pair)
 	}
 	for i, want := range []string{`for example row 4: expected "12-34-56", got ""`, "", `for example row 13: expected "12-34-56", got "my key is [redacted]`, `for example prompt 1: got "[redacted]`} {
-		notes := d.Verdicts[i].Notes
+		notes := d.Verdicts[i].NotesOf()
 		if got := strings.Join(notes, "\n"); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
 			t.Errorf("%s quotes %q, want %q", d.Verdicts[i].Name, got, want)
 		}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // benchmarkReport is a level as llm-d's Benchmark Report, a format of several tools' results. The
@@ -69,7 +71,7 @@ type brLength struct {
 type brStatistics map[string]any
 
 // brMetrics are the metrics of requests that the format has a place for.
-var brMetrics = []struct{ metric, name, units string }{
+var brMetrics = []struct{ of, name, units string }{
 	{"ttft", "time_to_first_token", "s"}, {"tpot", "time_per_output_token", "s/token"}, {"itl", "inter_token_latency", "s/token"}, {"e2e", "request_latency", "s"},
 }
 
@@ -88,21 +90,21 @@ func BenchmarkReport(w io.Writer, d *Document) error {
 
 func benchmarkReportOf(d *Document, c *Case) *benchmarkReport {
 	r := &benchmarkReport{Version: "0.2.1"}
-	name := fmt.Sprintf("%s on %s at %s", c.Workload, c.Server, c.Level)
-	r.Run.UID = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, d.Started, d.Plan.Path, name, c.At)))[:32]
-	if r.Run.Description = name; d.Simulated {
+	name := fmt.Sprintf("%s on %s at %s", c.Workload, c.Server, c.Name)
+	r.Run.UID = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, d.Run.Started, d.Plan.Path, name, c.Begin())))[:32]
+	if r.Run.Description = name; d.Run.Simulated {
 		r.Run.Keywords = []string{"simulated"}
 	}
-	if !d.Started.IsZero() {
-		start := d.Started.Add(time.Duration(c.At * float64(time.Second)))
-		end := start.Add(time.Duration(c.Duration * float64(time.Second)))
+	if !d.Run.Started.IsZero() {
+		start := d.Run.Started.Add(time.Duration(c.Begin() * float64(time.Second)))
+		end := start.Add(time.Duration(c.Took() * float64(time.Second)))
 		r.Run.Time.Start, r.Run.Time.End = &start, &end
 	}
-	r.Run.Time.Duration = "PT" + strconv.FormatFloat(c.Duration, 'f', -1, 64) + "S"
+	r.Run.Time.Duration = "PT" + strconv.FormatFloat(c.Took(), 'f', -1, 64) + "S"
 	load := &r.Scenario.Load
-	load.Native.Config = map[string]string{"plan": d.Plan.Path, "server": c.Server, "workload": c.Workload, "level": c.Level}
+	load.Native.Config = map[string]string{"plan": d.Plan.Path, "server": c.Server, "workload": c.Workload, "level": c.Name}
 	load.Standardized = brLoad{
-		Tool: "tokgate", ToolVersion: d.Tool, Source: "random", RateQPS: c.Rate,
+		Tool: "tokgate", ToolVersion: d.Run.Tool, Source: "random", RateQPS: c.Rate,
 		Input:  brLength{"other", float64(c.InputTokens) / float64(max(c.Completed, 1))},
 		Output: brLength{"other", float64(c.OutputTokens) / float64(max(c.Completed, 1))},
 	}
@@ -116,7 +118,7 @@ func benchmarkReportOf(d *Document, c *Case) *benchmarkReport {
 	a.Requests.Total, a.Requests.Failures = c.Completed+c.Failed, c.Failed
 	a.Latency = map[string]brStatistics{}
 	for _, m := range brMetrics {
-		if s := c.Summary(m.metric); s != nil && s.Mean.OK {
+		if s := c.Summary(m.of); s != nil && s.Mean.OK {
 			a.Latency[m.name] = statisticsOf(s, m.units)
 		}
 	}
@@ -132,7 +134,7 @@ func benchmarkReportOf(d *Document, c *Case) *benchmarkReport {
 // statisticsOf leaves out what is infinite because requests failed.
 func statisticsOf(s *Summary, units string) brStatistics {
 	out := brStatistics{"units": units, "mean": s.Mean.V}
-	add := func(name string, n Number) {
+	add := func(name string, n metric.Value) {
 		if n.OK && !math.IsInf(n.V, 0) {
 			out[name] = n.V
 		}
@@ -140,7 +142,7 @@ func statisticsOf(s *Summary, units string) brStatistics {
 	add("min", s.Min)
 	add("max", s.Max)
 	if p := s.Percentiles; p != nil {
-		for name, n := range map[string]Number{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75, "p90": p.P90, "p95": p.P95, "p99": p.P99, "p99p9": p.P999} {
+		for name, n := range map[string]metric.Value{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75, "p90": p.P90, "p95": p.P95, "p99": p.P99, "p99p9": p.P999} {
 			add(name, n)
 		}
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -42,24 +43,91 @@ func (b *builder) clean(s string) string {
 	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
 }
 
-// cleanAll returns the cleaned texts; never nil.
-func (b *builder) cleanAll(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = b.clean(s)
-	}
-	return out
+// cleaned returns a deep copy of v, in which f has replaced all strings, even the keys of maps.
+// Strings of a type of their own, such as a kind of verdict, are tokgate's words and stay.
+func cleaned[T any](v T, f func(string) string) T {
+	c := cleaner{f, map[any]reflect.Value{}}
+	c.walk(reflect.ValueOf(&v).Elem())
+	return v
 }
 
-func direction(d metric.Direction) string {
-	switch d {
-	case metric.LowerIsBetter:
-		return "lower"
-	case metric.HigherIsBetter:
-		return "higher"
-	}
-	return "neutral"
+type cleaner struct {
+	clean  func(string) string
+	copies map[any]reflect.Value // by the pointer to the original
 }
+
+// walk cleans a variable, which shares nothing with the original but what it points to.
+func (c cleaner) walk(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() && v.Len() > 0 {
+			v.SetString(c.clean(v.String()))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				listed(f, v.Type().Field(i).Tag.Get("json"))
+				c.walk(f)
+			}
+		}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return
+		}
+		out, known := c.copies[v.Interface()]
+		if !known {
+			out = reflect.New(v.Type().Elem())
+			out.Elem().Set(v.Elem())
+			c.copies[v.Interface()] = out
+			c.walk(out.Elem())
+		}
+		v.Set(out)
+	case reflect.Slice:
+		if v.IsNil() || scalar(v.Type().Elem()) {
+			return
+		}
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(out, v)
+		for i := range out.Len() {
+			c.walk(out.Index(i))
+		}
+		v.Set(out)
+	case reflect.Map:
+		if v.IsNil() {
+			return
+		}
+		out := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for k, x := range v.Seq2() {
+			key, value := reflect.New(k.Type()).Elem(), reflect.New(x.Type()).Elem()
+			key.Set(k)
+			value.Set(x)
+			c.walk(key)
+			c.walk(value)
+			out.SetMapIndex(key, value)
+		}
+		v.Set(out)
+	}
+}
+
+// listed makes an empty list or map of a nil one that is always in JSON, so that it is not null.
+func listed(v reflect.Value, tag string) {
+	if tag == "" || tag == "-" || strings.Contains(tag, ",omit") {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+	}
+}
+
+// scalar reports whether values of a type hold no text.
+func scalar(t reflect.Type) bool { return t.Kind() <= reflect.Complex128 }
 
 // workloadAt returns the plan's workload with the given address; nil if there is no such workload.
 func (b *builder) workloadAt(address string) *plan.Workload {

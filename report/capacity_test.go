@@ -28,27 +28,27 @@ func TestCapacityLimit(t *testing.T) {
 		{"later", 7, 8, "unknown"},
 	}
 	for _, tt := range tests {
-		if got := (&Capacity{Kind: string(tt.kind), Pass: tt.pass, Fail: tt.fail}).Limit(); got != tt.want {
+		if got := (&metric.Capacity{Kind: tt.kind, Pass: tt.pass, Fail: tt.fail}).Limit(); got != tt.want {
 			t.Errorf("limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
 		}
 	}
-	replayed := Capacity{Over: "speedup", Step: 0.01, Kind: string(metric.CapacityInterpolated), Pass: 168, Fail: 206, Confirmed: true}
+	replayed := metric.Capacity{Over: "speedup", Step: 0.01, Kind: metric.CapacityInterpolated, Pass: 168, Fail: 206, Confirmed: true}
 	if got := replayed.Limit(); got != "1.68 to 2.05" {
 		t.Errorf("limit of times the recorded traffic: %s", got)
 	}
-	if got := replayed.Facts()[0]; got != "confirmed: 1.68 held again on fresh requests" {
+	if got := (&Document{Run: &metric.Run{}}).Facts(&replayed)[0]; got != "confirmed: 1.68 held again on fresh requests" {
 		t.Error(got)
 	}
 }
 
 // A rate that stands alone is written with its unit.
 func TestJoining(t *testing.T) {
-	probes := func(set int) *Capacity {
-		return &Capacity{Kind: "exact", Over: "concurrency", Pass: 39, Fail: 40, Probes: []Probe{{N: 39, Set: set, Outcome: "pass"}}}
+	probes := func(set int) *metric.Capacity {
+		return &metric.Capacity{Kind: "exact", Over: "concurrency", Pass: 39, Fail: 40, Probes: []metric.CapacityProbe{{N: 39, Set: set, Outcome: metric.Pass}}}
 	}
 	for name, c := range map[string]struct {
 		level    string
-		capacity *Capacity
+		capacity *metric.Capacity
 		want     string
 	}{
 		"below":            {"8", probes(1), "because load 39 passed in the search. The outcome at load 8 depends"},
@@ -63,29 +63,29 @@ func TestJoining(t *testing.T) {
 }
 
 func TestCarries(t *testing.T) {
-	rate := Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: numberOf(93)}
+	rate := metric.Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: 93, Server: "s", Workload: "w"}
 	for _, tt := range []struct {
-		c    Capacity
+		c    metric.Capacity
 		want string
 	}{
-		{Capacity{Over: "closed", Kind: "exact", Pass: 39, Fail: 40}, "39"},
+		{metric.Capacity{Over: "closed", Kind: "exact", Pass: 39, Fail: 40}, "39"},
 		{rate, "8.1 req/s"},
-		{Capacity{Over: "rate", Step: 0.1, Kind: "at_least", Pass: 81}, "8.1+ req/s"},
-		{Capacity{Over: "rate", Step: 0.1, Kind: "below", Fail: 20}, "<2 req/s"},
-		{Capacity{Over: "rate", Kind: "unknown"}, "unknown"},
+		{metric.Capacity{Over: "rate", Step: 0.1, Kind: "at_least", Pass: 81}, "8.1+ req/s"},
+		{metric.Capacity{Over: "rate", Step: 0.1, Kind: "below", Fail: 20}, "<2 req/s"},
+		{metric.Capacity{Over: "rate", Kind: "unknown"}, "unknown"},
 	} {
 		if got := tt.c.Carries(); got != tt.want {
 			t.Errorf("carries %q, want %q", got, tt.want)
 		}
 	}
-	if got, want := rate.Facts()[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"; got != want {
+	if got, want := (&Document{Run: &metric.Run{}}).Facts(&rate)[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	rate.Largest = 11.6
-	if got, want := rate.Facts()[1], "the largest rate that the server can sustain is 11.6 req/s"; got != want {
+	level := &metric.Level{Server: "s", Workload: "w", Kind: metric.OpenLoop, Saturation: []float64{11.6}}
+	d := Document{Run: &metric.Run{Levels: []*metric.Level{level}, Capacities: []*metric.Capacity{&rate}}, Cases: []Case{{Level: level}}}
+	if got, want := d.Facts(&rate)[1], "the largest rate that the server can sustain is 11.6 req/s"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	d := Document{Capacities: []Capacity{rate}}
 	if got := d.Night().Figures; len(got) != 1 || got[0].Stat != "rate" || math.Abs(got[0].Value-8.1) > 1e-9 {
 		t.Errorf("a night keeps %+v", got)
 	}
@@ -97,7 +97,7 @@ func TestCapacityLine(t *testing.T) {
 		{"chat: 39 requests in flight", "chat: 39 requests in flight"},
 		{"", "chat: unknown"},
 	} {
-		if got := (&Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).Answer(); got != tt.want {
+		if got := (&metric.Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).Answer(); got != tt.want {
 			t.Errorf("line of %q = %q, want %q", tt.line, got, tt.want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestProbesAreNoLevels(t *testing.T) {
 	for _, g := range Groups(document()) {
 		for _, c := range g.Cases {
 			if c.Probe != nil {
-				t.Errorf("the probe %s is among the levels", c.Level)
+				t.Errorf("the probe %s is among the levels", c.Name)
 			}
 		}
 	}
@@ -183,11 +183,11 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
 	v.List[i].Capacity = &anew
 	d := New(run, p, v, m)
-	if len(d.Capacities) != 1 || d.Capacities[0].Line != anew.Line || d.Capacities[0].Pass != 0 {
-		t.Errorf("capacities = %+v, want the one that was judged", d.Capacities)
+	if len(d.Run.Capacities) != 1 || d.Run.Capacities[0].Line != anew.Line || d.Run.Capacities[0].Pass != 0 {
+		t.Errorf("capacities = %+v, want the one that was judged", d.Run.Capacities)
 	}
 	run.Capacities = nil
-	if d := New(run, p, v, m); len(d.Capacities) != 1 {
-		t.Errorf("%d capacities, want the one that was judged", len(d.Capacities))
+	if d := New(run, p, v, m); len(d.Run.Capacities) != 1 {
+		t.Errorf("%d capacities, want the one that was judged", len(d.Run.Capacities))
 	}
 }

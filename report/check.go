@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
 
 // Check looks for figures in the document that contradict each other, as has happened in published
@@ -23,16 +23,16 @@ func Check(d *Document) []string {
 		c.largest(&d.Cases[i])
 	}
 	c.repeats()
-	for i := range d.Capacities {
-		c.capacity(&d.Capacities[i])
+	for _, x := range d.Run.Capacities {
+		c.capacity(x)
 	}
 	for i := range d.Passages {
 		c.passage(&d.Passages[i])
 	}
 	c.outcome()
 	c.claimed()
-	for i := range d.Comparisons {
-		c.decisions(&d.Comparisons[i])
+	for _, x := range d.Comparisons {
+		c.decisions(x)
 	}
 	return c.found
 }
@@ -47,7 +47,7 @@ func (c *checker) say(format string, args ...any) {
 }
 
 // at names a case.
-func at(x *Case) string { return x.Workload + " at " + x.Level + " on " + x.Server }
+func at(x *Case) string { return x.Workload + " at " + x.Name + " on " + x.Server }
 
 // sums checks that figures agree if the document has them twice. For example, failed requests are
 // counted in total and by kind.
@@ -55,8 +55,8 @@ func (c *checker) sums(x *Case) {
 	if x.Skipped != "" {
 		return
 	}
-	if got := x.Completed + x.Failed + x.Canceled; got > x.Due {
-		c.say("%s: %d requests completed, %d failed and %d were given up, but only %d were due", at(x), x.Completed, x.Failed, x.Canceled, x.Due)
+	if got := x.Completed + x.Failed + x.Canceled; got > x.Due() {
+		c.say("%s: %d requests completed, %d failed and %d were given up, but only %d were due", at(x), x.Completed, x.Failed, x.Canceled, x.Due())
 	}
 	failed := 0
 	for _, f := range x.Failures {
@@ -65,18 +65,11 @@ func (c *checker) sums(x *Case) {
 	if failed != x.Failed {
 		c.say("%s: %d requests failed, but the list by kind has %d", at(x), x.Failed, failed)
 	}
-	due := 0
-	for _, r := range x.Rounds {
-		due += r.Due
-	}
-	if due != x.Due {
-		c.say("%s: the rounds have %d requests, but the level has %d", at(x), due, x.Due)
-	}
 	// Skip a level that was cut short. Some of its requests have no record, and its load verdict
 	// says so.
-	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due {
-		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
-			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
+	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due() > x.Canceled && x.Completed+x.Failed+x.Canceled >= x.Due() {
+		if want := float64(x.Completed) / float64(x.Due()-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
+			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due()-x.Canceled)
 		}
 	}
 }
@@ -88,7 +81,7 @@ func (c *checker) order(x *Case) {
 		if s.Percentiles == nil {
 			continue
 		}
-		last, lastAt := Number{}, 0.0
+		last, lastAt := metric.Value{}, 0.0
 		for p, n := range s.Percentiles.each() {
 			if n.OK && last.OK && n.V < last.V {
 				c.say("%s: %s p%g is %s, which is below p%g (%s)", at(x), s.Metric, p, n.Format(s.Unit), lastAt, last.Format(s.Unit))
@@ -107,7 +100,7 @@ func (c *checker) order(x *Case) {
 func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
-		if def, ok := metric.Lookup(s.Metric); ok && def.Source != metric.Prices && s.Unit != string(def.Unit) {
+		if def, ok := metric.Lookup(s.Metric); ok && def.Source != metric.Prices && s.Unit != def.Unit {
 			c.say("%s: the unit of %s is %q, but must be %q", at(x), s.Metric, s.Unit, def.Unit)
 		} else if s.Unit == "" {
 			c.say("%s: %s has no unit", at(x), s.Metric)
@@ -132,7 +125,7 @@ func (c *checker) identities(x *Case) {
 	// mean e2e. Skip a case with failed requests, which may have produced any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
-	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= leastForMeans && x.Failed == 0 && e2e > 0 {
+	if ok1 && ok2 && x.Kind == metric.ClosedLoop && x.Completed >= leastForMeans && x.Failed == 0 && e2e > 0 {
 		most := float64(x.N) * float64(x.OutputTokens) / float64(x.Completed) / e2e
 		if throughput > most*(1+slack) {
 			c.say("%s: the throughput is %s, but %d requests in flight that take %s each can yield only %s", at(x),
@@ -161,19 +154,19 @@ func (c *checker) identities(x *Case) {
 // largest checks that the server completed requests no faster than the largest rate in the report.
 // All cases of a workload on a server must report the same largest rate.
 func (c *checker) largest(x *Case) {
-	if x.Largest == 0 {
+	if x.Largest() == 0 {
 		return
 	}
-	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= leastForMeans && got.V > x.Largest*(1+slack) {
-		c.say("%s: the rate of completed requests is %s, but the largest rate that the server can sustain is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
+	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= leastForMeans && got.V > x.Largest()*(1+slack) {
+		c.say("%s: the rate of completed requests is %s, but the largest rate that the server can sustain is %s", at(x), got.Format(metric.PerSecond), metric.Format(metric.PerSecond, x.Largest()))
 	}
 	for i := range c.doc.Cases {
 		y := &c.doc.Cases[i]
 		if y == x {
 			break
 		}
-		if y.Server == x.Server && y.Workload == x.Workload && y.Largest > 0 && y.Largest != x.Largest {
-			c.say("%s: the largest rate that the server can sustain is %s, but at %s it is %s", at(x), metric.Format(metric.PerSecond, x.Largest), y.Level, metric.Format(metric.PerSecond, y.Largest))
+		if y.Server == x.Server && y.Workload == x.Workload && y.Largest() > 0 && y.Largest() != x.Largest() {
+			c.say("%s: the largest rate that the server can sustain is %s, but at %s it is %s", at(x), metric.Format(metric.PerSecond, x.Largest()), y.Name, metric.Format(metric.PerSecond, y.Largest()))
 			return
 		}
 	}
@@ -190,17 +183,17 @@ func (c *checker) passage(p *Passage) {
 			break
 		}
 	}
-	due, mean := 0, Number{}
+	due, mean := 0, metric.Value{}
 	for i := range c.doc.Cases {
-		if x := &c.doc.Cases[i]; x.Server == p.Server && x.Workload == p.Workload && slices.Contains(p.Levels, x.Level) {
-			due, mean = due+x.Due, x.Summary("in_flight").Stat("mean")
+		if x := &c.doc.Cases[i]; x.Server == p.Server && x.Workload == p.Workload && slices.Contains(p.Levels, x.Name) {
+			due, mean = due+x.Due(), x.Summary("in_flight").Stat("mean")
 		}
 	}
 	if p.Sum() > due {
 		c.say("%s: %d requests arrived, but only %d were due", name, p.Sum(), due)
 	}
 	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 && mean.V > float64(most)*(1+1e-9) {
-		c.say("%s: at most %d requests are in flight, but the mean is %s", name, most, mean.Format(string(metric.Requests)))
+		c.say("%s: at most %d requests are in flight, but the mean is %s", name, most, mean.Format(metric.Requests))
 	}
 }
 
@@ -214,10 +207,10 @@ func (c *checker) repeats() {
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
 		// Skip a stage too, because its values depend on the stage before it.
-		if x.Skipped != "" || x.Stage != "" || x.Completed < leastForMeans || x.Failed > 0 {
+		if x.Skipped != "" || x.Stage != nil || x.Completed < leastForMeans || x.Failed > 0 {
 			continue
 		}
-		k := key{x.Server, x.Workload, x.Kind, x.Load()}
+		k := key{x.Server, x.Workload, string(x.Kind), x.Load()}
 		y := first[k]
 		if y == nil {
 			first[k] = x
@@ -229,7 +222,7 @@ func (c *checker) repeats() {
 				continue
 			}
 			if ratio := b.Mean.V / a.Mean.V; ratio > 1+slack || ratio < 1/(1+slack) {
-				c.say("%s and %s are the same load, but their mean %s differs: %s and %s", at(y), x.Level, name, a.Mean.Format(a.Unit), b.Mean.Format(b.Unit))
+				c.say("%s and %s are the same load, but their mean %s differs: %s and %s", at(y), x.Name, name, a.Mean.Format(a.Unit), b.Mean.Format(b.Unit))
 			}
 		}
 	}
@@ -237,7 +230,7 @@ func (c *checker) repeats() {
 
 // capacity checks that the result of a search agrees with its probes. The load of the result must
 // pass its own thresholds, and lie between loads that passed and loads that failed.
-func (c *checker) capacity(x *Capacity) {
+func (c *checker) capacity(x *metric.Capacity) {
 	name := "the capacity of " + x.Workload + " on " + x.Server
 	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
 		c.say("%s: the load %s is said to pass, but the load %s, which is not larger, is said to fail", name, x.Amount(x.Pass), x.Amount(x.Fail))
@@ -245,33 +238,26 @@ func (c *checker) capacity(x *Capacity) {
 	passed := x.Pass == 0
 	for i := range x.Probes {
 		p := &x.Probes[i]
-		if p.N != x.Pass || p.Outcome != "pass" {
+		if p.N != x.Pass || p.Outcome != Pass {
 			continue
 		}
 		passed = true
-		for _, r := range p.Readings {
-			if b := c.bound(x, r); b != nil && r.Value.OK && breaks(b, r.Value.V) {
-				c.say("%s: at the limit of %s, the value of %s %s is %s, which breaks the threshold %s", name, x.Amount(x.Pass), r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
+		for _, r := range p.Values {
+			if b := c.bound(x, r); b != nil && r.Value.OK && b.Breaks(r.Value.V) {
+				c.say("%s: at the limit of %s, the value of %s is %s, which breaks the threshold %s", name, x.Amount(x.Pass), r.Threshold, r.Value.Format(b.Unit()), b.Text)
 			}
 		}
 	}
 	if !passed && len(x.Probes) > 0 {
 		c.say("%s: no probe at the reported limit of %s passed", name, x.Amount(x.Pass))
 	}
-	if x.Crossing.OK && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh.OK && x.CrossingHigh.V < float64(x.Pass) || x.CrossingLow.OK && x.CrossingLow.V > float64(x.Fail)) {
+	if x.Crossing > 0 && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh > 0 && x.CrossingHigh < float64(x.Pass) || x.CrossingLow > float64(x.Fail)) {
 		c.say("%s: the estimate %s does not lie between %s, which passed, and %s, which failed", name, x.Estimate(), x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 }
 
-// claimed checks the words of the results. No point estimate may be called exact, and no measured
-// value may be called skipped.
+// claimed checks that no measured value is called skipped.
 func (c *checker) claimed() {
-	for i := range c.doc.Capacities {
-		x := &c.doc.Capacities[i]
-		if words := strings.ToLower(x.Line); c.doc.Plan.Decide == string(plan.Estimate) && strings.Contains(words, "exact") {
-			c.say("the capacity of %s on %s is a point estimate, but the report calls it exact", x.Workload, x.Server)
-		}
-	}
 	for i := range c.doc.Verdicts {
 		if v := &c.doc.Verdicts[i]; v.Outcome == Skipped && v.Value.OK {
 			c.say("%s of %s on %s was measured, but the report calls it skipped", v.Name, v.Workload, v.Server)
@@ -281,7 +267,7 @@ func (c *checker) claimed() {
 
 // decisions checks that the answers of a comparison agree with its changes and with its requirements,
 // which are two statements: a candidate may be better, and still not by as much as the plan asks for.
-func (c *checker) decisions(x *Comparison) {
+func (c *checker) decisions(x *compare.Comparison) {
 	for i := range x.Decisions {
 		d := &x.Decisions[i]
 		for i := range x.Changes {
@@ -289,11 +275,11 @@ func (c *checker) decisions(x *Comparison) {
 			if row.Workload != d.Workload || row.Level != d.Level {
 				continue
 			}
-			if d.Answer == "yes" && row.Status() == StatusFail {
-				c.say("compare %s: the answer is \"yes\" for %s at %s, but the requirement of %s %s failed", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
+			if d.Answer == "yes" && row.Status() == verdict.StatusFail {
+				c.say("compare %s: the answer is \"yes\" for %s at %s, but the requirement of %s %s failed", x.Name, d.Workload, d.Level, row.Metric.Name, row.Stat)
 			}
-			if d.Answer == "no difference" && row.Verdict() == "worse" {
-				c.say("compare %s: the answer is \"no difference\" for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
+			if d.Answer == "no difference" && !row.Limit.OK && row.Direction == compare.Worse {
+				c.say("compare %s: the answer is \"no difference\" for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric.Name, row.Stat)
 			}
 		}
 	}
@@ -303,20 +289,20 @@ func (c *checker) decisions(x *Comparison) {
 }
 
 // change checks that the direction and the outcome of a change agree with its numbers.
-func (c *checker) change(x *Comparison, row *Change) {
-	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
+func (c *checker) change(x *compare.Comparison, row *compare.Change) {
+	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, row.Name(), row.Workload, row.Level)
 	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
 		c.say("%s: the lower bound is above the upper bound", at)
 	}
 	if !row.Change.OK || row.Change.V == 0 {
 		return
 	}
-	way := "worse"
-	if row.Change.V > 0 == (row.Better == "higher") {
-		way = "better"
+	way := compare.Worse
+	if row.Change.V > 0 == (row.Metric.Better == metric.HigherIsBetter) {
+		way = compare.Better
 	}
 	if row.Direction != "" && row.Direction != way {
-		c.say("%s is called %s, but the change %s is for the %s", at, row.Direction, compare.FormatChange(metric.Unit(row.Unit), row.Change.V, row.Points), way)
+		c.say("%s is called %s, but the change %s is for the %s", at, row.Direction, compare.FormatChange(row.Unit(), row.Change.V, row.Points), way)
 	}
 	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
 		c.say("%s was measured and has a limit, but the report calls it skipped", at)
@@ -325,36 +311,18 @@ func (c *checker) change(x *Comparison, row *Change) {
 
 // bound returns the plan's threshold for the metric and statistic of r. It returns nil if the plan
 // has none.
-func (c *checker) bound(x *Capacity, r Reading) *Threshold {
+func (c *checker) bound(x *metric.Capacity, r metric.ProbeValue) *verdict.Threshold {
 	for _, w := range c.doc.Workloads {
 		if w.Address != x.Workload {
 			continue
 		}
 		for i := range w.Bounds {
-			if b := &w.Bounds[i]; b.Capacity && b.Threshold.Metric == r.Metric && b.Threshold.Stat == r.Stat {
+			if b := &w.Bounds[i]; b.Capacity && b.Threshold.Label() == r.Threshold {
 				return &b.Threshold
 			}
 		}
 	}
 	return nil
-}
-
-// breaks reports whether a value is on the wrong side of a threshold.
-func breaks(t *Threshold, v float64) bool {
-	if !t.Limit.OK {
-		return false
-	}
-	switch t.Op {
-	case "<":
-		return v >= t.Limit.V
-	case "<=":
-		return v > t.Limit.V
-	case ">":
-		return v <= t.Limit.V
-	case ">=":
-		return v < t.Limit.V
-	}
-	return false
 }
 
 // outcome checks that the run's outcome follows from its verdicts.
@@ -368,8 +336,8 @@ func (c *checker) outcome() {
 		if v.Threshold == nil || !v.Value.OK || v.Outcome != Pass && v.Outcome != Fail || v.Threshold.Op == "" {
 			continue
 		}
-		if v.Outcome == Pass && breaks(v.Threshold, v.Value.V) {
-			c.say("%s passed, but the value %s does not meet %s", v.Name, v.Value.Format(v.Threshold.Unit), v.Threshold.Text)
+		if v.Outcome == Pass && v.Threshold.Breaks(v.Value.V) {
+			c.say("%s passed, but the value %s does not meet %s", v.Name, v.Value.Format(v.Threshold.Unit()), v.Threshold.Text)
 		}
 	}
 }

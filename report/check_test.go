@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Check finds nothing in consistent documents. It finds the error in each document that is changed
@@ -22,63 +25,65 @@ func TestCheck(t *testing.T) {
 	}{
 		{"a sum", func(d *Document) { d.Cases[0].Completed = 70 }, "70 requests completed, 0 failed and 0 were given up, but only 60 were due"},
 		{"failures by kind", func(d *Document) { d.Cases[0].Failures = []Failure{{Kind: "timeout", Count: 2}} }, "0 requests failed, but the list by kind has 2"},
-		{"rounds", func(d *Document) { d.Cases[0].Rounds = d.Cases[0].Rounds[:1] }, "the rounds have 30 requests, but the level has 60"},
-		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = numberOf(0.5) }, "success is 50%, but 60 of 60"},
-		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = numberOf(0.1) }, "ttft p95 is 100 ms, which is below p90"},
-		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = numberOf(9) }, "the mean of ttft is 9 s, which is outside the range 200 ms to 380 ms"},
+		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = metric.Some(0.5) }, "success is 50%, but 60 of 60"},
+		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = metric.Some(0.1) }, "ttft p95 is 100 ms, which is below p90"},
+		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = metric.Some(9) }, "the mean of ttft is 9 s, which is outside the range 200 ms to 380 ms"},
 		{"another unit", func(d *Document) { d.Cases[0].Summary("throughput").Unit = "req/s" }, `the unit of throughput is "req/s", but must be "tok/s"`},
 		{"no unit", func(d *Document) {
 			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
 		}, "accept_rate[0] has no unit"},
 		// The case runs one request at a time, with 21 tokens in 800 ms: 26 tok/s.
-		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = numberOf(100) }, "but 1 requests in flight that take"},
-		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = numberOf(0.0021) }, "tokens, but a chunk holds 7 tokens"},
+		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = metric.Some(100) }, "but 1 requests in flight that take"},
+		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = metric.Some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
 		{"the same load twice", func(d *Document) {
 			again := d.Cases[0]
-			again.Level, again.Metrics = "1 again", slices.Clone(again.Metrics)
-			again.Summary("ttft").Mean = numberOf(0.2 * 2)
+			again.Level, again.Metrics = renamed(again, "1 again"), slices.Clone(again.Metrics)
+			again.Summary("ttft").Mean = metric.Some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but their mean ttft differs: 290 ms and 400 ms"},
 		// The case sends 60 requests in two windows, one request every 100 ms: 10 req/s.
-		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, ", but the largest rate that the server can sustain is 0.1 req/s"},
+		{"more than the largest rate", func(d *Document) { reaches(&d.Cases[0], 0.1) }, ", but the largest rate that the server can sustain is 0.1 req/s"},
 		{"two largest rates", func(d *Document) {
 			again := d.Cases[0]
-			d.Cases[0].Largest, again.Largest = 8, 9
+			again.Level = renamed(again, again.Name)
+			reaches(&d.Cases[0], 8)
+			reaches(&again, 9)
 			d.Cases = append(d.Cases, again)
 		}, "the largest rate that the server can sustain is 9 req/s, but at 1 it is 8 req/s"},
-		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "the load 39 is said to pass, but the load 30, which is not larger, is said to fail"},
-		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe at the reported limit of 38 passed"},
+		{"a limit between the wrong loads", func(d *Document) { d.Run.Capacities[0].Fail = 30 }, "the load 39 is said to pass, but the load 30, which is not larger, is said to fail"},
+		{"a limit that no probe passed", func(d *Document) { d.Run.Capacities[0].Pass = 38 }, "no probe at the reported limit of 38 passed"},
 		{"a limit that breaks its own threshold", func(d *Document) {
-			d.Capacities[0].Probes[3].Readings = []Reading{{Metric: "ttft", Stat: "p95", Outcome: "pass", Value: numberOf(8.1)}}
+			d.Run.Capacities[0].Probes[3].Values = []metric.ProbeValue{{Threshold: "ttft p95", Outcome: metric.Pass, Value: metric.Some(8.1)}}
 		}, "at the limit of 39, the value of ttft p95 is 8.1 s, which breaks the threshold p95 < 8s"},
-		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = numberOf(60) }, "does not lie between 39, which passed, and 40, which failed"},
+		{"a crossing elsewhere", func(d *Document) { d.Run.Capacities[0].CrossingLow = 60 }, "does not lie between 39, which passed, and 40, which failed"},
 		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
-		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = numberOf(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
+		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = metric.Some(8) }, "passed, but the value 8 s does not meet p95 < 8s"},
 		{"a loss that is called better", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Direction: "better"})
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "better"})
 		}, "compare x: ttft p95 for chat at 8 is called better, but the change +10% is for the worse"},
 		{"a gain that is called worse", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "higher", Change: numberOf(0.1), Direction: "worse"})
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.HigherIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "worse"})
 		}, "is called worse, but the change +10% is for the better"},
-		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: numberOf(0.2), High: numberOf(0.1)}) }, "the lower bound is above the upper bound"},
+		{"bounds", func(d *Document) {
+			d.Comparisons = rows(compare.Change{Shift: compare.Shift{Low: metric.Some(0.2), High: metric.Some(0.1)}})
+		}, "the lower bound is above the upper bound"},
 		{"a row that was measured", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Limit: numberOf(0.05), Outcome: Skipped})
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Limit: metric.Some(0.05), Outcome: Skipped})
 		}, "was measured and has a limit, but the report calls it skipped"},
 		{"no difference above a row that is worse", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "lower", Change: numberOf(0.1), Direction: "worse"})
-			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.LowerIsBetter}, Shift: compare.Shift{Change: metric.Some(0.1)}, Direction: "worse"})
+			d.Comparisons[0].Decisions = []compare.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
 		}, `the answer is "no difference" for chat at 8, but ttft p95 is worse`},
 		{"the answer yes beside a requirement that failed", func(d *Document) {
-			d.Comparisons = rows(Change{Better: "higher", Change: numberOf(0.001), Direction: "better", Limit: numberOf(0.02), Improve: true, Outcome: Fail, Severity: "error"})
-			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "yes"}}
+			d.Comparisons = rows(compare.Change{Metric: metric.Def{Better: metric.HigherIsBetter}, Shift: compare.Shift{Change: metric.Some(0.001)}, Direction: "better", Limit: metric.Some(0.02), Improve: true, Outcome: Fail, Severity: "error"})
+			d.Comparisons[0].Decisions = []compare.Decision{{Workload: "chat", Level: "8", Answer: "yes"}}
 		}, `the answer is "yes" for chat at 8, but the requirement of ttft p95 failed`},
-		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, but the report calls it exact"},
 		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, but the report calls it skipped"},
 		{"more that wait than are in flight", func(d *Document) { d.Passages = onlyPassage(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
 		{"more arrivals than were due", func(d *Document) { d.Passages = onlyPassage(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
 		{"a mean above the most", func(d *Document) {
 			d.Passages = onlyPassage(Passage{Windows: 1, InFlight: []int{3, 4}})
-			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: numberOf(5)})
+			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: metric.Some(5)})
 		}, "at most 4 requests are in flight, but the mean is 5 requests"},
 	}
 	for _, tt := range tests {
@@ -90,6 +95,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// renamed returns a copy of a case's level with another name.
+func renamed(c Case, name string) *metric.Level {
+	l := *c.Level
+	l.Name = name
+	return &l
+}
+
+// reaches makes the case one of an open loop whose server reaches the given rate at saturation.
+func reaches(c *Case, rate float64) {
+	c.Level = renamed(*c, c.Name)
+	c.Kind, c.Rate, c.Saturation = metric.OpenLoop, 1, []float64{rate}
+}
+
 // onlyPassage returns p as the only passage of a document. It fills in the fields that name a
 // level.
 func onlyPassage(p Passage) []Passage {
@@ -99,9 +117,10 @@ func onlyPassage(p Passage) []Passage {
 
 // rows returns a comparison with x as its only change. It fills in the fields of x that every
 // change has.
-func rows(x Change) []Comparison {
-	x.Workload, x.Level, x.Metric, x.Stat = "chat", "8", "ttft", "p95"
-	return []Comparison{{Name: "x", Changes: []Change{x}}}
+func rows(x compare.Change) []*compare.Comparison {
+	x.Workload, x.Level, x.Stat = "chat", "8", metric.Stat{Kind: metric.Percentile, P: 95}
+	x.Metric.Name, x.Metric.Unit = "ttft", metric.Seconds
+	return []*compare.Comparison{{Name: "x", Changes: []compare.Change{x}}}
 }
 
 // The number of requests in flight in a stage does not depend only on the stage's rate. Requests of
@@ -109,9 +128,10 @@ func rows(x Change) []Comparison {
 func TestCheckOfStages(t *testing.T) {
 	d := passing()
 	again := d.Cases[0]
-	again.Level, again.Stage, again.Metrics = "after", "2 req/s", slices.Clone(again.Metrics)
-	again.Summary("ttft").Mean = numberOf(9)
-	again.Summary("ttft").Max = numberOf(10)
+	again.Level, again.Metrics = renamed(again, "after"), slices.Clone(again.Metrics)
+	again.Stage = &metric.Stage{From: 2, To: 2}
+	again.Summary("ttft").Mean = metric.Some(9)
+	again.Summary("ttft").Max = metric.Some(10)
 	d.Cases = append(d.Cases, again)
 	if found := Check(d); len(found) > 0 {
 		t.Errorf("said %q", found)

@@ -121,7 +121,7 @@ func TestComparisonLines(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 15))
 		p, run := drawnComparison(r)
 		v := assert.Judge(p, run, assert.Options{})
-		d := New(run, p, v, Meta{ExitCode: v.Outcome.ExitCode()})
+		d := New(run, p, v, Meta{ExitCode: verdict.ExitCode(v.Outcome)})
 		own := d.Verdicts[slices.IndexFunc(d.Verdicts, func(v Verdict) bool { return v.Name == "compare.c" })]
 		seen[own.Outcome]++
 		worst := Outcome(Pass)
@@ -131,7 +131,7 @@ func TestComparisonLines(t *testing.T) {
 			if x.Kind == "load" && x.Outcome != Pass || x.Kind == "server" && x.Outcome == Error {
 				invalid = true
 			}
-			if x.Kind != "compare" || x.Name == own.Name || x.Severity == string(verdict.SeverityWarn) || x.Warn && x.Outcome == Inconclusive {
+			if x.Kind != "compare" || x.Name == own.Name || x.Severity == verdict.SeverityWarn || x.Warn && x.Outcome == Inconclusive {
 				continue
 			}
 			if rank[x.Outcome] > rank[worst] {
@@ -156,7 +156,7 @@ func TestComparisonLines(t *testing.T) {
 		}
 		failed := 0
 		for _, x := range d.Verdicts {
-			if x.Name != own.Name && x.Status() == StatusFail {
+			if x.Name != own.Name && x.Status() == verdict.StatusFail {
 				failed++
 			}
 		}

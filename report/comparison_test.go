@@ -23,25 +23,24 @@ func compared() *Document {
 		Differences: []plan.Difference{{Key: "flags.x", Candidate: "--x <b>@someone\n::error::", Allowed: true}, {Key: "version", Control: "1", Candidate: "2"}},
 		Decisions:   []compare.Decision{{Workload: "chat", Level: "4", Answer: compare.AnswerNo, Why: "fails its requirements: ttft p95 +20%"}, {Workload: "prefill", Level: "4", Answer: compare.AnswerNo, Why: "throughput -7.0%"}},
 		Changes: []compare.Change{
-			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Control: some(1), Candidate: some(1.2), Change: some(0.2), Low: some(0.15), High: some(math.Inf(1)),
-				Confidence: 0.95, Limit: some(0.1), Certifiable: some(0.25), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",
+			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: some(1), Candidate: some(1.2), Change: some(0.2), Low: some(0.15), High: some(math.Inf(1)), Confidence: 0.95, Certifiable: some(0.25)}, Limit: some(0.1), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",
 				Pairs: []compare.Pair{{Round: 0, Seed: 42, Control: some(1), Candidate: some(1.2), Change: some(0.2)}, {Round: 1, Seed: 7, Control: some(1), Candidate: some(3), Change: some(2), Note: "stands out: the first request was cold"}}},
-			{Workload: "chat", Level: "4", Metric: success, Stat: metric.Stat{Kind: metric.Rate}, Points: true, Confidence: 0.95, Outcome: assert.Skipped, Why: "not applicable"},
+			{Workload: "chat", Level: "4", Metric: success, Stat: metric.Stat{Kind: metric.Rate}, Shift: compare.Shift{Points: true, Confidence: 0.95}, Outcome: assert.Skipped, Why: "not applicable"},
 		},
 		Notes: []string{"lock-step: the slots start in phase"},
 	}
 	run := &metric.Run{ID: "r", Servers: []*metric.ServerRun{{Address: `vllm["off"]`}, {Address: `vllm["on"]`}}}
 	v := assert.Verdicts{Outcome: assert.Fail, Comparisons: []*compare.Comparison{c}, List: []assert.Verdict{
-		{Kind: assert.KindCompare, Server: `vllm["on"]`, Name: "compare.mtp", Outcome: assert.Pass, Message: c.Line, Notes: c.Notes},
-		{Kind: assert.KindCompare, Server: `vllm["on"]`, Workload: "chat", Level: "4", Name: "compare.mtp.tolerate.ttft.p95 at 4", Outcome: assert.Fail, Severity: verdict.SeverityError, Message: "ttft p95 +20%", File: "p.hcl", Line: 9},
+		{Kind: assert.KindCompare, Server: `vllm["on"]`, Name: "compare.mtp", Outcome: assert.Pass, Message: c.Line, Notes: []verdict.Note{{Text: c.Notes[0]}}},
+		{Kind: assert.KindCompare, Server: `vllm["on"]`, Workload: "chat", Level: "4", Name: "compare.mtp.tolerate.ttft.p95 at 4", Outcome: assert.Fail, Severity: verdict.SeverityError, Message: "ttft p95 +20%", Place: assert.Place{File: "p.hcl", Line: 9}},
 	}}
 	return New(run, nil, v, Meta{ExitCode: 1})
 }
 
 func TestNews(t *testing.T) {
 	green := Document{Outcome: Pass}
-	changed := Document{Outcome: Pass, Comparisons: []Comparison{{Decisions: []Decision{{Answer: "no difference"}, {Answer: "yes"}}}}}
-	unchanged := Document{Outcome: Pass, Comparisons: []Comparison{{Decisions: []Decision{{Answer: "no difference"}, {Answer: "unknown"}}}}}
+	changed := Document{Outcome: Pass, Comparisons: []*compare.Comparison{{Decisions: []compare.Decision{{Answer: "no difference"}, {Answer: "yes"}}}}}
+	unchanged := Document{Outcome: Pass, Comparisons: []*compare.Comparison{{Decisions: []compare.Decision{{Answer: "no difference"}, {Answer: "unknown"}}}}}
 	for want, d := range map[string]*Document{"same": &green, "changed": &changed, "red": {Outcome: Pass, ExitCode: 4}} {
 		if got := d.News(); got != want {
 			t.Errorf("news is %s, want %s", got, want)

@@ -51,10 +51,10 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	}
 	for i := range d.Cases {
 		c := &d.Cases[i]
-		row := []string{field(d.Run), d.Date(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Simulated),
-			field(c.Server), field(c.Workload), field(c.Level), c.Kind, strconv.FormatFloat(c.Load(), 'f', -1, 64), field(c.purpose()), field(c.Skipped),
-			strconv.Itoa(c.Due), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
-			allDigits(numberOf(c.At)), allDigits(numberOf(c.Duration)), allDigits(numberOf(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
+		row := []string{field(d.Run.ID), d.Date(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Run.Simulated),
+			field(c.Server), field(c.Workload), field(c.Name), string(c.Kind), strconv.FormatFloat(c.Load(), 'f', -1, 64), field(c.purpose()), field(c.Skipped),
+			strconv.Itoa(c.Due()), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
+			allDigits(metric.Some(c.Begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {
 			if def.Later {
 				continue
@@ -109,7 +109,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 
 func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	row := []string{field(s.Server), field(s.Workload), field(s.Level), strconv.Itoa(s.Round), strconv.Itoa(s.Slot),
-		strconv.Itoa(s.Order), string(s.Phase), allDigits(numberOf(s.Scheduled.Seconds()))}
+		strconv.Itoa(s.Order), string(s.Phase), allDigits(metric.Some(s.Scheduled.Seconds()))}
 	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
 		row = append(row, offset(t))
 	}
@@ -120,7 +120,7 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	}
 	for _, def := range values {
 		v, ok := s.Value(def.Name)
-		row = append(row, allDigits(Number{v, ok}))
+		row = append(row, allDigits(metric.Value{V: v, OK: ok}))
 	}
 	row = append(row, strconv.Itoa(s.Chunks), strconv.Itoa(s.FirstTokens), strconv.Itoa(s.InputAsked), strconv.Itoa(s.OutputAsked))
 	if u := s.Usage; u != nil {
@@ -148,11 +148,11 @@ func offset(t time.Duration) string {
 	if t == 0 {
 		return ""
 	}
-	return allDigits(numberOf(t.Seconds()))
+	return allDigits(metric.Some(t.Seconds()))
 }
 
 // allDigits formats a number with all its digits.
-func allDigits(n Number) string {
+func allDigits(n metric.Value) string {
 	if !n.OK || math.IsNaN(n.V) {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
@@ -33,7 +34,7 @@ func TestDocumentRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(d, got); diff != "" {
+		if diff := cmp.Diff(d, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: Write then ReadDocument (-want +got):\n%s", name, diff)
 		}
 	}
@@ -44,8 +45,11 @@ func TestReadDocumentErrors(t *testing.T) {
 		{``, "not a results document"},
 		{`[]`, "not a results document"},
 		{`{}`, `has schema ""`},
-		{`{"schema": "tokgate.results/2"}`, `has schema "tokgate.results/2"; this version reads "tokgate.results/1"`},
-		{`{"schema": "tokgate.results/1", "plan": {"confidence": "high"}}`, "not a number"},
+		{`{"schema": "tokgate.results/3"}`, `has schema "tokgate.results/3"; this version reads "tokgate.results/2" and "tokgate.results/1"`},
+		{`{"schema": "tokgate.results/2", "plan": {"confidence": "high"}}`, "not a results document"},
+		{`{"schema": "tokgate.results/2", "verdicts": [{"value": "high"}]}`, `a value is a number, "+Inf", "-Inf", null or`},
+		{`{"schema": "tokgate.results/2", "verdicts": [{"outcome": "green"}]}`, `"green" is not an outcome`},
+		{`{"schema": "tokgate.results/1"}`, "it has no plan"},
 	}
 	for _, tt := range tests {
 		if _, err := ReadDocument(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -56,24 +60,24 @@ func TestReadDocumentErrors(t *testing.T) {
 
 func TestNumberJSON(t *testing.T) {
 	tests := []struct {
-		n    Number
+		n    metric.Value
 		want string
 	}{
-		{numberOf(math.Nextafter(0.3, 1)), "0.30000000000000004"}, // all digits
-		{numberOf(0), "0"},
-		{numberOf(-1.5e-9), "-1.5e-9"},
-		{numberOf(math.Inf(1)), `"+Inf"`},
-		{numberOf(math.Inf(-1)), `"-Inf"`},
-		{numberOf(math.NaN()), "null"},
-		{Number{V: math.NaN(), OK: true}, "null"},
-		{Number{V: 3}, "null"}, // OK is false, so the number is null
+		{metric.Some(math.Nextafter(0.3, 1)), "0.30000000000000004"}, // all digits
+		{metric.Some(0), "0"},
+		{metric.Some(-1.5e-9), "-1.5e-9"},
+		{metric.Some(math.Inf(1)), `"+Inf"`},
+		{metric.Some(math.Inf(-1)), `"-Inf"`},
+		{metric.Some(math.NaN()), "null"},
+		{metric.Value{V: math.NaN(), OK: true}, "null"},
+		{metric.Value{V: 3}, "null"}, // OK is false, so the number is null
 	}
 	for _, tt := range tests {
 		got, err := json.Marshal(tt.n)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("Marshal(%v) = %s, %v, want %s", tt.n, got, err, tt.want)
 		}
-		var back Number
+		var back metric.Value
 		if err := json.Unmarshal(got, &back); err != nil {
 			t.Errorf("Unmarshal(%s): %v", got, err)
 		}
@@ -91,8 +95,8 @@ func TestNumberJSON(t *testing.T) {
 // count only as timeouts. So 4 requests have a status, and 4 a timeout.
 func TestLoadFacts(t *testing.T) {
 	c := document().Cases[1]
-	if c.Due != 120 || c.Completed != 104 || c.Failed != 16 {
-		t.Errorf("due, completed, failed = %d, %d, %d, want 120, 104, 16", c.Due, c.Completed, c.Failed)
+	if c.Due() != 120 || c.Completed != 104 || c.Failed != 16 {
+		t.Errorf("due, completed, failed = %d, %d, %d, want 120, 104, 16", c.Due(), c.Completed, c.Failed)
 	}
 	if c.Reconnects != 2 {
 		t.Errorf("reconnects = %d, want 2", c.Reconnects)
@@ -105,8 +109,8 @@ func TestLoadFacts(t *testing.T) {
 		t.Errorf("window = %v, want 92", c.Window)
 	}
 	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
-	if c.At != 0 || c.Duration != 110 {
-		t.Errorf("at, duration = %v, %v, want 0, 110", c.At, c.Duration)
+	if c.Begin() != 0 || c.Took() != 110 {
+		t.Errorf("at, duration = %v, %v, want 0, 110", c.Begin(), c.Took())
 	}
 	kinds := []string{}
 	for _, f := range c.Failures {
@@ -127,8 +131,8 @@ func TestLoadFacts(t *testing.T) {
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
 		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
 	}
-	if c.Rounds[1].CPU.OK || c.Rounds[1].Complete {
-		t.Errorf("round 2: cpu %v complete %t, want unknown, false", c.Rounds[1].CPU, c.Rounds[1].Complete)
+	if c.Rounds[1].Health.CPU >= 0 || c.Rounds[1].Complete {
+		t.Errorf("round 2: cpu %v complete %t, want unknown, false", c.Rounds[1].Health.CPU, c.Rounds[1].Complete)
 	}
 }
 

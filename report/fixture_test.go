@@ -114,7 +114,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	off := &metric.Level{Server: `vllm["off"]`, Workload: "general_chatbot", Name: "1", Kind: metric.ClosedLoop, N: 1,
 		Skipped: "the server did not start"}
 	probe := level(`vllm["on"]`, "probe 24", 24, 40, 4000)
-	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
+	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: metric.Inconclusive}, {Requests: 80, Planned: 2, Outcome: metric.Pass}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
 	// The function rate makes a level of an open loop: it moves the samples of a closed-loop level,
@@ -140,10 +140,10 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		Reason: "27 could not be decided | " + hostile, Notes: []string{"32 passed above 30, which failed: the lower answer stands"},
 		Line: "~27 requests in flight (24 passes, 30 fails), not confirmed · limited by ttft p95: 7.6 s at 24, 8.5 s at 30",
 		Probes: []metric.CapacityProbe{
-			{N: 30, Purpose: "known", Level: "30", Requests: 120, Outcome: "fail", Binding: "ttft p95", Shown: "8.5 s"},
-			{N: 24, Purpose: "bisect", Level: "probe 24", Requests: 80, Outcome: "pass", Binding: "ttft p95", Shown: "7.6 s", Spent: 3 * time.Minute},
-			{N: 27, Purpose: "bisect", Level: "probe 27", Requests: 800, Outcome: "inconclusive", Binding: "a name that is far too long for any table of probes", Shown: "∞", Note: "cut short | by the budget", Spent: 4*time.Minute + 12*time.Second},
-			{N: 26, Purpose: "bisect", Level: "probe 26", Requests: 40, Outcome: "saturated", Note: "the load generator may have read and sent up to " + hostile},
+			{N: 30, Purpose: "known", Level: "30", Requests: 120, Outcome: metric.Fail, Binding: "ttft p95", Shown: "8.5 s"},
+			{N: 24, Purpose: "bisect", Level: "probe 24", Requests: 80, Outcome: metric.Pass, Binding: "ttft p95", Shown: "7.6 s", Spent: 3 * time.Minute},
+			{N: 27, Purpose: "bisect", Level: "probe 27", Requests: 800, Outcome: metric.Inconclusive, Binding: "a name that is far too long for any table of probes", Shown: "∞", Note: "cut short | by the budget", Spent: 4*time.Minute + 12*time.Second},
+			{N: 26, Purpose: "bisect", Level: "probe 26", Requests: 40, Outcome: metric.Saturated, Note: "the load generator may have read and sent up to " + hostile},
 		},
 	}}
 
@@ -176,8 +176,8 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
 		return assert.Verdict{
 			Kind: assert.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
-			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Decide: string(plan.Certified), Confidence: 0.95,
-			File: th.Range.Filename, Line: th.Range.Start.Line,
+			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Test: assert.Test{Decide: string(plan.Certified), Confidence: 0.95},
+			Place: assert.Place{File: th.Range.Filename, Line: th.Range.Start.Line},
 		}
 	}
 	ttft := threshold("ttft", "p95", plan.Less, 8, "p95 < 8s", 42)
@@ -186,7 +186,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 requests over (16.7%, allowed 5%), 95% bounds 8.5 s to ∞")
 	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
 	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
-	failed.Notes = []string{"the values of 6 rounds differ so much that 120 requests count as only 88 independent requests"}
+	failed.Notes = []verdict.Note{{Text: "the values of 6 rounds differ so much that 120 requests count as only 88 independent requests"}}
 	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
 		"speed p5 10.2 tok/s > 10 tok/s: 5 of 104 requests below (4.81%, allowed 5%), 95% bounds 9.1 tok/s to 11 tok/s")
 	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
@@ -200,25 +200,25 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	skipped := sla("burst 8", "sla.ttft.p95 at burst 8", assert.Skipped, ttft, "the budget of 12m was spent")
 
 	v := assert.Verdicts{Outcome: assert.Error, List: []assert.Verdict{
-		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", File: "plans/chatbot.hcl", Line: 12},
-		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
+		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", Place: assert.Place{File: "plans/chatbot.hcl", Line: 12}},
+		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, Place: assert.Place{File: "plans/chatbot.hcl", Line: 12}},
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
-			Message: "60 of 60 requests completed in 3 rounds", File: "plans/chatbot.hcl", Line: 30,
-			Notes: []string{"lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}},
+			Message: "60 of 60 requests completed in 3 rounds", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30},
+			Notes: []verdict.Note{{Text: "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
-			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", File: "plans/chatbot.hcl", Line: 30},
+			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
 		failed, speed, warn,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: assert.Skipped,
-			Message: "the budget of 12m was spent", File: "plans/chatbot.hcl", Line: 30},
+			Message: "the budget of 12m was spent", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
 		skipped,
 		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
-			Message: "the server did not start", File: "plans/chatbot.hcl", Line: 30},
+			Message: "the server did not start", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
 		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
 			Message: run.Capacities[0].Line + "; the plan requires 26", Needs: "needs a larger budget, or more requests, to decide whether the capacity is at least 26", Capacity: run.Capacities[0],
-			Notes: []string{"24 was not confirmed on fresh requests", "another"}, File: "plans/chatbot.hcl", Line: 50},
+			Notes: []verdict.Note{{Text: "24 was not confirmed on fresh requests"}, {Text: "another"}}, Place: assert.Place{File: "plans/chatbot.hcl", Line: 50}},
 		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
-			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
+			Message: "the candidate is slower: " + hostile, Place: assert.Place{File: "plans/chatbot.hcl", Line: 60}, Notes: []verdict.Note{{Text: "a point estimate"}}},
 	}}
 	m := Meta{Strength: &Strength{Says: "A server that decodes 2 times slower would pass.", Basis: "a recorded run", Planted: []Planted{
 		{"decode × 2", 1, 0, 0}, {"decode × 10", 0, 0, 1}, {"stalls", 0, 1, 0},
@@ -252,15 +252,15 @@ func passing() *Document {
 	c.Crossing, c.CrossingLow, c.CrossingHigh, c.Spent = 39.5, 38.8, 41, 9*time.Minute
 	c.Line = "39 requests in flight · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"
 	c.Probes = []metric.CapacityProbe{
-		{N: 32, Purpose: "ladder", Level: "probe 32", Requests: 200, Outcome: "pass", Binding: "ttft p95", Shown: "6.2 s", Spent: time.Minute},
-		{N: 40, Purpose: "bisect", Level: "probe 40", Requests: 400, Outcome: "fail", Binding: "ttft p95", Shown: "8.1 s", Spent: 2 * time.Minute},
-		{N: 39, Purpose: "bisect", Level: "probe 39", Requests: 800, Outcome: "pass", Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
-		{N: 39, Purpose: "confirm", Set: 1, Level: "probe 39 again", Requests: 800, Outcome: "pass", Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
+		{N: 32, Purpose: "ladder", Level: "probe 32", Requests: 200, Outcome: metric.Pass, Binding: "ttft p95", Shown: "6.2 s", Spent: time.Minute},
+		{N: 40, Purpose: "bisect", Level: "probe 40", Requests: 400, Outcome: metric.Fail, Binding: "ttft p95", Shown: "8.1 s", Spent: 2 * time.Minute},
+		{N: 39, Purpose: "bisect", Level: "probe 39", Requests: 800, Outcome: metric.Pass, Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
+		{N: 39, Purpose: "confirm", Set: 1, Level: "probe 39 again", Requests: 800, Outcome: metric.Pass, Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
 	}
 	met := v.List[len(v.List)-2]
 	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
-	v.List[3].Notes = []string{"exact for the requests of this run", "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}
+	v.List[3].Notes = []verdict.Note{{Text: "exact for the requests of this run"}, {Text: "lock-step: the slots send at the same times (synchrony 0.82), so their prompts are processed together, and TTFT is longer than for requests that are spread over time"}}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
 	m.ExitCode = assert.ExitPass
 	return New(run, p, v, m)

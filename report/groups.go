@@ -1,10 +1,15 @@
 package report
 
+import (
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+)
+
 // Group is one workload on one server.
 type Group struct {
 	Server, Workload string
 	Cases            []*Case // levels of the plan, without the probes of a capacity search
-	Capacities       []*Capacity
+	Capacities       []*metric.Capacity
 }
 
 // Groups returns a group for each pair of server and workload that has a case or a verdict, in the
@@ -28,8 +33,7 @@ func Groups(d *Document) []*Group {
 			g.Cases = append(g.Cases, c)
 		}
 	}
-	for i := range d.Capacities {
-		c := &d.Capacities[i]
+	for _, c := range d.Run.Capacities {
 		g := at(c.Server, c.Workload)
 		g.Capacities = append(g.Capacities, c)
 	}
@@ -43,9 +47,9 @@ func Groups(d *Document) []*Group {
 
 // Worst returns the worst status of a group's verdicts, and how many have each status. A group
 // without verdicts counts as an error, because it was not judged.
-func (g *Group) Worst(d *Document) (Status, Tally) {
+func (g *Group) Worst(d *Document) (verdict.Status, Tally) {
 	var list []Verdict
-	worst := StatusPass
+	worst := verdict.StatusPass
 	for _, v := range d.Verdicts {
 		if v.Workload == g.Workload && v.Server == g.Server {
 			list = append(list, v)
@@ -53,7 +57,7 @@ func (g *Group) Worst(d *Document) (Status, Tally) {
 		}
 	}
 	if len(list) == 0 {
-		worst = StatusError
+		worst = verdict.StatusError
 	}
 	return worst, tally(list)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -66,7 +68,7 @@ func JUnit(w io.Writer, d *Document) error {
 	j := junitWriter{doc: d, seen: map[string]int{}, cases: map[[3]string]*Case{}}
 	for i := range d.Cases {
 		c := &d.Cases[i]
-		j.cases[[3]string{c.Server, c.Workload, c.Level}] = c
+		j.cases[[3]string{c.Server, c.Workload, c.Name}] = c
 	}
 	out := j.suites()
 	bw := bufio.NewWriter(w)
@@ -118,13 +120,13 @@ func (j *junitWriter) suites() *testsuites {
 	j.suite("asserts", "", asserts, nil)
 	j.run()
 	// The total time is the duration of the run and not the sum of its testcases.
-	j.out.Time = seconds(d.Duration)
+	j.out.Time = seconds(d.Run.End.Seconds())
 	return &j.out
 }
 
 // unjudged returns verdicts for cases and capacities that have none. A case is an error, because
 // its load was never judged. A capacity is an error only if the plan requires one.
-func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
+func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*metric.Capacity) []Verdict {
 	var list []Verdict
 	judged, measured := map[string]bool{}, false
 	for _, v := range verdicts {
@@ -137,18 +139,18 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if measured {
 			break
 		}
-		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(), File: j.doc.Plan.Path}
+		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(), Place: verdict.Place{File: j.doc.Plan.Path}}
 		if c.Require > 0 {
-			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
-		} else if c.Kind == "unknown" {
+			v.Outcome, v.Cause, v.Message = Pending, verdict.CauseInvalid, "the capacity was not judged"
+		} else if c.Kind == metric.CapacityUnknown {
 			v.Outcome, v.Message = Skipped, "" // the capacity's own line has the result
 		}
 		list = append(list, v)
 	}
 	for _, c := range cases {
-		if !judged[c.Level] {
-			v := Verdict{Kind: "load", Server: c.Server, Workload: c.Workload, Level: c.Level, Name: "load at " + c.Level,
-				Outcome: Pending, Cause: CauseInvalid, Message: "the case was not judged", File: j.doc.Plan.Path}
+		if !judged[c.Name] {
+			v := Verdict{Kind: "load", Server: c.Server, Workload: c.Workload, Level: c.Name, Name: "load at " + c.Name,
+				Outcome: Pending, Cause: verdict.CauseInvalid, Message: "the case was not judged", Place: verdict.Place{File: j.doc.Plan.Path}}
 			if c.Skipped != "" {
 				v.Outcome, v.Message = Skipped, c.Skipped
 			}
@@ -159,7 +161,7 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 }
 
 // suite adds a test suite, unless it has no test cases.
-func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
+func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*metric.Capacity) {
 	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
 		return
@@ -167,7 +169,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	s := testsuite{}
 	s.ID = len(j.out.Suites)
 	s.Name = attr(name)
-	if j.doc.Simulated {
+	if j.doc.Run.Simulated {
 		s.Name += " (simulated)" // the name differs so that a CI system does not mix simulated and real runs in one history
 		s.SystemOut = &junit.Output{Data: "SIMULATED: " + SimulatedNote}
 	}
@@ -175,17 +177,17 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	s.File = attr(j.doc.Plan.Path)
 	s.Timestamp = j.doc.Date("2006-01-02T15:04:05")
 	for _, p := range append(j.properties(server, cases), capacityProperties(capacities)...) {
-		s.AddProperty(attr(p.Key), attr(p.Value))
+		s.AddProperty(attr(p.key), attr(p.value))
 	}
 	total := 0.0
 	for i := range verdicts {
 		v := &verdicts[i]
 		took := 0.0
 		if c := j.caseOf(v); c != nil && v.Kind == "load" {
-			took = c.Duration
+			took = c.Took()
 		}
 		if c := j.doc.capacityOf(v); c != nil {
-			took = c.Spent
+			took = c.Spent.Seconds()
 		}
 		total += took
 		tc := j.testcase(v, took)
@@ -197,45 +199,52 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	j.out.Suites = append(j.out.Suites, s)
 }
 
-func (j *junitWriter) properties(server string, cases []*Case) []Property {
+// property is a fact about a test suite.
+type property struct{ key, value string }
+
+func (j *junitWriter) properties(server string, cases []*Case) []property {
 	d := j.doc
-	list := []Property{
-		{"tokgate.version", d.Tool}, {"tokgate.run", d.Run}, {"tokgate.outcome", string(d.Outcome)},
-		{"plan.sha256", d.Plan.Hash}, {"prompt.salt", d.Salt},
+	salt := ""
+	if d.Run.ID != "" { // the nights of a history have none
+		salt = strconv.FormatUint(d.Run.Salt, 10)
+	}
+	list := []property{
+		{"tokgate.version", d.Run.Tool}, {"tokgate.run", d.Run.ID}, {"tokgate.outcome", d.Outcome.String()},
+		{"plan.sha256", d.Plan.Hash}, {"prompt.salt", salt},
 	}
 	if d.Recording != "" {
-		list = append(list, Property{"recording.sha256", d.Recording})
+		list = append(list, property{"recording.sha256", d.Recording})
 	}
-	if d.Simulated {
-		list = append(list, Property{"simulated", "true"})
+	if d.Run.Simulated {
+		list = append(list, property{"simulated", "true"})
 	}
 	if d.Partial {
-		list = append(list, Property{"partial", "true"})
+		list = append(list, property{"partial", "true"})
 	}
 	if s := seeds(cases); s != "" {
-		list = append(list, Property{"prompt.seeds", s})
+		list = append(list, property{"prompt.seeds", s})
 	}
-	for _, s := range d.Servers {
-		if s.Address == server {
-			list = append(list, s.Fingerprint...)
+	if s := d.Run.Server(server); s != nil {
+		for _, key := range s.Fingerprint.Keys() {
+			list = append(list, property{key, s.Fingerprint[key]})
 		}
 	}
 	return list
 }
 
 // capacityProperties returns properties of a test suite, with the results of the capacity searches.
-func capacityProperties(capacities []*Capacity) []Property {
-	var list []Property
+func capacityProperties(capacities []*metric.Capacity) []property {
+	var list []property
 	for _, c := range capacities {
-		list = append(list, Property{"capacity.limit", c.Limit()}, Property{"capacity.kind", c.Kind},
-			Property{"capacity.over", c.Over})
-		if c.OfRate() && c.Crossing.OK {
-			list = append(list, Property{"capacity.estimate", c.Estimate()})
+		list = append(list, property{"capacity.limit", c.Limit()}, property{"capacity.kind", string(c.Kind)},
+			property{"capacity.over", string(c.Over)})
+		if c.OfRate() && c.Crossing > 0 {
+			list = append(list, property{"capacity.estimate", c.Estimate()})
 		} else {
-			list = append(list, Property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
+			list = append(list, property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
 		}
 		if c.Binding != "" {
-			list = append(list, Property{"capacity.binding", c.Binding})
+			list = append(list, property{"capacity.binding", c.Binding})
 		}
 	}
 	return list
@@ -264,8 +273,8 @@ func (j *junitWriter) class(v *Verdict) string {
 	case v.Kind == "server":
 		parts = append(parts, "server", v.Server)
 	case v.Workload == "":
-		parts = append(parts, cmp.Or(v.Kind, "run"))
-	case len(j.doc.Plan.Servers) > 1 || len(j.doc.Servers) > 1:
+		parts = append(parts, cmp.Or(string(v.Kind), "run"))
+	case len(j.doc.Plan.Servers) > 1 || len(j.doc.Run.Servers) > 1:
 		parts = append(parts, v.Server, v.Workload)
 	default:
 		parts = append(parts, v.Workload)
@@ -276,7 +285,7 @@ func (j *junitWriter) class(v *Verdict) string {
 func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	tc := testcase{File: attr(cmp.Or(v.File, j.doc.Plan.Path)), Line: max(v.Line, 1)}
 	tc.Classname = j.class(v)
-	tc.Name = attr(cmp.Or(v.Name, v.Kind))
+	tc.Name = attr(cmp.Or(v.Name, string(v.Kind)))
 	key := tc.Classname + "\x00" + tc.Name
 	j.seen[key]++
 	if n := j.seen[key]; n > 1 {
@@ -285,29 +294,29 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	tc.Time = seconds(took)
 
 	message := attr(v.Explain())
-	if c := j.doc.capacityOf(v); c != nil && !c.Answers(v) {
+	if c := j.doc.capacityOf(v); c != nil && !States(v, c) {
 		message = attr(strings.TrimPrefix(v.Explain()+" · "+c.Answer(), " · "))
 	}
 	result := func(kind string) *junit.Result {
 		return &junit.Result{Message: message, Type: kind, Data: text.Tail(text.XML(text.Block(j.body(v))), bodyBytes)}
 	}
 	switch v.Status() {
-	case StatusPass:
-		tc.SystemOut = &junit.Output{Data: text.Bytes(cmp.Or(noted(message, v.Notes), "passed"), passBytes)}
-	case StatusWarning:
-		tc.SystemOut = &junit.Output{Data: text.Bytes(noted("warning: "+message, v.Notes), passBytes)}
-	case StatusSkipped:
+	case verdict.StatusPass:
+		tc.SystemOut = &junit.Output{Data: text.Bytes(cmp.Or(noted(message, v.NotesOf()), "passed"), passBytes)}
+	case verdict.StatusWarning:
+		tc.SystemOut = &junit.Output{Data: text.Bytes(noted("warning: "+message, v.NotesOf()), passBytes)}
+	case verdict.StatusSkipped:
 		tc.Skipped = &junit.Result{Message: message}
-	case StatusInconclusive:
+	case verdict.StatusInconclusive:
 		tc.Failure = result("inconclusive")
-	case StatusFail:
-		kind := v.Kind
-		if kind == "load" {
-			kind = "sla"
+	case verdict.StatusFail:
+		kind := cmp.Or(v.Kind, verdict.KindSLA)
+		if kind == verdict.KindLoad {
+			kind = verdict.KindSLA
 		}
-		tc.Failure = result(cmp.Or(kind, "sla"))
+		tc.Failure = result(string(kind))
 	default:
-		tc.Error = result(cmp.Or(v.Cause, CauseInvalid))
+		tc.Error = result(string(cmp.Or(v.Cause, verdict.CauseInvalid)))
 	}
 	return tc
 }
@@ -319,8 +328,8 @@ func (j *junitWriter) run() {
 	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {
 		return
 	}
-	message := cmp.Or(d.Why, d.Stopped, "the outcome of the run is "+string(d.Outcome))
-	j.suite("run", "", []Verdict{{Name: "run", Outcome: Error, Cause: CauseInvalid,
+	message := cmp.Or(d.Why, d.Run.Stopped, "the outcome of the run is "+d.Outcome.String())
+	j.suite("run", "", []Verdict{{Name: "run", Outcome: Error, Cause: verdict.CauseInvalid,
 		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
 }
 
@@ -334,10 +343,10 @@ func (j *junitWriter) body(v *Verdict) string {
 		line("%s", place(v.File, v.Line))
 	}
 	if t := v.Threshold; t != nil {
-		line("threshold:  %s = %q", t.Metric, t.Text)
-		line("value:      %s", orWhy(t.Unit, v.Value, v.Why))
+		line("threshold:  %s = %q", t.Metric.Name, t.Text)
+		line("value:      %s", orWhy(t.Unit(), v.Value))
 		if v.Low.OK || v.High.OK {
-			line("bounds:     %s and %s, each at %s confidence", v.Low.Format(t.Unit), v.High.Format(t.Unit), percent(v.Confidence))
+			line("bounds:     %s and %s, each at %s confidence", v.Low.Format(t.Unit()), v.High.Format(t.Unit()), metric.Format(metric.Ratio, v.Confidence))
 		}
 		line("n:          %d%s", v.N, effective(v))
 		line("decided by: %s", cmp.Or(v.Decide, "unknown"))
@@ -345,21 +354,21 @@ func (j *junitWriter) body(v *Verdict) string {
 	if v.Needs != "" {
 		line("%s", v.Needs)
 	}
-	for _, n := range v.Notes {
+	for _, n := range v.NotesOf() {
 		line("note:       %s", n)
 	}
 	if c := j.doc.capacityOf(v); c != nil {
 		line("capacity:   %s (%s)", c.Carries(), c.Kind)
 		line("            %s", text.Line(c.Answer()))
-		for _, fact := range c.Facts() {
+		for _, fact := range j.doc.Facts(c) {
 			line("            %s", text.Line(fact))
 		}
 		for _, p := range c.Probes {
 			took := "–"
 			if p.Spent > 0 {
-				took = text.Clock(p.Spent)
+				took = text.Clock(p.Spent.Seconds())
 			}
-			said := []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took, cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
+			said := []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), p.Outcome.String(), took, cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 			line("probe:      %s", text.Line(strings.Join(said, " · ")))
 		}
 	}
@@ -368,7 +377,7 @@ func (j *junitWriter) body(v *Verdict) string {
 		if c.Canceled > 0 {
 			canceled = fmt.Sprintf(", %d canceled by the run", c.Canceled)
 		}
-		line("requests:   %d due, %d completed, %d failed%s", c.Due, c.Completed, c.Failed, canceled)
+		line("requests:   %d due, %d completed, %d failed%s", c.Due(), c.Completed, c.Failed, canceled)
 		for _, f := range c.Failures {
 			line("failed:     %d × %s", f.Count, f.Kind)
 			for _, m := range f.Messages {
@@ -376,11 +385,9 @@ func (j *junitWriter) body(v *Verdict) string {
 			}
 		}
 	}
-	if v.Cause == CauseServer {
-		for _, s := range j.doc.Servers {
-			if s.Address == v.Server && s.Log != "" {
-				line("\nend of the server's log:\n%s", s.Log)
-			}
+	if v.Cause == verdict.CauseServer {
+		if s := j.doc.Run.Server(v.Server); s != nil && s.Log != "" {
+			line("\nend of the server's log:\n%s", s.Log)
 		}
 	}
 	return b.String()
@@ -408,4 +415,15 @@ func seconds(s float64) string {
 		s = 0
 	}
 	return strconv.FormatFloat(s, 'f', 3, 64)
+}
+
+// orWhy formats a value, or says why there is none.
+func orWhy(unit metric.Unit, v metric.Value) string {
+	switch {
+	case v.OK:
+		return v.Format(unit)
+	case v.Why == "":
+		return "no value"
+	}
+	return "no value: " + v.Why
 }

@@ -351,7 +351,7 @@ func TestJUnitOutcomes(t *testing.T) {
 // If a run did not succeed, its JUnit file has at least one test case that is not green.
 func TestJUnitNeverGreenByAccident(t *testing.T) {
 	d := passing()
-	d.ExitCode, d.Outcome, d.Stopped = 130, Pass, "interrupted"
+	d.ExitCode, d.Outcome, d.Run.Stopped = 130, Pass, "interrupted"
 	for name, d := range map[string]*Document{"interrupted": d, "empty": emptyDocument()} {
 		root, _ := junitOf(t, d)
 		if n, _ := root.attr("errors"); n != "1" {
@@ -414,7 +414,7 @@ func FuzzJUnitText(f *testing.F) {
 		run.Servers[0].Fingerprint[s] = s
 		run.Levels[1].Rounds[0].Samples[0].Failure.Message = s
 		for i := range v.List {
-			v.List[i].Message, v.List[i].Notes, v.List[i].Needs = s, []string{s}, s
+			v.List[i].Message, v.List[i].Notes, v.List[i].Needs = s, []verdict.Note{{Text: s}}, s
 			v.List[i].File = s
 		}
 		v.List[len(v.List)-1].Name = s

@@ -11,29 +11,20 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-func (b *builder) level(l *metric.Level) Case {
+// level derives a case from the level l. The level bare is the same without its requests.
+func (b *builder) level(bare, l *metric.Level) Case {
 	l = l.InMemory()
-	c := Case{
-		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
-		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Largest: largest(l), Stage: stageOf(l), Speedup: l.Speedup, Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
-		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
-		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
-	}
+	c := Case{Level: bare, RatesOver: b.window(l.Workload), Metrics: []Summary{}}
 	c.Title, c.Description = b.levelWords(l)
-	c.Of, c.Share = b.clean(l.Of), l.Share
 	if l.Asked != nil {
-		c.Asked = l.Asked.Digest()
+		c.Digest = l.Asked.Digest()
 		if l.Batches {
-			c.Asked += " window" // other figures than those of rounds with a pause between them
+			c.Digest += " window" // other figures than those of rounds with a pause between them
 		}
 	}
-	if l.Probe != nil {
-		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}
+	for _, s := range l.Windows(c.RatesOver) {
+		c.Window += s.Seconds()
 	}
-	for _, look := range l.Looks {
-		c.Looks = append(c.Looks, Look{look.Requests, look.Planned, look.Spent, b.clean(look.Outcome)})
-	}
-	b.rounds(&c, l)
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
 	c.Turns, c.Rows = turnsOf(samples), rowsOf(samples)
@@ -45,7 +36,7 @@ func (b *builder) level(l *metric.Level) Case {
 		if def.Name == "accept_rate" {
 			for i, v := range l.AcceptRateAt() {
 				c.Metrics = append(c.Metrics, Summary{
-					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope), Value: numberOf(v), N: len(samples),
+					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: def.Unit, Better: def.Better.String(), Of: scope(def.Scope), Value: metric.Some(v), N: len(samples),
 				})
 			}
 		}
@@ -53,49 +44,34 @@ func (b *builder) level(l *metric.Level) Case {
 			c.Series = append(c.Series, s)
 		}
 	}
-	if c.VLLMBench != nil {
+	if c.VLLMBench = vllmBench(l); c.VLLMBench != nil {
 		c.VLLMBench.ITL = c.Summary("itl").milliseconds()
 	}
 	return c
 }
 
-// rounds adds the level's rounds to the case c, and sets the start and duration of c.
-func (b *builder) rounds(c *Case, l *metric.Level) {
-	var start, end time.Duration
-	for i, r := range l.Rounds {
-		if i == 0 || r.Start < start {
-			start = r.Start
-		}
-		end = max(end, r.End)
-		c.Rounds = append(c.Rounds, b.round(l, r))
-		c.Window += c.Rounds[i].Window
-	}
-	for _, r := range l.Voided {
-		c.Voided = append(c.Voided, b.round(l, r))
-	}
-	c.VLLMBench = vllmBench(l)
-	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
-	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
-		// Add up the rounds of this server. Between them the other server's rounds took place.
-		c.Duration = 0
-		for _, r := range c.Rounds {
-			c.Duration += r.Duration
+// Begin returns when the first measured request was sent, in seconds from the start of the run.
+func (c *Case) Begin() float64 {
+	var begin time.Duration
+	for i, r := range c.Rounds {
+		if i == 0 || r.Start < begin {
+			begin = r.Start
 		}
 	}
+	return begin.Seconds()
 }
 
-func (b *builder) round(l *metric.Level, r *metric.Round) Round {
-	out := Round{
-		Index: r.Index, Seed: r.Seed, Due: r.Due,
-		At: r.Start.Seconds(), Duration: max(r.End-r.Start, 0).Seconds(),
-		Busy: share(r.Busy), CPU: share(r.Health.CPU),
-		GCPause: r.Health.GCPause.Seconds(), Delay: r.Health.Delay.Seconds(), Stall: r.Health.Stall.Seconds(),
-		Complete: r.Complete, Stopped: b.clean(r.Stopped), Void: b.clean(r.Void),
+// Took returns the time from Begin to the end of the last measured request, in seconds. If the case
+// took turns with another server, it is the total of its rounds.
+func (c *Case) Took() float64 {
+	end, sum := 0.0, 0.0
+	for _, r := range c.Rounds {
+		end, sum = max(end, r.End.Seconds()), sum+max(r.End-r.Start, 0).Seconds()
 	}
-	for _, s := range l.Stretches(r, b.window(l.Workload), 1) {
-		out.Window = s.Seconds()
+	if len(c.Rounds) > 0 && c.Rounds[0].Leg != nil {
+		return sum
 	}
-	return out
+	return max(end-c.Begin(), 0)
 }
 
 // requests counts the measured requests of a case: completed, failed in each way, and canceled.
@@ -138,7 +114,7 @@ func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
 		}
 	}
 	joined.Thin()
-	out := Series{Metric: def.Name, Unit: string(def.Unit), At: []float64{}, Values: joined.Values}
+	out := Series{Metric: def.Name, Unit: def.Unit, At: []float64{}, Values: joined.Values}
 	for _, at := range joined.At {
 		out.At = append(out.At, float64(at)/1e3)
 	}
@@ -182,17 +158,17 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	if b.declared != nil && b.declared.Prices != nil {
 		def.Unit = b.declared.Prices.Unit(def.Unit)
 	}
-	s := Summary{Metric: def.Name, Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope)}
+	s := Summary{Metric: def.Name, Unit: def.Unit, Better: def.Better.String(), Of: scope(def.Scope)}
 	switch def.Scope {
 	case metric.Counted:
 		told, _ := l.Told() // a note of the level says if rounds are left out
 		h, why := told.Histogram(def.Name)
-		return counted(s, h, b.clean(why))
+		return counted(s, h, why)
 	case metric.PerReading:
 		g, why := l.Gauge(def.Name)
-		s.N, s.Why = g.N, b.clean(why)
+		s.N, s.Why = g.N, why
 		if g.N > 0 {
-			s.Mean, s.Min, s.Max = numberOf(g.Mean), numberOf(g.Min), numberOf(g.Max)
+			s.Mean, s.Min, s.Max = metric.Some(g.Mean), metric.Some(g.Min), metric.Some(g.Max)
 		}
 		return s
 	case metric.PerLevel:
@@ -200,9 +176,9 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		if told, _ := l.Told(); !v.OK {
 			v = b.levelValue(def, told)
 		}
-		s.Value, s.N = number(v), len(samples)
+		s.Value, s.N = v, len(samples)
 		if !s.Value.OK {
-			s.Why = cmp.Or(b.clean(v.Why), def.NoValue)
+			s.Why = cmp.Or(v.Why, def.NoValue)
 		}
 		return s
 	}
@@ -213,16 +189,16 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	} else if why := l.Unstreamed(); def.Streams && why != "" {
 		s.Why, d.Values, d.Until = why, nil, nil
 	}
-	stat := func(kind metric.StatKind, p float64) Number {
+	stat := func(kind metric.StatKind, p float64) metric.Value {
 		// Without values there are no percentiles. Infinite ones would look like measurements.
 		if len(d.Values) == 0 {
-			return Number{}
+			return metric.Value{}
 		}
 		v, ok := d.Stat(metric.Stat{Kind: kind, P: p})
 		if !ok {
-			return Number{}
+			return metric.Value{}
 		}
-		return numberOf(v)
+		return metric.Some(v)
 	}
 	s.Mean, s.Min, s.Max = stat(metric.Mean, 0), stat(metric.Min, 0), stat(metric.Max, 0)
 	s.Percentiles = &Percentiles{}
@@ -230,7 +206,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		*n = stat(metric.Percentile, p)
 	}
 	if len(d.Values) > 0 && slices.Contains(curved, def.Name) {
-		s.Curve = make([]Number, curvePoints)
+		s.Curve = make([]metric.Value, curvePoints)
 		s.Curve[0] = stat(metric.Min, 0)
 		for i := 1; i < curvePoints; i++ {
 			s.Curve[i] = stat(metric.Percentile, 100*float64(i)/(curvePoints-1))
@@ -244,21 +220,21 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 func counted(s Summary, h metric.Histogram, why string) Summary {
 	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
 	if m, ok := h.Mean(); ok {
-		s.Mean = numberOf(m)
+		s.Mean = metric.Some(m)
 	}
 	s.Percentiles = &Percentiles{}
 	for p, n := range s.Percentiles.each() {
 		if v, _, _, ok := h.Percentile(p); ok {
-			*n = numberOf(v)
+			*n = metric.Some(v)
 		}
 	}
 	return s
 }
 
 // each yields the number of each percentile, in (0, 100), and a pointer to its value.
-func (p *Percentiles) each() func(yield func(float64, *Number) bool) {
-	return func(yield func(float64, *Number) bool) {
-		for i, n := range []*Number{&p.P1, &p.P5, &p.P10, &p.P25, &p.P50, &p.P75, &p.P90, &p.P95, &p.P99, &p.P999} {
+func (p *Percentiles) each() func(yield func(float64, *metric.Value) bool) {
+	return func(yield func(float64, *metric.Value) bool) {
+		for i, n := range []*metric.Value{&p.P1, &p.P5, &p.P10, &p.P25, &p.P50, &p.P75, &p.P90, &p.P95, &p.P99, &p.P999} {
 			if !yield([]float64{1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9}[i], n) {
 				return
 			}
@@ -280,9 +256,9 @@ func scope(s metric.Scope) string {
 	return "request"
 }
 
-// stageOf returns the rate of a stage as text; "" if the level is no stage.
-func stageOf(l *metric.Level) string {
-	switch s := l.Stage; {
+// StageText returns the rate of a stage as text; "" if the level is no stage.
+func (c *Case) StageText() string {
+	switch s := c.Stage; {
 	case s == nil:
 		return ""
 	case s.From == s.To:

@@ -52,7 +52,7 @@ func TestVoidedRounds(t *testing.T) {
 	void.Index, void.Void, void.Health.Stall = 9, "the generator stood still for 700 ms", 700*time.Millisecond
 	run.Levels[1].Voided = []*metric.Round{&void}
 	got := New(run, p, v, m).Cases[1]
-	if len(got.Voided) != 1 || got.Voided[0].Void != void.Void || got.Voided[0].Index != 9 || got.Voided[0].Stall != 0.7 {
+	if len(got.Voided) != 1 || got.Voided[0].Void != void.Void || got.Voided[0].Index != 9 || got.Voided[0].Health.Stall != 700*time.Millisecond {
 		t.Errorf("voided: %+v", got.Voided)
 	}
 	got.Voided = nil
@@ -89,7 +89,7 @@ func TestTurns(t *testing.T) {
 	if len(c.Turns) != 10 {
 		t.Fatalf("%d turns: %+v", len(c.Turns), c.Turns)
 	}
-	some := func(v float64) Number { return Number{V: v, OK: true} }
+	some := func(v float64) metric.Value { return metric.Value{V: v, OK: true} }
 	want := []Turn{
 		{From: 1, To: 1, Requests: 4, Mean: some(0.1015), P95: some(0.103), Cached: some(0)}, // mean: (100 + 101 + 102 + 103) / 4
 		{From: 2, To: 2, Requests: 4, Mean: some(0.2015), P95: some(0.203), Cached: some(0.5)},

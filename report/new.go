@@ -2,14 +2,13 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -32,48 +31,37 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	run = run.Judged()
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
-		Schema:      Schema,
-		Tool:        run.Tool,
-		Run:         run.ID,
-		Plan:        b.planned(),
-		Host:        m.Host,
-		Folder:      m.Folder,
-		Recording:   run.Recording,
-		Started:     run.Started.Round(0).UTC(),
-		Duration:    run.End.Seconds(),
-		Salt:        strconv.FormatUint(run.Salt, 10),
-		Simulated:   run.Simulated,
-		Partial:     v.Partial,
-		Stopped:     b.clean(run.Stopped),
-		Outcome:     Outcome(v.Outcome.String()),
-		Why:         b.clean(v.Why),
-		ExitCode:    m.ExitCode,
-		Calibration: calibration(cmp.Or(m.Calibration, run.Calibration)),
-		Strength:    m.Strength,
-		Servers:     []Server{},
-		Capacities:  []Capacity{},
-		Comparisons: []Comparison{},
-		Verdicts:    []Verdict{},
+		Schema:    Schema,
+		Run:       withoutSamples(run),
+		Plan:      b.planned(),
+		Host:      m.Host,
+		Folder:    m.Folder,
+		Recording: run.Recording,
+		Partial:   v.Partial,
+		Outcome:   v.Outcome,
+		Why:       v.Why,
+		ExitCode:  m.ExitCode,
+		Cases:     make([]Case, len(run.Levels)),
+		Verdicts:  []Verdict{},
+		Strength:  m.Strength,
+		Answers:   b.answers(v),
 	}
-	for _, s := range run.Servers {
-		d.Servers = append(d.Servers, b.server(s))
-	}
-	d.Cases = make([]Case, len(run.Levels))
-	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(run.Levels[i]) })
+	d.Run.Calibration = cmp.Or(m.Calibration, run.Calibration)
+	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(d.Run.Levels[i], run.Levels[i]) })
 	if p != nil {
 		for _, w := range p.Workloads {
 			d.Workloads = append(d.Workloads, b.workload(w))
 		}
 		distinguishTitles(d.Workloads)
 	}
-	for _, c := range run.Capacities {
-		d.Capacities = append(d.Capacities, b.capacity(c))
-	}
 	for _, c := range v.Comparisons {
-		d.Comparisons = append(d.Comparisons, b.comparison(c))
+		x := *c
+		x.Decisions, x.Changes, x.Lost = slices.Clone(c.Decisions), slices.Clone(c.Changes), nil
+		d.Comparisons, d.Answers = append(d.Comparisons, &x), append(d.Answers, b.lost(c)...)
 	}
-	d.Answers = b.answers(v)
-	b.verdicts(d, v)
+	for i := range v.List {
+		d.Verdicts = append(d.Verdicts, d.settled(v.List[i]))
+	}
 	d.join()
 	d.Passages = b.passages()
 	var written map[string][]string
@@ -82,46 +70,83 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	}
 	d.inOrder(written)
 	d.Timelines = b.timelines(d)
-	return d
+	return cleaned(d, b.clean)
 }
 
-// verdicts adds the run's verdicts. A failed verdict on answers quotes an answer.
-func (b *builder) verdicts(d *Document, v assert.Verdicts) {
-	for i := range v.List {
-		// Show the capacity that the verdict computed. It may differ from the search's result.
-		if c := v.List[i].Capacity; c != nil {
-			d.judged(b.capacity(c))
-		}
-		said := b.verdict(&v.List[i])
-		if quote := d.quote(&v.List[i]); quote != "" {
-			said.Notes, said.Quoted = slices.Insert(said.Notes, 0, quote), true
-		}
-		d.Verdicts = append(d.Verdicts, said)
+// withoutSamples returns a copy of the run without the requests, the readings of telemetry and the
+// answers to paired prompts.
+func withoutSamples(run *metric.Run) *metric.Run {
+	out := *run
+	out.Started = run.Started.Round(0).UTC()
+	out.Servers, out.Levels, out.Capacities = slices.Clone(run.Servers), nil, slices.Clone(run.Capacities)
+	out.Comparisons = nil
+	for _, l := range run.Levels {
+		x := *l
+		x.Parts, x.Rounds, x.Voided = nil, bare(l.Rounds), bare(l.Voided)
+		out.Levels = append(out.Levels, &x)
 	}
+	return &out
+}
+
+func bare(rounds []*metric.Round) []*metric.Round {
+	out := slices.Clone(rounds)
+	for i, r := range rounds {
+		x := *r
+		x.Samples, x.Stored, x.Telemetry = nil, nil, nil
+		out[i] = &x
+	}
+	return out
+}
+
+// settled returns a verdict as the document has it. A failed verdict on answers quotes an answer.
+func (d *Document) settled(v Verdict) Verdict {
+	// Show the capacity that the verdict computed. It may differ from the search's result.
+	if c := v.Capacity; c != nil {
+		i := slices.IndexFunc(d.Run.Capacities, func(x *metric.Capacity) bool { return x.Server == c.Server && x.Workload == c.Workload })
+		if i < 0 {
+			i, d.Run.Capacities = len(d.Run.Capacities), append(d.Run.Capacities, nil)
+		}
+		d.Run.Capacities[i], v.Capacity = c, nil
+	}
+	v.Severity, v.File, v.Line = cmp.Or(v.Severity, verdict.SeverityError), filepath.ToSlash(v.File), max(v.Line, 0)
+	v.Sure, v.Notes = v.Outcome == Fail && v.Sure, slices.Clone(v.Notes)
+	switch {
+	case v.Outcome != Error && v.Outcome != Pending:
+		v.Cause = ""
+	case v.Cause != verdict.CauseServer && v.Cause != verdict.CauseGenerator:
+		v.Cause = verdict.CauseInvalid
+	}
+	if quote := d.quote(&v); quote != "" {
+		v.Notes = slices.Insert(v.Notes, 0, verdict.Note{Kind: verdict.Quote, Text: quote})
+	}
+	return v
 }
 
 func (b *builder) planned() Plan {
-	out := Plan{Path: b.run.Plan, Hash: b.run.PlanHash, Servers: []string{}}
+	out := Plan{Path: b.run.Plan, Hash: b.run.PlanHash, Servers: []Server{}}
 	if p := b.declared; p != nil {
 		out.Path, out.Hash = cmp.Or(p.Path, out.Path), cmp.Or(p.Hash, out.Hash)
-		out.Confidence = numberOf(p.Gate.Confidence)
+		out.Confidence = p.Gate.Confidence
 		out.Decide = string(p.Gate.Decide)
 		out.Warn = p.Gate.OnInconclusive == plan.Warn
 		out.Budget = p.Gate.Budget.Seconds()
 		out.MeasureOnly = p.Gate.MeasureOnly
 		if p.Prices != nil {
-			out.Currency = b.clean(p.Prices.Currency)
+			out.Currency = p.Prices.Currency
 		}
-		out.Cover = b.cover(p)
+		if c := p.Cover; c.Title != "" || c.Subtitle != "" || c.Organization != "" || c.Logo != nil || len(c.Notes) > 0 {
+			out.Cover = &Cover{Title: c.Title, Subtitle: c.Subtitle, Organization: c.Organization, Logo: c.Logo, Notes: c.Notes}
+		}
 		for _, s := range p.Servers {
-			out.Servers = append(out.Servers, b.clean(s.Address()))
+			price := p.PriceOf(s.Address())
+			out.Servers = append(out.Servers, Server{s.Address(), s.Title, s.Description, price.Hour == 0 && price.Electricity > 0})
 		}
 	} else {
 		for _, s := range b.run.Servers {
-			out.Servers = append(out.Servers, b.clean(s.Address))
+			out.Servers = append(out.Servers, Server{Address: s.Address})
 		}
 	}
-	out.Path = strings.ToValidUTF8(filepath.ToSlash(out.Path), "\uFFFD")
+	out.Path = filepath.ToSlash(out.Path)
 	out.Name = planName(out.Path)
 	out.Sources = b.sources()
 	return out
@@ -137,85 +162,4 @@ func planName(file string) string {
 		return "plan"
 	}
 	return name
-}
-
-func calibration(c *metric.Calibration) *Calibration {
-	if c == nil {
-		return nil
-	}
-	return &Calibration{
-		Streams:  c.Streams,
-		Rate:     numberOf(c.Rate),
-		Delay50:  c.Delay50.Seconds(),
-		Delay99:  c.Delay99.Seconds(),
-		CPU:      share(c.CPU),
-		Duration: c.Took.Seconds(),
-	}
-}
-
-// share converts a share in [0, 1]; a negative value means unknown.
-func share(v float64) Number {
-	if v < 0 {
-		return Number{}
-	}
-	return numberOf(v)
-}
-
-func (b *builder) server(s *metric.ServerRun) Server {
-	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Path: b.clean(s.Path), Error: b.clean(s.Error), Log: b.clean(s.Log)}
-	if b.declared != nil {
-		for _, declared := range b.declared.Servers {
-			if declared.Address() == s.Address {
-				out.Title, out.Description = b.clean(declared.Title), b.clean(declared.Description)
-			}
-		}
-	}
-	if b.declared != nil {
-		price := b.declared.PriceOf(s.Address)
-		out.ElectricityOnly = price.Hour == 0 && price.Electricity > 0
-	}
-	out.Program = b.clean(cmp.Or(s.Declared["image"], s.Declared["command"]))
-	out.Model = b.clean(s.Declared["model"])
-	for _, start := range s.Starts {
-		out.Starts = append(out.Starts, (start.Ready - start.At).Seconds())
-	}
-	for _, key := range s.Fingerprint.Keys() {
-		out.Fingerprint = append(out.Fingerprint, Property{b.clean(key), b.clean(s.Fingerprint[key])})
-	}
-	return out
-}
-
-func (b *builder) verdict(v *assert.Verdict) Verdict {
-	out := Verdict{
-		Kind: string(v.Kind), Server: b.clean(v.Server), Workload: b.clean(v.Workload), Level: b.clean(v.Level),
-		Name: b.clean(v.Name), Outcome: Outcome(v.Outcome.String()),
-		Severity: cmp.Or(string(v.Severity), string(plan.SeverityError)),
-		Warn:     v.Warn,
-		Sure:     v.Outcome == assert.Fail && v.Sure,
-		Message:  b.clean(v.Message), Needs: b.clean(v.Needs), Notes: b.cleanAll(v.Notes),
-		BaseMissing: v.BaseMissing, Decide: v.Decide,
-		Value: number(v.Value), Why: b.clean(v.Value.Why),
-		Low: number(v.Low), High: number(v.High),
-		N:    v.N,
-		File: b.clean(filepath.ToSlash(v.File)), Line: max(v.Line, 0),
-	}
-	if !out.Value.OK && v.Value.OK {
-		out.Why = fmt.Sprint(v.Value.V)
-	}
-	if len(v.Cautions) > 0 {
-		out.Cautions = b.cleanAll(v.Cautions)
-	}
-	if v.Confidence > 0 {
-		out.Confidence = numberOf(v.Confidence)
-	}
-	if v.N > 0 {
-		out.Effective, out.Over = numberOf(v.Effective), numberOf(v.Over)
-	}
-	if v.Outcome == assert.Error || v.Outcome == assert.Pending {
-		out.Cause = cause(v.Cause)
-	}
-	if t := v.Threshold; t != nil {
-		out.Threshold = b.threshold(t)
-	}
-	return out
 }

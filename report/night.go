@@ -1,6 +1,7 @@
 package report
 
 import (
+	"maps"
 	"math"
 	"strings"
 
@@ -14,13 +15,11 @@ var nightly = []struct{ name, stat string }{
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
 
-// facts returns the server's fingerprint, with the transport if it was not tokgate's own: it makes times
-// differ between two nights.
-func (s *Server) facts() metric.Fingerprint {
+// factsOf returns the server's fingerprint, with the transport if it was not tokgate's own: it makes
+// times differ between two nights.
+func factsOf(s *metric.ServerRun) metric.Fingerprint {
 	out := metric.Fingerprint{}
-	for _, p := range s.Fingerprint {
-		out[p.Key] = p.Value
-	}
+	maps.Copy(out, s.Fingerprint)
 	if strings.HasPrefix(s.Path, "net/http") {
 		out["transport"] = s.Path
 	}
@@ -31,13 +30,13 @@ func (s *Server) facts() metric.Fingerprint {
 // of every capacity that was found. It leaves out figures without a value.
 func (d *Document) Night() metric.Night {
 	n := metric.Night{
-		Run: d.Run, Tool: d.Tool, Plan: d.Plan.Name, Started: d.Started, Simulated: d.Simulated,
+		Run: d.Run.ID, Tool: d.Run.Tool, Plan: d.Plan.Name, Started: d.Run.Started, Simulated: d.Run.Simulated,
 		Servers: map[string]metric.Fingerprint{}, Figures: []metric.Figure{},
 	}
-	for _, s := range d.Servers {
-		n.Servers[s.Address] = s.facts()
-		if last := len(s.Starts) - 1; last >= 0 && s.Program != "" {
-			n.Starts = append(n.Starts, metric.NightStart{Server: s.Address, Program: s.Program, Model: s.Model, Took: s.Starts[last]})
+	for _, s := range d.Run.Servers {
+		n.Servers[s.Address] = factsOf(s)
+		if last := len(s.Starts) - 1; last >= 0 && s.Program() != "" {
+			n.Starts = append(n.Starts, metric.NightStart{Server: s.Address, Program: s.Program(), Model: s.Declared["model"], Took: s.Starts[last].Took().Seconds()})
 		}
 	}
 	valid := map[[3]string]bool{}
@@ -56,27 +55,26 @@ func (d *Document) Night() metric.Night {
 	asked := map[[2]string]string{}
 	for i := range d.Cases {
 		c := &d.Cases[i]
-		asked[[2]string{c.Server, c.Workload}] = c.Asked
-		if c.Probe != nil || !valid[[3]string{c.Server, c.Workload, c.Level}] {
+		asked[[2]string{c.Server, c.Workload}] = c.Digest
+		if c.Probe != nil || !valid[[3]string{c.Server, c.Workload, c.Name}] {
 			continue
 		}
 		d.figures(c, add)
 		n.Rambling = append(n.Rambling, d.rambling(c)...)
 	}
-	for i := range d.Capacities {
-		c := &d.Capacities[i]
+	for _, c := range d.Run.Capacities {
 		limit := metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}
-		if c.Over != string(metric.ClosedLoop) {
-			limit.Stat = c.Over
+		if c.Over != metric.ClosedLoop {
+			limit.Stat = string(c.Over)
 		}
 		// Use a capacity only if the search also found a load that fails, because "125+" and "130+"
 		// on two nights cannot be compared.
 		if c.Pass > 0 && c.Fail > 0 {
 			add(limit, c.Load(c.Pass), 0)
-		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
+		} else if c.OfRate() && c.Pass > 0 && c.Crossing > 0 {
 			// Use the estimated limit of a rate. The certified limit also depends on the time that
 			// the search had.
-			add(limit, c.Crossing.V*c.Step, 0)
+			add(limit, c.Crossing*c.Step, 0)
 		}
 	}
 	return n
@@ -90,14 +88,14 @@ func (d *Document) rambling(c *Case) []metric.Figure {
 	if d.Outcome != Pass || !empty.OK || !repeats.OK || !success.OK || success.V == 0 {
 		return nil
 	}
-	return []metric.Figure{{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: "repetition"},
+	return []metric.Figure{{Trend: metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Name, Metric: "repetition"},
 		Value: (empty.V + repeats.V - 2*(1-success.V)) / success.V}}
 }
 
 // figures calls the function add for each value of the case that a history keeps.
 func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
-		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}
+		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Name, Metric: name, Stat: stat, Asked: c.Digest}
 	}
 	for _, f := range nightly {
 		m := c.Summary(f.name)
@@ -106,8 +104,8 @@ func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 		}
 	}
 	for _, v := range d.Verdicts {
-		if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
-			add(at(v.Threshold.Metric, v.Threshold.Stat), v.Value.V, v.N)
+		if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric.Name != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Name {
+			add(at(v.Threshold.Metric.Name, v.Threshold.Stat.String()), v.Value.V, v.N)
 		}
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // inOrder sorts the instances of a for_each as readers expect. Keys that are all numbers (1K, 32K,
@@ -12,20 +15,22 @@ import (
 // be in the order of text: 1K, 256K, 32K.
 func (d *Document) inOrder(written map[string][]string) {
 	workload, server := places(written, "workload"), places(written, "server")
-	byKey(d.Servers, server, func(s *Server) (string, string) { return "", s.Address })
+	byKey(d.Run.Servers, server, func(s **metric.ServerRun) (string, string) { return "", (*s).Address })
 	byKey(d.Workloads, workload, func(w *Workload) (string, string) { return "", w.Address })
 	for i := range d.Workloads {
 		byKey(d.Workloads[i].Servers, server, func(s *string) (string, string) { return "", *s })
 	}
 	byKey(d.Cases, workload, func(c *Case) (string, string) { return c.Server, c.Workload })
-	byKey(d.Capacities, workload, func(c *Capacity) (string, string) { return c.Server, c.Workload })
+	for i := range d.Cases {
+		d.Run.Levels[i] = d.Cases[i].Level
+	}
+	byKey(d.Run.Capacities, workload, func(c **metric.Capacity) (string, string) { return (*c).Server, (*c).Workload })
 	byKey(d.Passages, workload, func(p *Passage) (string, string) { return p.Server, p.Workload })
-	byKey(d.Verdicts, workload, func(v *Verdict) (string, string) { return v.Kind + "\x00" + v.Server, v.Workload })
-	byKey(d.Comparisons, places(written, "compare"), func(c *Comparison) (string, string) { return "", c.Name })
-	for i := range d.Comparisons {
-		c := &d.Comparisons[i]
-		byKey(c.Decisions, workload, func(x *Decision) (string, string) { return "", x.Workload })
-		byKey(c.Changes, workload, func(x *Change) (string, string) { return "", x.Workload })
+	byKey(d.Verdicts, workload, func(v *Verdict) (string, string) { return string(v.Kind) + "\x00" + v.Server, v.Workload })
+	byKey(d.Comparisons, places(written, "compare"), func(c **compare.Comparison) (string, string) { return "", (*c).Name })
+	for _, c := range d.Comparisons {
+		byKey(c.Decisions, workload, func(x *compare.Decision) (string, string) { return "", x.Workload })
+		byKey(c.Changes, workload, func(x *compare.Change) (string, string) { return "", x.Workload })
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // If all keys of a for_each are numbers, its instances are sorted by number, within the places that
@@ -27,7 +29,7 @@ func TestByKey(t *testing.T) {
 		}
 	}
 	// Two verdicts on the same workload stay in order.
-	d := Document{Verdicts: []Verdict{
+	d := Document{Run: &metric.Run{}, Verdicts: []Verdict{
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},
 	}}

@@ -23,10 +23,12 @@ func big(n int) *Document {
 	d := New(run, p, v, m)
 	for i := range n {
 		c, v := small.Cases[0], small.Verdicts[0]
+		l := *c.Level
+		c.Level = &l
 		c.Workload = fmt.Sprintf("workload_%d_%s", i/100, strings.Repeat("|", 200))
-		c.Level = fmt.Sprint(i)
-		v.Workload, v.Level, v.Message = c.Workload, c.Level, strings.Repeat(hostile, 20)
-		d.Cases, d.Verdicts = append(d.Cases, c), append(d.Verdicts, v)
+		c.Name = fmt.Sprint(i)
+		v.Workload, v.Level, v.Message = c.Workload, c.Name, strings.Repeat(hostile, 20)
+		d.Cases, d.Run.Levels, d.Verdicts = append(d.Cases, c), append(d.Run.Levels, c.Level), append(d.Verdicts, v)
 	}
 	return d
 }

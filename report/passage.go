@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -96,11 +95,11 @@ func joined(list []stretch) (windows [][]stretch) {
 func (b *builder) passage(window []stretch) Passage {
 	first := window[0]
 	from, to := first.round.WindowStart, window[len(window)-1].round.WindowEnd
-	p := Passage{Server: b.clean(first.level.Server), Workload: b.clean(first.level.Workload), Windows: 1,
+	p := Passage{Server: first.level.Server, Workload: first.level.Workload, Windows: 1,
 		At: from.Seconds(), Step: (to - from).Seconds() / passageSteps, Arrivals: make([]int, passageSteps)}
 	var flights, waits []span
 	for _, x := range window {
-		if name := b.clean(x.level.Name); len(p.Levels) == 0 || p.Levels[len(p.Levels)-1] != name {
+		if name := x.level.Name; len(p.Levels) == 0 || p.Levels[len(p.Levels)-1] != name {
 			p.Levels, p.Begins = append(p.Levels, name), append(p.Begins, (x.round.WindowStart-from).Seconds())
 		}
 		for _, s := range x.round.All() {
@@ -152,16 +151,4 @@ func (p *Passage) Sum() int {
 		n += x
 	}
 	return n
-}
-
-// largest returns the mean of the rates that the server reached at saturation; 0 if there are none.
-func largest(l *metric.Level) float64 {
-	sum := 0.0
-	for _, x := range l.Saturation {
-		sum += x
-	}
-	if l.Kind != metric.OpenLoop || !(sum > 0) || math.IsInf(sum, 0) {
-		return 0
-	}
-	return sum / float64(len(l.Saturation))
 }

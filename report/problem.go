@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -22,18 +23,18 @@ type Problem struct {
 // may quote text that tokgate did not write.
 func Problems(d *Document) []Problem {
 	var list []Problem
-	for st := StatusError; st <= StatusSkipped; st++ {
+	for st := verdict.StatusError; st <= verdict.StatusSkipped; st++ {
 		for i := range d.Verdicts {
 			v := &d.Verdicts[i]
-			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
+			if v.Status() != st || st == verdict.StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
 			message := v.Explain()
 			for _, note := range v.Notes[:min(len(v.Notes), 5)] {
-				message += " · " + note
+				message += " · " + note.Text
 			}
 			list = append(list, Problem{
-				Warning: st >= StatusWarning,
+				Warning: st >= verdict.StatusWarning,
 				Title:   attr(problemTitle(v, st)),
 				Message: attr(message),
 				File:    cmp.Or(v.File, d.Plan.Path),
@@ -44,7 +45,7 @@ func Problems(d *Document) []Problem {
 	if d.ExitCode != 0 && (len(list) == 0 || list[0].Warning) {
 		p := Problem{
 			Title:   attr("tokgate: " + d.Word()),
-			Message: attr(fmt.Sprintf("%s (exit code %d)", cmp.Or(d.Why, d.Stopped, "the outcome of the run is "+string(d.Outcome)), d.ExitCode)),
+			Message: attr(fmt.Sprintf("%s (exit code %d)", cmp.Or(d.Why, d.Run.Stopped, "the outcome of the run is "+d.Outcome.String()), d.ExitCode)),
 			File:    d.Plan.Path,
 		}
 		list = append([]Problem{p}, list...)
@@ -53,11 +54,12 @@ func Problems(d *Document) []Problem {
 }
 
 // problemTitle returns a title such as "fail: sla.ttft.p95 at 30 (chat on vllm)".
-func problemTitle(v *Verdict, st Status) string {
-	word := map[Status]string{
-		StatusError: "error", StatusFail: "fail", StatusInconclusive: "inconclusive", StatusWarning: "warning", StatusSkipped: "inconclusive",
+func problemTitle(v *Verdict, st verdict.Status) string {
+	word := map[verdict.Status]string{
+		verdict.StatusError: "error", verdict.StatusFail: "fail", verdict.StatusInconclusive: "inconclusive",
+		verdict.StatusWarning: "warning", verdict.StatusSkipped: "inconclusive",
 	}[st]
-	title := word + ": " + text.Bytes(cmp.Or(v.Name, v.Kind), nameBytes)
+	title := word + ": " + text.Bytes(cmp.Or(v.Name, string(v.Kind)), nameBytes)
 	switch {
 	case v.Workload != "" && v.Server != "":
 		title += " (" + v.Workload + " on " + v.Server + ")"

@@ -2,7 +2,6 @@ package report
 
 import (
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,19 +28,18 @@ type Workload struct {
 	Mix     []string `json:"mix,omitempty"`
 	Prompts string   `json:"prompts,omitempty"` // source of the prompts; "": generated, all different
 	Output  int      `json:"output_tokens"`     // mean number of tokens; the limit if Natural
-	Jitter  Number   `json:"jitter"`            // lengths vary by this share, up and down; in [0, 1)
+	Jitter  float64  `json:"jitter,omitempty"`  // lengths vary by this share, up and down; in [0, 1)
 	Natural bool     `json:"natural,omitempty"` // whether the model ends its answers by itself
 	Bounds  []Bound  `json:"bounds"`            // thresholds, in order of the plan
 }
 
 // Bound is one threshold of a workload, with the levels at which it applies.
 type Bound struct {
-	Threshold Threshold `json:"threshold"`
-	At        []string  `json:"at"`       // names of levels
-	Capacity  bool      `json:"capacity"` // the threshold also limits the capacity
-	Severity  string    `json:"severity"` // "error" or "warn"
-	File      string    `json:"file,omitempty"`
-	Line      int       `json:"line,omitempty"` // 1-based; 0: unknown
+	Threshold verdict.Threshold `json:"threshold"`
+	At        []string          `json:"at"`       // names of levels
+	Capacity  bool              `json:"capacity"` // the threshold also limits the capacity
+	Severity  verdict.Severity  `json:"severity"`
+	verdict.Place
 }
 
 // Source is one file of the plan, as its author wrote it, but without the plan's secrets.
@@ -55,32 +53,32 @@ const sourceBytes = 256 << 10
 
 func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
-		Address: b.clean(w.Address()), Title: b.clean(w.Title), Description: b.clean(w.Description), Servers: []string{},
-		Input: w.Input, Output: w.Output.Mean, Jitter: numberOf(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
+		Address: w.Address(), Title: w.Title, Description: w.Description, Servers: []string{},
+		Input: w.Input, Output: w.Output.Mean, Jitter: w.Output.Jitter, Natural: w.Output.Natural, Bounds: []Bound{},
 	}
 	for _, part := range w.Mix {
-		out.Mix = append(out.Mix, b.clean(part.PartName()+" "+metric.Format(metric.Ratio, part.OfMix())))
+		out.Mix = append(out.Mix, part.PartName()+" "+metric.Format(metric.Ratio, part.OfMix()))
 	}
 	if w.Prompt.Dataset != nil {
-		out.Prompts = b.clean(w.Prompt.String())
+		out.Prompts = w.Prompt.String()
 	}
 	for _, l := range w.Loads {
 		if l.Open != nil && l.Open.Trace != nil && out.Prompts == "" {
-			out.Prompts = b.clean(filepath.Base(l.Open.Trace.Path))
+			out.Prompts = filepath.Base(l.Open.Trace.Path)
 		}
 	}
 	if w.Users[0] > 0 {
 		out.Users = w.Users[:]
 	}
 	for _, s := range w.Servers {
-		out.Servers = append(out.Servers, b.clean(s.Address()))
+		out.Servers = append(out.Servers, s.Address())
 	}
 	for _, sla := range w.SLAs {
 		for _, t := range sla.Thresholds {
 			out.Bounds = append(out.Bounds, Bound{
-				Threshold: *b.threshold(assert.ThresholdOf(t)), At: b.cleanAll(sla.At), Capacity: sla.AtCapacity,
-				Severity: string(sla.Severity),
-				File:     b.clean(filepath.ToSlash(t.Range.Filename)), Line: max(t.Range.Start.Line, 0),
+				Threshold: *assert.ThresholdOf(t), At: sla.At, Capacity: sla.AtCapacity,
+				Severity: verdict.Severity(sla.Severity),
+				Place:    verdict.Place{File: filepath.ToSlash(t.Range.Filename), Line: max(t.Range.Start.Line, 0)},
 			})
 		}
 	}
@@ -102,17 +100,6 @@ func distinguishTitles(list []Workload) {
 	}
 }
 
-func (b *builder) threshold(t *verdict.Threshold) *Threshold {
-	out := &Threshold{
-		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: t.Op, Unit: string(t.Metric.UnitOf(t.Stat)),
-		Text: b.clean(t.Text),
-	}
-	if t.Op != "" && !math.IsNaN(t.Limit) {
-		out.Limit = numberOf(t.Limit)
-	}
-	return out
-}
-
 // sources returns the files of the plan: the main file first, then all other files by name. A file
 // that is too large for the remaining space is omitted, because a part of it would mislead.
 func (b *builder) sources() []Source {
@@ -132,7 +119,7 @@ func (b *builder) sources() []Source {
 		}
 		room -= len(file.Bytes)
 		source := strings.ReplaceAll(b.clean(string(file.Bytes)), "\r\n", "\n")
-		out = append(out, Source{File: b.clean(filepath.ToSlash(name)), Text: source})
+		out = append(out, Source{File: filepath.ToSlash(name), Text: source})
 	}
 	return out
 }

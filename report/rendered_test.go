@@ -12,6 +12,8 @@ import (
 	"unicode"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
@@ -193,7 +195,7 @@ func TestTerminalIsSafe(t *testing.T) {
 }
 
 func TestLastLine(t *testing.T) {
-	sla := func(o report.Outcome, severity string) report.Verdict {
+	sla := func(o report.Outcome, severity verdict.Severity) report.Verdict {
 		return report.Verdict{Kind: "sla", Outcome: o, Severity: severity}
 	}
 	tests := []struct {
@@ -224,9 +226,9 @@ func TestLastLine(t *testing.T) {
 		{"interrupted", report.Pass, 130, "", []report.Verdict{sla(report.Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
 	}
 	for _, tt := range tests {
-		d := &report.Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
+		d := &report.Document{Run: &metric.Run{}, Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
 		if tt.exit == 130 {
-			d.Stopped = "interrupted" // the headline must not repeat this reason
+			d.Run.Stopped = "interrupted" // the headline must not repeat this reason
 		}
 		var b bytes.Buffer
 		if err := terminal.Write(&b, d, 80, false); err != nil {
@@ -243,7 +245,7 @@ func TestLastLine(t *testing.T) {
 // beginning.
 func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d := report.Passing()
-	s := &d.Servers[0]
+	s := d.Run.Servers[0]
 	s.Error = "the server died: " + strings.Repeat("why ", 100)
 	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: report.Error, Message: s.Error[:300] + "…"})
 	var b bytes.Buffer
@@ -262,21 +264,21 @@ func TestCommentHoldsForeignText(t *testing.T) {
 	for _, n := range []int{1, 3, 40} {
 		for _, foreign := range []string{evil, long} {
 			d := report.Rich()
-			d.Plan.Name, d.Plan.Path, d.Tool, d.Folder, d.Why, d.Stopped, d.Outcome = foreign, foreign, foreign, foreign, foreign, foreign, report.Outcome(foreign)
+			d.Plan.Name, d.Plan.Path, d.Run.Tool, d.Folder, d.Why, d.Run.Stopped, d.Outcome = foreign, foreign, foreign, foreign, foreign, foreign, -1
 			var verdicts []report.Verdict
 			for range n {
 				for _, v := range d.Verdicts {
-					v.Name, v.Workload, v.Server, v.Message, v.Needs, v.Notes, v.File = foreign, foreign, foreign, foreign, foreign, []string{foreign, foreign}, foreign
+					v.Name, v.Workload, v.Server, v.Message, v.Needs, v.Notes, v.File = foreign, foreign, foreign, foreign, foreign, []verdict.Note{{Text: foreign}, {Text: foreign}}, foreign
 					verdicts = append(verdicts, v)
 				}
-				d.Comparisons = append(d.Comparisons, report.Comparison{
-					Name: foreign, Line: foreign, Outcome: report.Fail, Decisions: []report.Decision{{Answer: foreign}},
-					Changes: []report.Change{{Workload: foreign, Level: foreign, Metric: foreign, Stat: foreign, Unit: foreign, Limit: report.NumberOf(0.05), Outcome: report.Outcome(foreign), Direction: foreign}},
+				d.Comparisons = append(d.Comparisons, &compare.Comparison{
+					Name: foreign, Line: foreign, Outcome: report.Fail, Decisions: []compare.Decision{{Answer: foreign}},
+					Changes: []compare.Change{{Workload: foreign, Level: foreign, Metric: metric.Def{Name: foreign, Title: foreign, Unit: metric.Unit(foreign)}, Limit: metric.Some(0.05), Outcome: -1, Direction: compare.Direction(foreign)}},
 				})
 			}
 			d.Verdicts = verdicts
-			for i := range d.Capacities {
-				d.Capacities[i].Workload, d.Capacities[i].Server, d.Capacities[i].Kind = foreign, foreign, foreign
+			for i := range d.Run.Capacities {
+				d.Run.Capacities[i].Workload, d.Run.Capacities[i].Server, d.Run.Capacities[i].Kind = foreign, foreign, metric.CapacityKind(foreign)
 			}
 			var b bytes.Buffer
 			if err := markdown.Comment(&b, d); err != nil {
@@ -309,10 +311,11 @@ func TestCommentHoldsForeignText(t *testing.T) {
 // A passed check is shown briefly, with its value, limit and headroom.
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
-	th := &report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: report.NumberOf(0.5), Unit: "s"}
-	v := report.Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Message: long, Threshold: th, Value: report.NumberOf(0.0776), N: 150,
-		Notes:    []string{"exact for the requests of this run", "lock-step: in phase", "certified by its margin: 9 of 10"},
-		Cautions: []string{"lock-step: in phase", "certified by its margin: 9 of 10"}}
+	th := &verdict.Threshold{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "<", Limit: metric.Some(0.5)}
+	v := report.Verdict{Kind: "sla", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Message: long, Threshold: th, Test: verdict.Test{Value: metric.Some(0.0776), N: 150}}
+	v.Note("exact for the requests of this run")
+	v.Caution("lock-step: in phase")
+	v.Caution("certified by its margin: 9 of 10")
 	tests := []struct {
 		name  string
 		width int
@@ -325,7 +328,7 @@ func TestTerminalPassed(t *testing.T) {
 		{"on a line of its own", 40, v, []string{"  pass    sla.ttft.p95 at 8", "          77.6 ms < 500 ms; 6.4 × to", "          spare"}},
 	}
 	noLimit := v
-	noLimit.Threshold = &report.Threshold{Metric: "success", Stat: "every"}
+	noLimit.Threshold = &verdict.Threshold{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Every}}
 	noLimit.Message, noLimit.Name = "success every 100%: 0 of 150 requests failed", "sla.success.every at 8"
 	tests = append(tests, struct {
 		name  string
@@ -335,7 +338,7 @@ func TestTerminalPassed(t *testing.T) {
 	}{"no limit", 50, noLimit, []string{"  pass    sla.success.every at 8", "          100%: 0 of 150 requests failed"}})
 	for _, tt := range tests {
 		var b bytes.Buffer
-		if err := terminal.Write(&b, &report.Document{Verdicts: []report.Verdict{tt.v}}, tt.width, false); err != nil {
+		if err := terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []report.Verdict{tt.v}}, tt.width, false); err != nil {
 			t.Fatal(err)
 		}
 		lines := strings.Split(b.String(), "\n")
@@ -484,7 +487,7 @@ func TestAnswersAreQuoted(t *testing.T) {
 func TestTogether(t *testing.T) {
 	a, b := report.Passing(), report.Rich()
 	a.Folder, b.Folder = "results/before/", `results\after`
-	a.Simulated = true
+	a.Run.Simulated = true
 	docs := []*report.Document{a, b, b}
 	var out bytes.Buffer
 	if err := terminal.Together(&out, docs, 100, false); err != nil {

@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // schema is the subset of JSON Schema that the document's schema uses. Any other keyword is an
@@ -28,8 +34,10 @@ type schema struct {
 	OneOf       []*schema          `json:"oneOf"`
 	Enum        []any              `json:"enum"`
 	Const       any                `json:"const"`
-	Minimum     *float64           `json:"minimum"`
-	Pattern     string             `json:"pattern"`
+	Additional  *schema            `json:"additionalProperties"`
+	Least       int                `json:"minItems"`
+	Most        int                `json:"maxItems"`
+	Encoding    string             `json:"contentEncoding"`
 	Format      string             `json:"format"`
 	Defs        map[string]*schema `json:"$defs"`
 }
@@ -91,6 +99,9 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 		}
 		for name, value := range o {
 			p, ok := s.Properties[name]
+			if s.Additional != nil {
+				p, ok = s.Additional, true
+			}
 			if !ok {
 				fail("%s is not in the schema", name) // although the schema allows it
 				continue
@@ -112,9 +123,6 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 			fail("%T is no string", v)
 			return errs
 		}
-		if s.Pattern != "" && !regexp.MustCompile(s.Pattern).MatchString(str) {
-			fail("%q does not match %s", str, s.Pattern)
-		}
 		if s.Format == "date-time" {
 			if _, err := time.Parse(time.RFC3339, str); err != nil {
 				fail("%v", err)
@@ -128,9 +136,6 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 		}
 		if s.Type == "integer" && n != math.Trunc(n) {
 			fail("%v is no integer", n)
-		}
-		if s.Minimum != nil && n < *s.Minimum {
-			fail("%v is below %v", n, *s.Minimum)
 		}
 	case "boolean":
 		if _, ok := v.(bool); !ok {
@@ -175,12 +180,12 @@ func TestValidatorFindsErrors(t *testing.T) {
 		{"missing field", `del run`, "$: run is missing"},
 		{"wrong type", `exit_code "4"`, "$.exit_code: string is no number"},
 		{"fraction", `exit_code 1.5`, "$.exit_code: 1.5 is no integer"},
-		{"negative", `exit_code -1`, "$.exit_code: -1 is below 0"},
-		{"unknown outcome", `outcome "fine"`, "$.outcome: fine is not one of [pass inconclusive fail error skipped pending]"},
-		{"other version", `schema "tokgate.results/2"`, "$.schema: tokgate.results/2 is not tokgate.results/1"},
+		{"unknown outcome", `outcome "fine"`, "$.outcome: fine is not one of [pending skipped pass inconclusive fail error saturated capped]"},
+		{"other version", `schema "tokgate.results/1"`, "$.schema: tokgate.results/1 is not tokgate.results/2"},
 		{"unknown field", `extra 1`, "$: extra is not in the schema"},
-		{"no time", `started "today"`, `parsing time "today"`},
-		{"no number", `salt "0x1"`, `does not match`},
+		{"no time", `run {"started": "today"}`, `parsing time "today"`},
+		{"no value", `verdicts [{"value": "high"}]`, `high matches 0 of oneOf`},
+		{"text in a map", `run {"servers": [{"fingerprint": {"gpu": 1}}]}`, `fingerprint.gpu: float64 is no string`},
 		{"null list", `cases null`, `$.cases: <nil> is no array`},
 	}
 	for _, tt := range tests {
@@ -208,63 +213,165 @@ func TestValidatorFindsErrors(t *testing.T) {
 	}
 }
 
-// The schema has exactly the fields of the Go types. Fields with omitempty are not required.
-func TestSchemaHasEveryField(t *testing.T) {
-	root := readSchema(t)
-	used := map[string]bool{}
-	var walk func(at string, typ reflect.Type, s *schema)
-	walk = func(at string, typ reflect.Type, s *schema) {
-		if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
-			used[name] = true
+// The schema follows from the Go types and their comments.
+func TestSchemaIsThatOfTheTypes(t *testing.T) {
+	g := generator{docs: comments(t, ".", "../metric", "../assert/verdict", "../assert/compare", "../plan"), defs: map[string]any{}}
+	root := g.object(reflect.TypeFor[Document]())
+	root["$schema"], root["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://github.com/tokgate/tokgate/report/schema/results.schema.json"
+	root["title"], root["$defs"] = "tokgate results, version 2", g.defs
+	root["properties"].(map[string]any)["schema"] = map[string]any{"const": Schema}
+	want, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if bytes.Equal(want, SchemaJSON) {
+		return
+	}
+	if !*update {
+		t.Fatal("the schema is not that of the types; run with -update to write it")
+	}
+	if err := os.WriteFile("schema/results.schema.json", want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// comments returns the comments of the types and fields in some folders: "metric.Level",
+// "metric.Level.Name".
+func comments(t *testing.T, folders ...string) map[string]string {
+	out := map[string]string{}
+	for _, folder := range folders {
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil {
+			t.Fatal(err)
 		}
-		s = s.resolve(root)
-		for typ.Kind() == reflect.Pointer {
-			typ = typ.Elem()
-		}
-		switch {
-		case s == nil:
-			t.Errorf("%s: the schema refers to nothing", at)
-		case typ == reflect.TypeFor[Number]():
-			if s != root.Defs["number"] {
-				t.Errorf("%s: a Number is not #/$defs/number", at)
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
 			}
-		case typ == reflect.TypeFor[time.Time]():
-			if s.Format != "date-time" {
-				t.Errorf("%s: a time is not a date-time", at)
-			}
-		case typ.Kind() == reflect.Slice:
-			if s.Items == nil {
-				t.Errorf("%s: no items", at)
-				return
-			}
-			walk(at+"[]", typ.Elem(), s.Items)
-		case typ.Kind() == reflect.Struct:
-			names := map[string]bool{}
-			for i := range typ.NumField() {
-				f := typ.Field(i)
-				name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
-				names[name] = true
-				p, ok := s.Properties[name]
-				if !ok {
-					t.Errorf("%s.%s is not in the schema", at, name)
+			for _, decl := range f.Decls {
+				types, ok := decl.(*ast.GenDecl)
+				if !ok || types.Tok != token.TYPE {
 					continue
 				}
-				if required := slices.Contains(s.Required, name); required == strings.HasPrefix(opts, "omit") {
-					t.Errorf("%s.%s: required = %t, but the tag says %q", at, name, required, opts)
-				}
-				walk(at+"."+name, f.Type, p)
-			}
-			for name := range s.Properties {
-				if !names[name] {
-					t.Errorf("%s.%s is in the schema alone", at, name)
+				for _, spec := range types.Specs {
+					typ := spec.(*ast.TypeSpec)
+					name := f.Name.Name + "." + typ.Name.Name
+					out[name] = oneLine(typ.Doc, types.Doc)
+					if s, ok := typ.Type.(*ast.StructType); ok {
+						for _, field := range s.Fields.List {
+							for _, n := range field.Names {
+								out[name+"."+n.Name] = oneLine(field.Doc, field.Comment)
+							}
+						}
+					}
 				}
 			}
 		}
 	}
-	walk("$", reflect.TypeFor[Document](), root)
-	for name := range root.Defs {
-		if !used[name] {
-			t.Errorf("#/$defs/%s is not used", name)
+	return out
+}
+
+func oneLine(groups ...*ast.CommentGroup) string {
+	for _, g := range groups {
+		if s := strings.Join(strings.Fields(g.Text()), " "); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// generator makes a JSON schema of Go types.
+type generator struct {
+	docs map[string]string
+	defs map[string]any
+}
+
+func (g generator) of(typ reflect.Type) map[string]any {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	switch typ {
+	case reflect.TypeFor[time.Time]():
+		return map[string]any{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[[]byte]():
+		return map[string]any{"type": "string", "contentEncoding": "base64"}
+	case reflect.TypeFor[metric.Stat]():
+		return map[string]any{"type": "string"}
+	case reflect.TypeFor[metric.Value]():
+		none := map[string]any{"type": "object", "required": []string{"why"}, "properties": map[string]any{"why": map[string]any{"type": "string"}}}
+		return g.named("value", map[string]any{"description": g.docs["metric.Value"],
+			"oneOf": []any{map[string]any{"type": "number"}, map[string]any{"enum": []string{"+Inf", "-Inf"}}, map[string]any{"type": "null"}, none}})
+	case reflect.TypeFor[metric.Outcome]():
+		var names []string
+		for o := Pending; o <= metric.Capped; o++ {
+			names = append(names, o.String())
+		}
+		return g.named("outcome", map[string]any{"description": g.docs["metric.Outcome"], "enum": names})
+	case reflect.TypeFor[metric.Def]():
+		text := map[string]any{"type": "string"}
+		return g.named("metric", map[string]any{"type": "object", "description": "A metric, with the unit of its values and whether lower or higher is better.",
+			"required": []string{"better", "name", "unit"}, "properties": map[string]any{"name": text, "unit": text, "better": map[string]any{"enum": []string{"neutral", "lower", "higher"}}}})
+	}
+	switch typ.Kind() {
+	case reflect.Struct:
+		name := strings.ReplaceAll(typ.String(), ".", "_")
+		if g.defs[name] == nil {
+			g.defs[name] = true // a type may contain itself
+			g.defs[name] = g.object(typ)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": g.of(typ.Elem())}
+	case reflect.Array:
+		return map[string]any{"type": "array", "items": g.of(typ.Elem()), "minItems": typ.Len(), "maxItems": typ.Len()}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": g.of(typ.Elem())}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	}
+	return map[string]any{"type": "integer"}
+}
+
+func (g generator) named(name string, s map[string]any) map[string]any {
+	g.defs[name] = s
+	return map[string]any{"$ref": "#/$defs/" + name}
+}
+
+func (g generator) object(typ reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	g.fields(typ, properties, &required)
+	slices.Sort(required)
+	out := map[string]any{"type": "object", "properties": properties, "required": required}
+	if doc := g.docs[typ.String()]; doc != "" {
+		out["description"] = doc
+	}
+	return out
+}
+
+func (g generator) fields(typ reflect.Type, properties map[string]any, required *[]string) {
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+			continue
+		case f.Anonymous && name == "":
+			g.fields(f.Type, properties, required)
+			continue
+		}
+		s := g.of(f.Type)
+		if doc := g.docs[typ.String()+"."+f.Name]; doc != "" {
+			s["description"] = doc
+		}
+		properties[name] = s
+		if !strings.HasPrefix(opts, "omit") {
+			*required = append(*required, name)
 		}
 	}
 }

@@ -12,19 +12,19 @@ const SimulatedNote = "Every server was the built-in simulator, in virtual time,
 
 // Took writes the duration of the run.
 func (d *Document) Took() string {
-	if d.Simulated {
-		return "took " + text.Clock(d.Duration) + " of virtual time"
+	if d.Run.Simulated {
+		return "took " + text.Clock(d.Run.End.Seconds()) + " of virtual time"
 	}
-	return "took " + text.Clock(d.Duration)
+	return "took " + text.Clock(d.Run.End.Seconds())
 }
 
 // Date writes when the run started, in UTC; "" for a simulated run, which has no
 // date.
 func (d *Document) Date(layout string) string {
-	if d.Started.IsZero() {
+	if d.Run.Started.IsZero() {
 		return ""
 	}
-	return d.Started.UTC().Format(layout)
+	return d.Run.Started.UTC().Format(layout)
 }
 
 // When writes when the run started, to the second, and how long it took. It is "" for a simulated

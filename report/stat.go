@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Summary returns the case's summary of a metric, or nil if the case has none.
@@ -18,10 +20,10 @@ func (c *Case) Summary(name string) *Summary {
 // Stat returns a statistic by its name in a plan, such as "mean" or "p99.9". A metric of the whole
 // level has one value, which Stat returns for any name. The result is missing if s is nil or if the
 // statistic was not kept.
-func (s *Summary) Stat(name string) Number {
+func (s *Summary) Stat(name string) metric.Value {
 	switch {
 	case s == nil:
-		return Number{}
+		return metric.Value{}
 	case s.Value.OK:
 		return s.Value
 	case name == "mean":
@@ -37,7 +39,7 @@ func (s *Summary) Stat(name string) Number {
 			}
 		}
 	}
-	return Number{}
+	return metric.Value{}
 }
 
 // Sent is the number of measured requests that the case adds to the total of the run. For a part of
@@ -46,15 +48,7 @@ func (c *Case) Sent() int {
 	if c.Of != "" {
 		return 0
 	}
-	return c.Due
-}
-
-// Load returns the load of the case: the number of requests in flight or sent at once, or the rate.
-func (c *Case) Load() float64 {
-	if c.Rate > 0 {
-		return c.Rate
-	}
-	return float64(c.N)
+	return c.Due()
 }
 
 // milliseconds returns the mean and two percentiles of a metric of times; zero if it has none, or

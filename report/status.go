@@ -2,64 +2,13 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
-
-// Status is how an output shows a verdict. It follows from the verdict's outcome, severity and
-// policy. The values are ordered from bad to good.
-type Status int
-
-// The values of Status, from bad to good.
-const (
-	StatusError Status = iota // also for a check without a result, which must not look fine
-	StatusFail
-	StatusInconclusive
-	StatusWarning // a failed, undecided or invalid check that can only warn
-	StatusSkipped
-	StatusPass
-)
-
-// Status is the status of the verdict in reports.
-func (v *Verdict) Status() Status {
-	switch {
-	case v.Outcome == Pass:
-		return StatusPass
-	case v.Outcome == Skipped:
-		return StatusSkipped
-	case v.Severity == "warn" && (v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error):
-		return StatusWarning
-	case v.Outcome == Fail:
-		return StatusFail
-	case v.Outcome == Inconclusive && v.Warn:
-		return StatusSkipped
-	case v.Outcome == Inconclusive:
-		return StatusInconclusive
-	}
-	return StatusError
-}
-
-// Explain writes the result of a verdict in one line.
-func (v *Verdict) Explain() string {
-	var parts []string
-	if v.Outcome == Inconclusive {
-		parts = append(parts, "inconclusive")
-	}
-	if v.Message != "" {
-		parts = append(parts, v.Message)
-	}
-	if spare := v.Headroom(); spare != "" && v.Message != "" {
-		parts[len(parts)-1] += "; " + spare
-	}
-	if v.Outcome == Inconclusive && v.Needs != "" {
-		parts = append(parts, v.Needs)
-	}
-	return strings.Join(parts, ": ")
-}
 
 // place writes file:line, which editors and terminals link.
 func place(file string, line int) string {
@@ -72,10 +21,10 @@ func place(file string, line int) string {
 // effective writes the effective number of requests of a verdict; "" if it is the number of
 // requests itself.
 func effective(v *Verdict) string {
-	if !v.Effective.OK || v.Effective.V >= float64(v.N) {
+	if v.Effective >= float64(v.N) {
 		return ""
 	}
-	return fmt.Sprintf(" (effective %s)", metric.Format(metric.Count, v.Effective.V))
+	return fmt.Sprintf(" (effective %s)", metric.Format(metric.Count, v.Effective))
 }
 
 // Tally counts the requirements and checks of the plan by result.
@@ -96,7 +45,7 @@ func tally(verdicts []Verdict) Tally {
 	var t Tally
 	for i := range verdicts {
 		v := &verdicts[i]
-		if v.Required() && v.Outcome != Skipped {
+		if v.Gates() && v.Outcome != Skipped {
 			t.Required++
 			if v.Outcome == Pass {
 				t.Met++
@@ -105,22 +54,22 @@ func tally(verdicts []Verdict) Tally {
 		// A requirement counts 1. The summary line of a comparison counts 0, because its changes
 		// are counted one by one.
 		counted := 0
-		if v.Required() {
+		if v.Gates() {
 			counted = 1
 		}
 		switch v.Status() {
-		case StatusError:
+		case verdict.StatusError:
 			t.Errors++
-		case StatusFail:
+		case verdict.StatusFail:
 			t.Failed += counted
-		case StatusInconclusive:
+		case verdict.StatusInconclusive:
 			t.Inconclusive += counted
-		case StatusWarning:
+		case verdict.StatusWarning:
 			t.Warnings++
-		case StatusSkipped:
+		case verdict.StatusSkipped:
 			if v.Outcome == Inconclusive {
 				t.Warnings++ // inconclusive, but the plan makes it only a warning
-			} else if v.Required() {
+			} else if v.Gates() {
 				t.Skipped++
 			}
 		}
@@ -166,7 +115,7 @@ func (d *Document) Word() string {
 	if d.ExitCode == 130 {
 		return "INTERRUPTED"
 	}
-	return strings.ToUpper(string(d.Outcome))
+	return strings.ToUpper(d.Outcome.String())
 }
 
 // Headline writes a summary of the run in one line, without the word for the outcome.
@@ -178,13 +127,13 @@ func (d *Document) Headline() string {
 	if d.Why != "" {
 		parts = append(parts, d.Why)
 	}
-	if d.Stopped != "" && !strings.EqualFold(d.Stopped, d.Word()) {
-		parts = append(parts, "stopped: "+d.Stopped)
+	if d.Run.Stopped != "" && !strings.EqualFold(d.Run.Stopped, d.Word()) {
+		parts = append(parts, "stopped: "+d.Run.Stopped)
 	}
 	if d.Partial {
 		parts = append(parts, "partial")
 	}
-	if d.Simulated {
+	if d.Run.Simulated {
 		parts = append(parts, "simulated")
 	}
 	parts = append(parts, fmt.Sprintf("exit %d", d.ExitCode))
@@ -215,18 +164,6 @@ func (d *Document) Uncompared() string {
 	return strings.Join(names, ", ") + " compared nothing: " + strings.Join(why, "; ")
 }
 
-// Required reports whether a verdict is on a requirement of the plan, and not on the validity of a
-// measurement.
-func (v *Verdict) Required() bool {
-	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
-	if judged.Kind == verdict.KindCompare && v.Workload == "" {
-		// This verdict only summarises the changes of a comparison, unless there was nothing to
-		// compare with.
-		return v.BaseMissing && v.Severity != "warn" && (v.Outcome == Fail || v.Outcome == Inconclusive)
-	}
-	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
-}
-
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -234,28 +171,17 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mostHeadroom is the largest factor that Headroom writes as a number.
-const mostHeadroom = 1000
-
-// Headroom writes how far a passed threshold on a time or a speed is from its limit. From a
-// factor of two on it is a factor, such as "9.6 × to spare". Below a factor of two it is a share,
-// such as "12% to spare". For all other verdicts it is "".
-func (v *Verdict) Headroom() string {
-	t := v.Threshold
-	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {
-		return ""
+// News sums up the run in one word: "red", "changed" or "same".
+func (d *Document) News() string {
+	if d.ExitCode != 0 || d.Outcome != Pass {
+		return "red"
 	}
-	factor := t.Limit.V / v.Value.V
-	if t.Op == ">" || t.Op == ">=" {
-		factor = 1 / factor
+	for _, c := range d.Comparisons {
+		if slices.ContainsFunc(c.Decisions, func(x compare.Decision) bool {
+			return x.Answer == compare.AnswerYes || x.Answer == compare.AnswerNo || x.Answer == compare.AnswerMixed
+		}) {
+			return "changed"
+		}
 	}
-	switch {
-	case math.IsNaN(factor) || factor < 1 || t.Op == "":
-		return ""
-	case factor > mostHeadroom:
-		return fmt.Sprintf("more than %d × to spare", mostHeadroom)
-	case factor >= 2:
-		return metric.FormatDigits(metric.Count, factor, 2) + " × to spare"
-	}
-	return metric.FormatDigits(metric.Ratio, factor-1, 2) + " to spare"
+	return "same"
 }

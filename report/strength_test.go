@@ -1,6 +1,11 @@
 package report
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+)
 
 func TestHeadroom(t *testing.T) {
 	for _, c := range []struct {
@@ -22,7 +27,7 @@ func TestHeadroom(t *testing.T) {
 		{"", 0, 1, "s", Pass, ""},
 		{"<", 1, 2, "s", Fail, ""},
 	} {
-		v := Verdict{Outcome: c.outcome, Value: numberOf(c.value), Threshold: &Threshold{Op: c.op, Limit: numberOf(c.limit), Unit: c.unit}}
+		v := Verdict{Outcome: c.outcome, Test: verdict.Test{Value: metric.Some(c.value)}, Threshold: &verdict.Threshold{Op: c.op, Limit: metric.Some(c.limit), Metric: metric.Def{Unit: metric.Unit(c.unit)}}}
 		if got := v.Headroom(); got != c.want {
 			t.Errorf("%v: %q, want %q", c, got, c.want)
 		}

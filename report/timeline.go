@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -44,10 +45,10 @@ func (b *builder) telling(d *Document, g *Group) (l *metric.Level, why string, f
 	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
 	for _, x := range b.run.Levels {
-		if b.clean(x.Server) != g.Server || b.clean(x.Workload) != g.Workload || len(x.Rounds) == 0 || x.Saturates() {
+		if x.Server != g.Server || x.Workload != g.Workload || len(x.Rounds) == 0 || x.Saturates() {
 			continue
 		}
-		name := b.clean(x.Name)
+		name := x.Name
 		if wrong[name] && (first == nil || x.Load() < first.Load()) {
 			first = x
 		}
@@ -73,7 +74,7 @@ func troubled(d *Document, g *Group) (wrong, past map[string]bool) {
 	wrong, past = map[string]bool{}, map[string]bool{}
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if v.Server == g.Server && v.Workload == g.Workload && v.Level != "" && v.Status() < StatusSkipped {
+		if v.Server == g.Server && v.Workload == g.Workload && v.Level != "" && v.Status() < verdict.StatusSkipped {
 			wrong[v.Level] = true
 		}
 	}
@@ -90,7 +91,7 @@ func troubled(d *Document, g *Group) (wrong, past map[string]bool) {
 // timeline shows the requests of a round, without warm-up. It chooses the first round of the level
 // that has requests.
 func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
-	t := Timeline{Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name), Why: why, Slots: l.N, Requests: []Bar{}}
+	t := Timeline{Server: l.Server, Workload: l.Workload, Level: l.Name, Why: why, Slots: l.N, Requests: []Bar{}}
 	i := slices.IndexFunc(l.Rounds, func(r *metric.Round) bool { return len(r.MeasuredSamples()) > 0 })
 	if i < 0 {
 		return t, false
@@ -124,10 +125,10 @@ func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 		t.To = max(t.To, end.Seconds())
 		bar := Bar{Slot: s.Slot, Phase: string(s.Phase), Sent: (begin(s) - from).Seconds(), End: (end - from).Seconds()}
 		if s.First > 0 {
-			bar.First = numberOf((s.First - from).Seconds())
+			bar.First = metric.Some((s.First - from).Seconds())
 		}
 		if s.Failure != nil {
-			bar.Failure = b.clean(string(s.Failure.Kind))
+			bar.Failure = string(s.Failure.Kind)
 		}
 		t.Requests = append(t.Requests, bar)
 	}

@@ -2,23 +2,14 @@ package report
 
 import (
 	"cmp"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
-
-func (b *builder) cover(p *plan.Plan) *Cover {
-	c := p.Cover
-	if c.Title == "" && c.Subtitle == "" && c.Organization == "" && c.Logo == nil && len(c.Notes) == 0 {
-		return nil
-	}
-	return &Cover{Title: b.clean(c.Title), Subtitle: b.clean(c.Subtitle), Organization: b.clean(c.Organization), Logo: base64.StdEncoding.EncodeToString(c.Logo), Notes: b.cleanAll(c.Notes)}
-}
 
 // levelWords returns the title and the description that the plan gives to a level; "" if it gives
 // none.
@@ -31,7 +22,7 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 		for _, level := range load.Levels {
 			if level.Name == l.Name {
 				of := func(words map[string]string) string {
-					return b.clean(cmp.Or(words[level.Name], words[strconv.Itoa(level.N)]))
+					return cmp.Or(words[level.Name], words[strconv.Itoa(level.N)])
 				}
 				return of(load.Titles), of(load.Descriptions)
 			}
@@ -44,7 +35,7 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 // this is its plain name.
 func (d *Document) LevelTitle(workload, level string) string {
 	for i := range d.Cases {
-		if c := &d.Cases[i]; c.Workload == workload && c.Level == level && c.Title != "" {
+		if c := &d.Cases[i]; c.Workload == workload && c.Name == level && c.Title != "" {
 			return c.Title + " (" + level + ")"
 		}
 	}
@@ -59,16 +50,24 @@ func (d *Document) TitleOf(address string) string {
 			return w.Title
 		}
 	}
-	for i := range d.Servers {
-		if s := &d.Servers[i]; s.Address == address && s.Title != "" {
-			return s.Title
-		}
+	if s := d.Server(address); s != nil && s.Title != "" {
+		return s.Title
 	}
 	name, key, ok := strings.Cut(address, `["`)
 	if key, closed := strings.CutSuffix(key, `"]`); ok && closed && key != "" {
 		return name + " " + key
 	}
 	return address
+}
+
+// Server returns what the plan says about a server; nil if the plan has no such server.
+func (d *Document) Server(address string) *Server {
+	for i := range d.Plan.Servers {
+		if d.Plan.Servers[i].Address == address {
+			return &d.Plan.Servers[i]
+		}
+	}
+	return nil
 }
 
 // Workload returns the declaration of a workload in the plan; nil if there is none.
@@ -82,9 +81,9 @@ func (d *Document) Workload(address string) *Workload {
 }
 
 // searched reports whether the capacity search uses the threshold.
-func (w *Workload) searched(t *Threshold) bool {
+func (w *Workload) searched(t *verdict.Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
-		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat
+		return b.Capacity && b.Severity != "warn" && b.Threshold.Label() == t.Label()
 	})
 }
 
@@ -107,14 +106,14 @@ func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
 		if c := d.Above(v); c != nil {
-			v.Notes = append(v.Notes, Joining(v, c))
+			v.Note(Joining(v, c))
 		}
 	}
 }
 
 // Above returns the certified capacity if it is higher than the level at which the threshold of v
 // failed. It returns nil otherwise, or if the search does not use that threshold.
-func (d *Document) Above(v *Verdict) *Capacity {
+func (d *Document) Above(v *Verdict) *metric.Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil
 	}
@@ -122,8 +121,7 @@ func (d *Document) Above(v *Verdict) *Capacity {
 	if w := d.Workload(v.Workload); err != nil || w == nil || !w.searched(v.Threshold) {
 		return nil
 	}
-	for i := range d.Capacities {
-		c := &d.Capacities[i]
+	for _, c := range d.Run.Capacities {
 		if burst := strings.HasPrefix(v.Level, "burst "); c.Workload == v.Workload && c.Server == v.Server && c.Step == 0 && n <= c.Pass && burst == (c.Over == "burst") {
 			return c
 		}
@@ -133,7 +131,7 @@ func (d *Document) Above(v *Verdict) *Capacity {
 
 // Disputed returns the names of the levels that failed although the capacity c is not smaller than
 // they are.
-func (d *Document) Disputed(c *Capacity) []string {
+func (d *Document) Disputed(c *metric.Capacity) []string {
 	var out []string
 	for i := range d.Verdicts {
 		if v := &d.Verdicts[i]; d.Above(v) == c && !slices.Contains(out, v.Level) {
@@ -145,11 +143,11 @@ func (d *Document) Disputed(c *Capacity) []string {
 
 // Joining returns a note for a level that failed below the reported capacity. The note explains why
 // both can be true.
-func Joining(v *Verdict, c *Capacity) string {
+func Joining(v *Verdict, c *metric.Capacity) string {
 	load := strings.TrimPrefix(v.Level, "burst ")
 	why := fmt.Sprintf("load %d passed in the search", c.Pass)
 	for _, p := range c.Probes {
-		if p.Outcome == "pass" && p.Set > 0 && load == strconv.Itoa(p.N) {
+		if p.Outcome == Pass && p.Set > 0 && load == strconv.Itoa(p.N) {
 			why = fmt.Sprintf("load %d passed on fresh requests", p.N)
 		}
 	}

@@ -19,7 +19,7 @@ func Names(docs []*Document) []string {
 		if d.Folder != "" {
 			name = path.Base(strings.TrimRight(strings.ReplaceAll(d.Folder, "\\", "/"), "/"))
 		}
-		name = text.Line(text.Bytes(cmp.Or(name, d.Run, d.Plan.Name, "run"), nameBytes))
+		name = text.Line(text.Bytes(cmp.Or(name, d.Run.ID, d.Plan.Name, "run"), nameBytes))
 		if seen[name]++; seen[name] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, seen[name])
 		}

@@ -24,14 +24,14 @@ func turnsOf(samples []*metric.Sample) []Turn {
 		if len(of) == 0 {
 			continue
 		}
-		t := Turn{From: i + 1, To: i + 1, Requests: len(of), Cached: number(metric.CacheHitRate(of))}
+		t := Turn{From: i + 1, To: i + 1, Requests: len(of), Cached: metric.CacheHitRate(of)}
 		if i == toldTurns {
 			t.To = most
 		}
 		d := metric.Of(metric.MustLookup("ttft"), of)
 		if mean, ok := d.Mean(); ok {
 			p95, _ := d.Percentile(95)
-			t.Mean, t.P95 = numberOf(mean), numberOf(p95)
+			t.Mean, t.P95 = metric.Some(mean), metric.Some(p95)
 		}
 		out = append(out, t)
 	}

@@ -23,7 +23,7 @@ func TestVLLMBench(t *testing.T) {
 		{Samples: []*metric.Sample{one(1000*ms, 1100*ms, 1200*ms, 11), one(1000*ms, 1200*ms, 1400*ms, 11), failed, warm, bare}},
 		{Index: 1, Samples: []*metric.Sample{one(3000*ms, 3400*ms, 3400*ms, 1)}},
 	}
-	itl := (&Summary{Mean: Number{V: 0.015, OK: true}, Percentiles: &Percentiles{P50: Number{V: 0.01, OK: true}, P99: Number{V: 0.02, OK: true}}}).milliseconds()
+	itl := (&Summary{Mean: metric.Value{V: 0.015, OK: true}, Percentiles: &Percentiles{P50: metric.Value{V: 0.01, OK: true}, P99: metric.Value{V: 0.02, OK: true}}}).milliseconds()
 	// Rounds take 0.4 + 0.4 s: 3 / 0.8 requests, 23 / 0.8 and 173 / 0.8 tokens a second. The p99 of
 	// three values is at place 1.98 of 0 to 2.
 	want := &VLLMBench{

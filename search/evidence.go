@@ -281,5 +281,5 @@ func round(d time.Duration) time.Duration {
 }
 
 func (s *evidence) label(n int) string {
-	return metric.Capacity{Over: s.opts.Over, Step: s.opts.Step}.Named(n)
+	return (&metric.Capacity{Over: s.opts.Over, Step: s.opts.Step}).Named(n)
 }

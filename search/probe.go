@@ -1,8 +1,9 @@
 package search
 
 import (
-	"fmt"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Purpose is the reason for a probe.
@@ -48,26 +49,18 @@ type Probe struct {
 	Expected time.Duration
 }
 
-// Outcome is the result of a level. The zero value is Pending.
-type Outcome int
+// Outcome is the result of a level: Pass if every threshold certifiably holds, and Fail if at least
+// one certifiably fails.
+type Outcome = metric.Outcome
 
 const (
-	Pending      Outcome = iota
-	Pass                 // every threshold certifiably holds
-	Fail                 // at least one threshold certifiably fails
-	Inconclusive         // neither
-	Saturated            // the load generator was saturated, so the server's limit is unknown
-	Capped               // the server admitted fewer than N requests, and no threshold failed
+	Pending      = metric.Pending
+	Pass         = metric.Pass
+	Fail         = metric.Fail
+	Inconclusive = metric.Inconclusive
+	Saturated    = metric.Saturated
+	Capped       = metric.Capped
 )
-
-var outcomes = [...]string{"pending", "pass", "fail", "inconclusive", "saturated", "capped"}
-
-func (o Outcome) String() string {
-	if o < 0 || int(o) >= len(outcomes) {
-		return fmt.Sprintf("Outcome(%d)", int(o))
-	}
-	return outcomes[o]
-}
 
 // Margin is the distance from a threshold's limit to the estimated value.
 type Margin struct {

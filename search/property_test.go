@@ -245,7 +245,7 @@ func TestLongAnyAnswers(t *testing.T) {
 				x -= odds[o]
 				o++
 			}
-			r := Result{N: p.N, Outcome: Pass + Outcome(o), Requests: 1 + rng.IntN(900), Needs: rng.IntN(2000) - 500}
+			r := Result{N: p.N, Outcome: []Outcome{Pass, Fail, Inconclusive, Saturated, Capped}[o], Requests: 1 + rng.IntN(900), Needs: rng.IntN(2000) - 500}
 			if len(p.Looks) > 0 {
 				r.Requests = min(r.Requests, p.Looks[len(p.Looks)-1])
 			}

@@ -37,14 +37,14 @@ func TestFormIsRed(t *testing.T) {
 		if tt.reading {
 			claim = x.reading
 		}
-		row := Change{Workload: "chat", Metric: bound.Metric, Stat: bound.Stat, Points: true}
+		row := Change{Workload: "chat", Metric: bound.Metric, Stat: bound.Stat, Shift: Shift{Points: true}}
 		row.delta.paired = &outcomes{lost: tt.lost, all: 120}
 		row.estimate(x.alpha)
 		row.require(bound, claim, plan.Policy{}, x.alpha)
 		x.out.Changes, x.claims = append(x.out.Changes, row), append(x.claims, claimed{0, claim, bound})
 		for range tt.others {
 			x.claims = append(x.claims, claimed{len(x.out.Changes), &plan.Claim{}, bound})
-			x.out.Changes = append(x.out.Changes, Change{Outcome: verdict.Inconclusive, decision: decision{pFail: 0.5}, delta: delta{paired: &outcomes{all: 120}}})
+			x.out.Changes = append(x.out.Changes, Change{Outcome: verdict.Inconclusive, judging: judging{decision: decision{pFail: 0.5}, delta: delta{paired: &outcomes{all: 120}}}})
 		}
 		x.settle()
 		got := x.out.Changes[0]

@@ -21,8 +21,8 @@ func (x *comparison) capacity(w *plan.Workload) {
 			if !ofCapacity(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
-				Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), bound: ch}
+			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Shift: Shift{Confidence: 1 - x.alpha}, Limit: metric.Some(ch.Limit),
+				Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}}
 			x.certified(&row, w, ch.Limit)
 			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
 			x.out.Changes = append(x.out.Changes, row)

@@ -123,7 +123,7 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 		// 50 % confidence, whose bound is the estimate itself.
 		alpha, rounds = 0.5, max(level.Rounds, 1)
 	}
-	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
+	limit := (&Change{Metric: ch.Metric, Shift: Shift{Points: ch.Points}}).scaled(ch.Limit)
 	var requests float64
 	switch name := ch.Metric.Name; {
 	case name == "accuracy":

@@ -14,39 +14,52 @@ import (
 
 // Change describes how one statistic of one metric changed from control to candidate.
 type Change struct {
-	Workload string
-	Level    string // "capacity" for the capacity
+	Workload string `json:"workload"`
+	Level    string `json:"level"` // "capacity" for the capacity
 	// OfCapacity marks a change of the capacity. OfAnswers marks a change of a metric of scored
 	// answers. Changes of both kinds belong to no level.
-	OfCapacity, OfAnswers bool
-	Metric                metric.Def
-	Stat                  metric.Stat
+	OfCapacity bool        `json:"of_capacity,omitempty"`
+	OfAnswers  bool        `json:"of_answers,omitempty"`
+	Metric     metric.Def  `json:"metric"`
+	Stat       metric.Stat `json:"stat"` // "" for a metric of the whole level
+	Shift
+	Limit     metric.Value     `json:"limit"` // largest allowed change; null if the plan sets no limit
+	Improve   bool             `json:"improve,omitempty"`
+	Outcome   verdict.Outcome  `json:"outcome"` // Skipped if there is no limit, or if the change does not apply
+	Severity  verdict.Severity `json:"severity,omitempty"`
+	Direction Direction        `json:"direction,omitempty"`
+	Message   string           `json:"message"`
+	Needs     string           `json:"needs,omitempty"`
+	Why       string           `json:"why,omitempty"`      // why the change has no value
+	LeftOut   bool             `json:"left_out,omitempty"` // the user did not select this change
+	Notes     []string         `json:"notes,omitempty"`
+	Pairs     []Pair           `json:"pairs,omitempty"` // one for each round; if Paired is false, Change is null
+	judging
+}
+
+// Shift is the size of a change.
+type Shift struct {
 	// Points means that the change is a difference in the metric's base unit. Otherwise it is a
 	// share of the control's value.
-	Points bool
+	Points bool `json:"points"`
 	// Control and Candidate are the values over all rounds, as in the tables of the levels. Change
 	// is candidate / control − 1, as the geometric mean over the rounds. If Points is set, it is
 	// candidate − control, as the arithmetic mean.
 	//
 	// Low and High are one-sided bounds of Change. Each bound has the confidence Confidence.
-	Control, Candidate metric.Value
-	Change, Low, High  metric.Value
-	Confidence         float64
-	Limit              metric.Value // largest allowed change; not OK if the plan sets no limit
-	Improve            bool
+	Control    metric.Value `json:"control"`
+	Candidate  metric.Value `json:"candidate"`
+	Change     metric.Value `json:"change"`
+	Low        metric.Value `json:"low"`
+	High       metric.Value `json:"high"`
+	Confidence float64      `json:"confidence"`
 	// Certifiable is the smallest tolerance that the measured data could certify, with its sign. It
 	// is 0 if the candidate is better.
-	Certifiable metric.Value
-	Outcome     verdict.Outcome // Skipped if there is no limit, or if the change does not apply
-	Severity    verdict.Severity
-	Direction   Direction
-	Message     string
-	Needs       string
-	Why         string // why the change has no value
-	LeftOut     bool   // the user did not select this change
-	Notes       []string
-	Pairs       []Pair
+	Certifiable metric.Value `json:"certifiable"`
+}
 
+// judging is what the judgement of a change needs.
+type judging struct {
 	lacks string // reason why the change is not applicable; otherwise ""
 	// instead is the text of the verdict if no number is meaningful; otherwise "".
 	instead string
@@ -69,11 +82,24 @@ const (
 
 // Pair holds the control's and the candidate's values of one round.
 type Pair struct {
-	Round              int
-	Seed               int64
-	Control, Candidate metric.Value
-	Change             metric.Value
-	Note               string // why the pair is an outlier; "" if it is none
+	Round     int          `json:"round"` // 0-based
+	Seed      int64        `json:"seed"`
+	Control   metric.Value `json:"control"`
+	Candidate metric.Value `json:"candidate"`
+	Change    metric.Value `json:"change"`
+	Note      string       `json:"note,omitempty"` // why the pair is an outlier; "" if it is none
+}
+
+// Unit is the unit of the values that changed.
+func (c *Change) Unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
+
+// Title names what changed for readers, such as "TTFT p95".
+func (c *Change) Title() string { return strings.TrimSpace(c.Metric.Title + " " + c.Stat.String()) }
+
+// Status is the status of the change in reports.
+func (c *Change) Status() verdict.Status {
+	v := verdict.Verdict{Outcome: c.Outcome, Severity: c.Severity}
+	return v.Status()
 }
 
 // decision is the result of the tests of one change, before the other changes are considered.
@@ -127,7 +153,7 @@ func (c *Change) Name() string {
 // independent pairs, each as ln(candidate / control).
 func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
 	alpha := policy.Alpha()
-	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
+	c := Change{Metric: bound.Metric, Stat: bound.Stat, Shift: Shift{Confidence: 1 - alpha}}
 	for _, x := range units {
 		c.delta.units = append(c.delta.units, turned(c.Metric)*x)
 	}
@@ -235,7 +261,7 @@ func (c *Change) needs(alpha float64) string {
 func (c *Change) line() string {
 	s := c.Name()
 	if c.Change.OK {
-		s = fmt.Sprintf("%s %s → %s, %s (%s bounds %s to %s)", c.Name(), metric.Format(c.unit(), c.Control.V), metric.Format(c.unit(), c.Candidate.V),
+		s = fmt.Sprintf("%s %s → %s, %s (%s bounds %s to %s)", c.Name(), metric.Format(c.Unit(), c.Control.V), metric.Format(c.Unit(), c.Candidate.V),
 			c.percent(c.Change.V), metric.Format(metric.Ratio, c.Confidence), c.percent(c.Low.V), c.percent(c.High.V))
 	} else if c.Why != "" {
 		s += ": " + c.Why
@@ -254,10 +280,8 @@ func (c *Change) line() string {
 	return s
 }
 
-func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
-
 // percent writes a change of this metric with its sign: "+3.1%", "−0.4 pp".
-func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
+func (c *Change) percent(x float64) string { return FormatChange(c.Unit(), x, c.Points) }
 
 // FormatChange writes a change with its sign. The change is a share, such as "+3.1%", or a
 // difference in a unit, such as "+0.02 nats/token". A difference of two shares is in percentage

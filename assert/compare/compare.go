@@ -3,6 +3,8 @@
 package compare
 
 import (
+	"slices"
+
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -10,34 +12,36 @@ import (
 
 // Comparison is a judged comparison of a candidate with a control.
 type Comparison struct {
-	Name      string
-	Control   string // address of the control; for a stored control its folder
-	Candidate string // address
+	Name      string `json:"name"`
+	Control   string `json:"control"`   // address of the control; for a stored control its folder
+	Candidate string `json:"candidate"` // address
 	// Paired means that control and candidate took turns in the same run. Otherwise the control is
 	// a recorded run, and the environment may have changed since then.
-	Paired      bool
-	Restart     plan.Restart // "" when not paired
-	SideBySide  bool         // the servers ran at the same time, and swapped their GPUs between rounds
-	Rounds      int          // number of judged rounds on each side
-	Units       int          // number of independent observations; dependent rounds count as one
-	Outcome     verdict.Outcome
-	Skipped     string // why nothing was compared; "" if something was
-	LeftOut     bool   // the user did not select this comparison
-	Line        string // the result in one line
-	Differences []plan.Difference
-	Decisions   []Decision
-	Changes     []Change
+	Paired  bool         `json:"paired"`
+	Restart plan.Restart `json:"restart,omitempty"` // "" when not paired
+	// SideBySide means that the servers ran at the same time, and swapped their GPUs between rounds.
+	SideBySide  bool              `json:"side_by_side,omitempty"`
+	Rounds      int               `json:"rounds"` // number of judged rounds on each side
+	Units       int               `json:"units"`  // number of independent observations; dependent rounds count as one
+	Outcome     verdict.Outcome   `json:"outcome"`
+	Skipped     string            `json:"skipped,omitempty"`  // why nothing was compared; "" if something was
+	LeftOut     bool              `json:"left_out,omitempty"` // the user did not select this comparison
+	Line        string            `json:"line"`               // the result in one line
+	Differences []plan.Difference `json:"differences,omitempty"`
+	Decisions   []Decision        `json:"decisions,omitempty"` // one for each workload and level, in order of the plan
+	Changes     []Change          `json:"changes,omitempty"`   // all measured changes, required or not
 	// Lost holds the prompts to which only the candidate gave a bad answer. Prompts that are bad by
 	// the most metrics come first.
-	Lost  []Lost
-	Notes []string
+	Lost  []Lost   `json:"-"`
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Decision is the answer of a comparison for one workload at one level.
 type Decision struct {
-	Workload, Level string
-	Answer          string // one of the constants below, such as AnswerYes
-	Why             string
+	Workload string `json:"workload"`
+	Level    string `json:"level"`
+	Answer   string `json:"answer"` // one of the constants below, such as AnswerYes
+	Why      string `json:"why"`
 }
 
 // The possible answers of a decision. If e2e (the whole request) or throughput (the whole server)
@@ -146,4 +150,31 @@ func applies(ch *plan.Change, w *plan.Workload) bool {
 		return w.Score != nil
 	}
 	return true
+}
+
+// Binding returns, for each workload, the change that decides its comparison: the worst change with
+// a limit. If no change has a limit, it is the first that was measured.
+func (c *Comparison) Binding() []*Change {
+	var list []*Change
+	at := map[string]int{}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		j, ok := at[x.Workload]
+		if !ok {
+			at[x.Workload] = len(list)
+			list = append(list, x)
+			continue
+		}
+		if worse := x.Status() < list[j].Status(); x.Limit.OK && (worse || !list[j].Limit.OK) {
+			list[j] = x
+		}
+	}
+	return list
+}
+
+// Loses reports whether something is certainly worse at the level of a decision.
+func (c *Comparison) Loses(d *Decision) bool {
+	return slices.ContainsFunc(c.Changes, func(x Change) bool {
+		return x.Workload == d.Workload && x.Level == d.Level && x.Direction == Worse
+	})
 }

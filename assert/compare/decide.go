@@ -99,16 +99,17 @@ func (x *comparison) require() {
 		if x.onForm(c) && row.Severity != "" {
 			v.Severity = row.Severity
 		}
-		v.Cause, v.Sure, v.Needs, v.Notes = row.cause, row.sure, row.Needs, append(v.Notes, row.Notes...)
+		v.Cause, v.Sure, v.Needs = row.cause, row.sure, row.Needs
+		v.Note(row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
 		if !v.Value.OK || row.instead != "" {
 			v.Value = metric.None(cmp.Or(row.instead, row.Why, "not compared"))
 		}
 		if !x.out.Paired {
-			v.Notes = append(v.Notes, drifting)
+			v.Note(drifting)
 		}
 		if x.out.Paired && x.Block.Restart == plan.RestartNever {
-			v.Notes = append(v.Notes, startedOnce)
+			v.Note(startedOnce)
 		}
 		x.list = append(x.list, v)
 	}
@@ -130,9 +131,9 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		level = row.Level
 		name += " at " + level
 	}
-	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: x.Block.Name, Metric: ch.Metric.Name, Workload: row.Workload, Level: level, Name: name,
+	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,
 		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
-		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
+		Test: verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared")}, Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
 }
 
 // decide decides for each level of each workload whether the candidate is better than the control.
@@ -228,7 +229,7 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 			margin = math.Abs(c.Limit.V)
 		}
 		if max(math.Abs(c.Low.V), math.Abs(c.High.V)) <= margin {
-			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(c.unit(), margin, c.Points), "+")))
+			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(c.Unit(), margin, c.Points), "+")))
 		} else {
 			t.wide = append(t.wide, fmt.Sprintf("%s (%s to %s)", words, c.percent(c.Low.V), c.percent(c.High.V)))
 		}

@@ -46,10 +46,11 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	}
 	x.out.Outcome = outcome
 	x.list = []verdict.Verdict{{
-		Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: c.Name, Unchanged: c.Unchanged, BaseMissing: c.BaseMissing != "", Name: "compare." + c.Name,
-		Outcome: outcome, Message: message, Notes: x.notes(), Value: metric.None("a comparison has no value of its own"), Confidence: confidence,
-		File: c.Range.Filename, Line: c.Range.Start.Line,
+		Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: c.Name, Unchanged: c.Unchanged, BaseMissing: c.BaseMissing != ""}, Name: "compare." + c.Name,
+		Outcome: outcome, Message: message, Test: verdict.Test{Value: metric.None("a comparison has no value of its own"), Confidence: confidence},
+		Place: verdict.Place{File: c.Range.Filename, Line: c.Range.Start.Line},
 	}}
+	x.list[0].Note(x.notes()...)
 	if outcome == verdict.Inconclusive {
 		x.list[0].Warn = c.Policy.OnInconclusive == plan.Warn
 		x.list[0].Needs = "needs another requirement, such as an sla block, or --base-missing=pass"
@@ -166,7 +167,7 @@ func (x *comparison) changes(m matched) {
 				continue
 			}
 			judged := func(m matched) Change {
-				row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
+				row := Change{Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points}}
 				m.measure(&row, x.alpha)
 				row.require(ch, claim, x.Block.Policy, x.alpha)
 				if slices.Contains(x.failures, claim) {
@@ -182,7 +183,7 @@ func (x *comparison) changes(m matched) {
 		}
 	}
 	for _, s := range shown {
-		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Points: s.name == "success", Limit: metric.None(""), Outcome: verdict.Skipped}
+		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Shift: Shift{Points: s.name == "success"}, Limit: metric.None(""), Outcome: verdict.Skipped}
 		if required[row.Name()] {
 			continue
 		}
@@ -218,7 +219,7 @@ func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 // metrics give failed requests little or no weight, so without this a candidate could pass because
 // its slow requests failed.
 func (x *comparison) blind(m matched, begin int) {
-	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
+	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Shift: Shift{Points: true}}
 	m.measure(&success, x.alpha)
 	outcome := verdict.Pass
 	for _, row := range x.out.Changes[begin:] {
@@ -257,8 +258,8 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 			if !ofLevel(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points, Confidence: 1 - x.alpha,
-				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), bound: ch, Outcome: verdict.Error, Message: why, Why: why}
+			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.alpha},
+				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}, Outcome: verdict.Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
 			out = append(out, row)
 		}

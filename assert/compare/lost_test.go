@@ -99,7 +99,7 @@ func TestOddest(t *testing.T) {
 
 // A comparison's sentence names failures of scored answers first.
 func TestWrongAnswersComeFirst(t *testing.T) {
-	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
+	odd := Change{OfAnswers: true, Shift: Shift{Points: true, Change: metric.Some(5)}, Metric: metric.MustLookup("odd_answers"), Outcome: verdict.Fail}
 	fine := odd
 	fine.Outcome = verdict.Pass
 	for _, tt := range []struct {

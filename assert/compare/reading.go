@@ -114,8 +114,7 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 	for _, w := range x.Block.Workloads(x.Plan) {
 		names = append(names, w.Address())
 	}
-	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points,
-		Confidence: 1 - x.alpha, Limit: metric.None("")}
+	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.alpha}, Limit: metric.None("")}
 }
 
 // readOne judges one claim on scored answers. The claim does not pass if answers or scores are

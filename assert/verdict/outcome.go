@@ -4,38 +4,19 @@
 // Code must decide by the fields of a verdict. Messages are for people.
 package verdict
 
-import "fmt"
+import "github.com/tokgate/tokgate/metric"
 
-// Outcome is the result of one check. Outcomes are ordered, and a run has the worst outcome of its
-// checks; Skipped does not count. The zero value is Pending, which is an error at the end of a run.
-type Outcome int
+// Outcome is the result of one check.
+type Outcome = metric.Outcome
 
 const (
-	Pending Outcome = iota
-	Skipped         // not judged, for a stated reason; does not count in the outcome of a run
-	Pass
-	Inconclusive
-	Fail
-	Error // not measured, or the measurement is invalid
+	Pending      = metric.Pending
+	Skipped      = metric.Skipped
+	Pass         = metric.Pass
+	Inconclusive = metric.Inconclusive
+	Fail         = metric.Fail
+	Error        = metric.Error
 )
-
-func (o Outcome) String() string {
-	switch o {
-	case Pending:
-		return "pending"
-	case Skipped:
-		return "skipped"
-	case Pass:
-		return "pass"
-	case Inconclusive:
-		return "inconclusive"
-	case Fail:
-		return "fail"
-	case Error:
-		return "error"
-	}
-	return fmt.Sprintf("Outcome(%d)", int(o))
-}
 
 // The exit codes of tokgate. They are a stable interface.
 const (
@@ -49,7 +30,7 @@ const (
 
 // ExitCode returns the exit code of a run with the outcome o. Outcomes other than Pass, Fail and
 // Inconclusive mean that the run could not be measured.
-func (o Outcome) ExitCode() int {
+func ExitCode(o Outcome) int {
 	switch o {
 	case Pass:
 		return ExitPass

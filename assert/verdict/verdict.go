@@ -1,6 +1,11 @@
 package verdict
 
-import "github.com/tokgate/tokgate/metric"
+import (
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
 
 // Kind says what a verdict is about.
 type Kind string
@@ -43,67 +48,145 @@ const (
 
 // Threshold is a bound on a metric, as the plan's author wrote it.
 type Threshold struct {
-	Metric metric.Def
-	Stat   metric.Stat
-	Op     string  // "<", "<=", ">", ">="; "" for success every, which has no limit
-	Limit  float64 // in the metric's base unit
-	Text   string
+	Metric metric.Def   `json:"metric"`
+	Stat   metric.Stat  `json:"stat"` // "" for a metric of the whole level
+	Op     string       `json:"op"`   // "<", "<=", ">", ">="; "" for success every, which has no limit
+	Limit  metric.Value `json:"limit"`
+	Text   string       `json:"text"` // the whole threshold as its author wrote it
+	// Implied means that the threshold is not in the plan: another threshold implies it.
+	Implied bool `json:"implied,omitempty"`
 }
 
-// Verdict is the outcome of one check, with all facts that explain it.
-type Verdict struct {
-	Kind     Kind
-	Server   string // address; "" for asserts
-	Workload string // address; "" if the verdict has no workload
-	Level    string // level name; ""
-	Name     string // name of the check, without measured values: "sla.ttft.p95 at 30"
-	Outcome  Outcome
-	Cause    Cause // of an Error
-	// Sure means that the load generator cannot have caused this Fail, whatever else it disturbed.
-	Sure     bool
-	Severity Severity
-	Warn     bool // an inconclusive outcome is only a warning, by the plan's policy
-	// Message is one line with the value, the limit, the interval and the number of observations.
-	Message string
-	// Needs says, in words, what would settle an inconclusive verdict; else "".
-	Needs string
-	// More is the approximate number of further requests that would settle an inconclusive verdict.
-	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
-	// it.
-	More int
-	// Notes are remarks for people, such as what the verdict covers. Cautions are those of them that
-	// matter even if it passed.
-	Notes, Cautions []string
+// Unit is the unit of the limit, and of the values that are compared with it.
+func (t *Threshold) Unit() metric.Unit { return t.Metric.UnitOf(t.Stat) }
 
-	Threshold *Threshold // nil unless KindSLA
-	Implied   bool       // the threshold is not in the plan; another threshold implies it
-	Decide    string     // how the plan decides it: "certified" or "estimate"; else ""
-	Value     metric.Value
+// Label names what is bounded as the plan does, such as "ttft p95".
+func (t *Threshold) Label() string { return strings.TrimSpace(t.Metric.Name + " " + t.Stat.String()) }
+
+// Title names what is bounded for readers, such as "TTFT p95".
+func (t *Threshold) Title() string { return strings.TrimSpace(t.Metric.Title + " " + t.Stat.String()) }
+
+// Breaks reports whether v is on the wrong side of the limit.
+func (t *Threshold) Breaks(v float64) bool {
+	if !t.Limit.OK {
+		return false
+	}
+	switch t.Op {
+	case "<":
+		return v >= t.Limit.V
+	case "<=":
+		return v > t.Limit.V
+	case ">":
+		return v <= t.Limit.V
+	case ">=":
+		return v < t.Limit.V
+	}
+	return false
+}
+
+// Test is the result of the test of a value against a limit.
+type Test struct {
+	Decide string       `json:"decide,omitempty"` // how the plan decides: "certified" or "estimate"; else ""
+	Value  metric.Value `json:"value"`            // the point estimate
 	// Low and High are one-sided bounds for Value, each with the confidence of the field
 	// Confidence. They have no value if bounds do not apply. If the data give no bound, Low is 0
 	// and High is +Inf.
-	Low, High metric.Value
-	// Confidence is the confidence of each bound and of each test, in (0.5, 1).
-	Confidence float64
-	N          int     // observations behind the value
-	Effective  float64 // independent requests that the N requests are worth; 0 if not used
-	Over       float64 // number of requests (or share of gaps) that do not meet the threshold
+	Low  metric.Value `json:"low"`
+	High metric.Value `json:"high"`
+	// Confidence is the confidence of each bound and of each test, in (0.5, 1); 0 if there is none.
+	Confidence float64 `json:"confidence,omitempty"`
+	N          int     `json:"n"`                   // observations behind the value
+	Effective  float64 `json:"effective,omitempty"` // independent requests that the N requests are worth; 0 if not used
+	Over       float64 `json:"over,omitempty"`      // number of requests (or share of gaps) that do not meet the threshold
+}
 
+// Compares is what a verdict of KindCompare is about.
+type Compares struct {
+	Comparison string `json:"comparison,omitempty"` // name of the compare block
+	Metric     string `json:"metric,omitempty"`     // changed metric; "" for the whole comparison
+	Unchanged  bool   `json:"unchanged,omitempty"`  // the servers are equal, so nothing was measured; for a whole comparison
+	// BaseMissing means that the base branch lacks the plan or the server, so nothing was compared;
+	// for a whole comparison.
+	BaseMissing bool `json:"base_missing,omitempty"`
+}
+
+// Place is a line of a plan.
+type Place struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"` // 1-based; 0: unknown
+}
+
+// Note is a remark for people, such as what the verdict covers.
+type Note struct {
+	Kind NoteKind `json:"kind,omitempty"`
+	Text string   `json:"text"`
+}
+
+// NoteKind says what a note is for.
+type NoteKind string
+
+const (
+	Remark  NoteKind = ""
+	Caution NoteKind = "caution" // matters even if the verdict is a pass
+	Quote   NoteKind = "quote"   // quotes a bad answer
+)
+
+// Verdict is the outcome of one check, with all facts that explain it.
+type Verdict struct {
+	Kind     Kind    `json:"kind"`
+	Server   string  `json:"server,omitempty"`   // address; "" for asserts
+	Workload string  `json:"workload,omitempty"` // address; "" if the verdict has no workload
+	Level    string  `json:"level,omitempty"`    // level name; ""
+	Name     string  `json:"name"`               // name of the check, without measured values: "sla.ttft.p95 at 30"
+	Outcome  Outcome `json:"outcome"`
+	Cause    Cause   `json:"cause,omitempty"` // of an Error
+	// Sure means that the load generator cannot have caused this Fail, whatever else it disturbed.
+	Sure     bool     `json:"sure,omitempty"`
+	Severity Severity `json:"severity"`
+	Warn     bool     `json:"warn"` // an inconclusive outcome is only a warning, by the plan's policy
+	// Message is one line with the value, the limit, the interval and the number of observations.
+	Message string `json:"message"`
+	// Needs says, in words, what would settle an inconclusive verdict; else "".
+	Needs string `json:"needs,omitempty"`
+	// More is the approximate number of further requests that would settle an inconclusive verdict.
+	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
+	// it.
+	More  int    `json:"more,omitempty"`
+	Notes []Note `json:"notes,omitempty"`
+
+	Threshold *Threshold `json:"threshold,omitempty"` // nil unless KindSLA
+	Test
 	// Capacity is the largest level whose recorded samples meet the plan's thresholds. It is nil
 	// unless the verdict is of KindCapacity and the capacity is known. Then the field Value equals
 	// Capacity.Pass, and Low and High bound the limit.
-	Capacity *metric.Capacity
-	Demanded bool // for KindCapacity: the plan requires a capacity
+	Capacity *metric.Capacity `json:"-"`
+	Demanded bool             `json:"demanded,omitempty"` // for KindCapacity: the plan requires a capacity
+	Compares
+	Place // line with the threshold or block, for annotations
+}
 
-	Comparison string // name of the compare block, for KindCompare
-	Metric     string // changed metric of a KindCompare verdict; "" for the whole comparison
-	Unchanged  bool   // the servers are equal, so nothing was measured; for a whole comparison
-	// BaseMissing means that the base branch lacks the plan or the server, so nothing was compared;
-	// for a whole comparison.
-	BaseMissing bool
+// Remarks returns texts as notes.
+func Remarks(texts ...string) (notes []Note) {
+	for _, text := range texts {
+		notes = append(notes, Note{Remark, text})
+	}
+	return notes
+}
 
-	File string // file with the threshold or block, for annotations
-	Line int    // 1-based; 0: unknown
+// Note adds remarks.
+func (v *Verdict) Note(texts ...string) { v.Notes = append(v.Notes, Remarks(texts...)...) }
+
+// Caution adds a note that matters even if the verdict is a pass.
+func (v *Verdict) Caution(text string) { v.Notes = append(v.Notes, Note{Caution, text}) }
+
+// NotesOf returns the texts of the notes of the given kinds; without a kind those of all notes.
+func (v *Verdict) NotesOf(kinds ...NoteKind) (texts []string) {
+	for _, n := range v.Notes {
+		if len(kinds) == 0 || slices.Contains(kinds, n.Kind) {
+			texts = append(texts, n.Text)
+		}
+	}
+	return texts
 }
 
 // Counts returns what the verdict contributes to the outcome of the run, which is the worst
@@ -156,9 +239,4 @@ func (v *Verdict) judges() bool {
 // servers, which need no measurement.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged
-}
-
-// Caution adds a note that matters even if the verdict is a pass.
-func (v *Verdict) Caution(note string) {
-	v.Notes, v.Cautions = append(v.Notes, note), append(v.Cautions, note)
 }

@@ -176,17 +176,17 @@ func overclaimed(c *metric.Capacity) (wrong []string) {
 	type shown struct{ pass, fail, again bool }
 	levels := map[int]shown{}
 	for _, p := range c.Probes {
-		l, certain := levels[p.N], p.Outcome == "pass" || p.Outcome == "fail"
+		l, certain := levels[p.N], p.Outcome == metric.Pass || p.Outcome == metric.Fail
 		switch {
-		case p.Purpose == "estimate" || p.N < c.From || p.N > c.UpTo || p.Outcome == "saturated" || p.Outcome == "capped":
+		case p.Purpose == "estimate" || p.N < c.From || p.N > c.UpTo || p.Outcome == metric.Saturated || p.Outcome == metric.Capped:
 			continue
 		case p.Purpose == "retry" && certain:
-			l = shown{pass: p.Outcome == "pass", fail: p.Outcome == "fail"}
+			l = shown{pass: p.Outcome == metric.Pass, fail: p.Outcome == metric.Fail}
 		case p.Purpose == "retry" || l.fail:
 		case p.Purpose == "confirm":
-			l = shown{pass: l.pass && p.Outcome == "pass", fail: p.Outcome == "fail", again: l.pass && p.Outcome == "pass"}
+			l = shown{pass: l.pass && p.Outcome == metric.Pass, fail: p.Outcome == metric.Fail, again: l.pass && p.Outcome == metric.Pass}
 		default:
-			l = shown{pass: p.Outcome == "pass", fail: p.Outcome == "fail"}
+			l = shown{pass: p.Outcome == metric.Pass, fail: p.Outcome == metric.Fail}
 		}
 		levels[p.N] = l
 	}
@@ -211,14 +211,14 @@ func overclaimed(c *metric.Capacity) (wrong []string) {
 // misjudged lists the probes that passed or failed, although their own samples say otherwise.
 func misjudged(p *plan.Plan, run *metric.Run, c *metric.Capacity) (wrong []string) {
 	for i, x := range c.Probes {
-		if x.With != "" || x.Requests == 0 || x.Purpose == "known" || x.Outcome != "pass" && x.Outcome != "fail" {
+		if x.With != "" || x.Requests == 0 || x.Purpose == "known" || x.Outcome != metric.Pass && x.Outcome != metric.Fail {
 			continue
 		}
 		for _, l := range run.Levels {
 			if l.Name != x.Level || l.Probe == nil {
 				continue
 			}
-			if v := assert.JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: x.Requests, Planned: x.Planned}); v.Outcome.String() != x.Outcome {
+			if v := assert.JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: x.Requests, Planned: x.Planned}); v.Outcome != x.Outcome {
 				wrong = append(wrong, fmt.Sprintf("probe %d at %s: %s, but its samples say %v %s", i+1, l.Name, x.Outcome, v.Outcome, v.Invalid))
 			}
 		}

@@ -138,5 +138,5 @@ func answered(t *testing.T, out string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doc.Capacities[0].Pass
+	return doc.Run.Capacities[0].Pass
 }

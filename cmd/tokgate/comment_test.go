@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/report"
@@ -234,7 +236,7 @@ func TestLongWorkflowComment(t *testing.T) {
 	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = report.Inconclusive, 3 })
 	red := resultsOf(t, "rich", nil)
 	yes := resultsOf(t, "pass", func(d *report.Document) {
-		d.Comparisons = []report.Comparison{{Name: "mtp", Outcome: report.Pass, Line: "mtp: yes for chat", Decisions: []report.Decision{{Answer: "yes"}}}}
+		d.Comparisons = []*compare.Comparison{{Name: "mtp", Outcome: report.Pass, Line: "mtp: yes for chat", Decisions: []compare.Decision{{Answer: "yes"}}}}
 	})
 	const marker = "<!-- tokgate:chatbot -->"
 	old := []prComment{said(1, "someone", "hello"), said(2, bot, marker+"\nold"), said(3, bot, "<!-- tokgate:chatbot-2 -->")}
@@ -288,9 +290,9 @@ func TestLongWorkflowComment(t *testing.T) {
 func TestLongWorkflowCommentHostile(t *testing.T) {
 	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
 	hostile := func(d *report.Document) {
-		d.Plan.Name, d.Plan.Path, d.Why, d.Tool = evil, evil, evil, evil
+		d.Plan.Name, d.Plan.Path, d.Why, d.Run.Tool = evil, evil, evil, evil
 		for i := range d.Verdicts {
-			d.Verdicts[i].Message, d.Verdicts[i].Name, d.Verdicts[i].Notes = evil+strings.Repeat("x", 700_000), evil, []string{evil}
+			d.Verdicts[i].Message, d.Verdicts[i].Name, d.Verdicts[i].Notes = evil+strings.Repeat("x", 700_000), evil, []verdict.Note{{Text: evil}}
 		}
 	}
 	large := resultsOf(t, "rich", hostile) // 10 MB

@@ -50,7 +50,7 @@ func resultsAt(path string) *report.Document {
 	}
 	defer f.Close()
 	doc, err := report.ReadDocument(f)
-	if err != nil || doc.Stopped != "" {
+	if err != nil || doc.Run.Stopped != "" {
 		return nil
 	}
 	return doc
@@ -61,16 +61,16 @@ func readRunAt(path string) *lastRun {
 	if doc == nil {
 		return nil
 	}
-	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Duration,
+	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
 		loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
-	for i := range doc.Servers {
-		s := &doc.Servers[i]
-		for _, took := range s.Starts {
+	for _, s := range doc.Run.Servers {
+		for _, start := range s.Starts {
+			took := start.Took().Seconds()
 			last.rest -= took
-			last.loads[s.Address], last.loads[s.Program] = took, took
+			last.loads[s.Address], last.loads[s.Program()] = took, took
 		}
 	}
-	if doc.Simulated {
+	if doc.Run.Simulated {
 		last.kind = "simulation"
 	}
 	for i := range doc.Cases {
@@ -79,19 +79,18 @@ func readRunAt(path string) *lastRun {
 		if c.Probe != nil {
 			continue // of a search
 		}
-		last.rest -= c.Duration
-		if c.Completed > 0 && c.Due > 0 {
-			last.cases[caseKey(c.Server, c.Workload, c.Level)] = c.Duration / float64(c.Due)
+		last.rest -= c.Took()
+		if c.Completed > 0 && c.Due() > 0 {
+			last.cases[caseKey(c.Server, c.Workload, c.Name)] = c.Took() / float64(c.Due())
 		}
 	}
 	for i := range doc.Verdicts {
 		v := &doc.Verdicts[i]
 		last.passes[caseKey(v.Server, v.Workload, v.Name)] = v.Outcome == report.Pass
 	}
-	for i := range doc.Capacities {
-		c := &doc.Capacities[i]
-		last.rest -= c.Spent
-		last.spent[caseKey(c.Server, c.Workload, exec.CapacityLevel)] = c.Spent
+	for _, c := range doc.Run.Capacities {
+		last.rest -= c.Spent.Seconds()
+		last.spent[caseKey(c.Server, c.Workload, exec.CapacityLevel)] = c.Spent.Seconds()
 	}
 	last.rest = max(last.rest, 0)
 	return last
@@ -108,7 +107,7 @@ func (l *lastRun) readRate(c *report.Case) {
 			took = append(took, x.V)
 		}
 	}
-	key, one := caseKey(c.Server, c.Workload, c.Level), assert.Lifetime(slices.Values(took))
+	key, one := caseKey(c.Server, c.Workload, c.Name), assert.Lifetime(slices.Values(took))
 	if c.Probe != nil {
 		key = caseKey(c.Server, c.Workload, exec.CapacityLevel)
 		if had, ok := l.requests[key]; ok {

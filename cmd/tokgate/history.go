@@ -11,6 +11,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
@@ -82,12 +83,12 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	night := doc.Night()
 	night.Job = ciJob(a.getenv)
 	switch {
-	case doc.Stopped != "":
-		return measureError(fmt.Errorf("run %s is not added to the history, because it did not end (%s)", doc.Run, doc.Stopped))
+	case doc.Run.Stopped != "":
+		return measureError(fmt.Errorf("run %s is not added to the history, because it did not end (%s)", doc.Run.ID, doc.Run.Stopped))
 	case doc.Partial:
-		return measureError(fmt.Errorf("run %s is not added to the history, because it left cases out", doc.Run), "run it without --only")
+		return measureError(fmt.Errorf("run %s is not added to the history, because it left cases out", doc.Run.ID), "run it without --only")
 	case len(night.Figures) == 0:
-		return measureError(fmt.Errorf("run %s is not added to the history, because it measured nothing", doc.Run))
+		return measureError(fmt.Errorf("run %s is not added to the history, because it measured nothing", doc.Run.ID))
 	}
 	if night.Started.IsZero() {
 		night.Started = time.Now().UTC() // a simulated run has no date, so use the present time
@@ -100,7 +101,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 				if n.Simulated {
 					kept = "simulated"
 				}
-				return measureError(fmt.Errorf("run %s is not added: the nights of %s were %s", doc.Run, dir, kept), "keep two histories: one of simulations, one of measurements")
+				return measureError(fmt.Errorf("run %s is not added: the nights of %s were %s", doc.Run.ID, dir, kept), "keep two histories: one of simulations, one of measurements")
 			}
 		}
 	}
@@ -112,10 +113,10 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 		fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
 	}
 	if !added {
-		fmt.Fprintf(a.Err, "tokgate: run %s is already in %s\n", doc.Run, dir)
+		fmt.Fprintf(a.Err, "tokgate: run %s is already in %s\n", doc.Run.ID, dir)
 		return nil
 	}
-	fmt.Fprintf(a.Err, "tokgate: run %s added to %s\n", doc.Run, dir)
+	fmt.Fprintf(a.Err, "tokgate: run %s added to %s\n", doc.Run.ID, dir)
 	return nil
 }
 
@@ -135,7 +136,7 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 			// failed but the exit code is not 0, the exit code gets a test case.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder},
-				Started: n.Started, ExitCode: exit}))
+				Run: &metric.Run{Started: n.Started}, ExitCode: exit}))
 		}},
 		{o.markdown, func(w io.Writer) error { return nights.Markdown(w, n, opts) }},
 		{o.html, func(w io.Writer) error { return nights.HTML(w, n, opts) }},
@@ -240,7 +241,7 @@ func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 		}
 		for i := range doc.Verdicts {
 			v := &doc.Verdicts[i]
-			v.File, v.Line, v.Severity = h.Range.Filename, h.Range.Start.Line, string(h.Severity)
+			v.File, v.Line, v.Severity = h.Range.Filename, h.Range.Start.Line, verdict.Severity(h.Severity)
 		}
 	}
 	a.actions.trended(doc, func(w io.Writer) error { return nights.Markdown(w, n, opts) })
@@ -300,7 +301,7 @@ const (
 func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, error) {
 	h := p.History
 	fmt.Fprintln(a.Out)
-	if doc.Simulated || doc.Partial || doc.Stopped != "" {
+	if doc.Run.Simulated || doc.Partial || doc.Run.Stopped != "" {
 		fmt.Fprintf(a.Out, "history  not added to %s: the run was %s\n", h.Folder, notCounted(doc))
 		return assert.ExitPass, nil
 	}
@@ -312,7 +313,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown),
 			html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Run: doc.Run}, out)
+	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Run: doc.Run.ID}, out)
 	if err != nil {
 		return assert.ExitError, err
 	}
@@ -344,7 +345,7 @@ func rambled(p *plan.Plan, run *metric.Run) []metric.Figure {
 
 func notCounted(doc *report.Document) string {
 	switch {
-	case doc.Simulated:
+	case doc.Run.Simulated:
 		return "simulated"
 	case doc.Partial:
 		return "partial"

@@ -70,8 +70,9 @@ func testNightly(t *testing.T) {
 	}
 	night := func(n int, slower float64) {
 		t.Helper()
-		d := doc
-		d.Run, d.Started = fmt.Sprintf("run-%02d", n), doc.Started.AddDate(0, 0, n-20)
+		d, run := doc, *doc.Run
+		d.Run = &run
+		run.ID, run.Started = fmt.Sprintf("run-%02d", n), doc.Run.Started.AddDate(0, 0, n-20)
 		d.Cases = append([]report.Case(nil), doc.Cases...)
 		d.Cases[0].Metrics = append([]report.Summary(nil), doc.Cases[0].Metrics...)
 		for i := range d.Cases[0].Metrics {
@@ -108,7 +109,7 @@ func testNightly(t *testing.T) {
 	// Each of these two lines makes the verdict an error. The first cannot be read, so it may be
 	// the last night. The second is a night in the year 2999, which would stay the last night for
 	// ever.
-	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
+	month := filepath.Join(dir, doc.Run.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
 	whole := read(t, month)
 	for tail, words := range map[string]string{
 		"<<<<<<< HEAD\n": "cannot be read, and the last night may be among them",

@@ -20,7 +20,7 @@ func looks(p *plan.Plan) exec.Judge {
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
 		look := assert.JudgeComparison(p, c, run)
-		return exec.ComparisonJudgement{Outcome: look.Outcome.String(), More: look.More}
+		return exec.ComparisonJudgement{Outcome: look.Outcome, More: look.More}
 	}
 }
 
@@ -32,10 +32,10 @@ func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	limits := map[key]int{}
 	if f, err := record.OpenIn(dir, "results.json", os.O_RDONLY); err == nil {
 		defer f.Close()
-		if doc, err := report.ReadDocument(f); err == nil && !doc.Simulated {
-			for _, c := range doc.Capacities {
-				if c.Fail > 0 || c.Kind == string(metric.CapacityServerCap) {
-					limits[key{c.Server, c.Workload, c.Over}] = c.Pass
+		if doc, err := report.ReadDocument(f); err == nil && !doc.Run.Simulated {
+			for _, c := range doc.Run.Capacities {
+				if c.Fail > 0 || c.Kind == metric.CapacityServerCap {
+					limits[key{c.Server, c.Workload, string(c.Over)}] = c.Pass
 				}
 			}
 		}

@@ -33,7 +33,7 @@ func TestLastLimits(t *testing.T) {
 		dir := t.TempDir()
 		src := tt.file
 		if strings.HasPrefix(src, "{") {
-			src = sealed(t, fmt.Sprintf(`{"schema":"tokgate.results/1","capacities":[%s]}`, src))
+			src = sealed(t, fmt.Sprintf(`{"schema":"tokgate.results/2","run":{"capacities":[%s]}}`, src))
 		}
 		if src != "" {
 			if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644); err != nil {

@@ -287,7 +287,7 @@ func (x *expansion) requirements() {
 				level = v.Level
 			}
 			r.needed = need(needs[[3]string{v.Workload, level, r.holds}])
-			if v.Implied {
+			if v.Threshold.Implied {
 				r.holds += " (implied)"
 			}
 			if v.Severity == verdict.SeverityWarn {

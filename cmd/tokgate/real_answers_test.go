@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -169,7 +170,7 @@ func redBy(doc *report.Document) (layers []string) {
 				continue
 			case x.Level == "answers":
 				layer = "the control reads"
-			case x.Metric == "accuracy":
+			case x.Metric.Name == "accuracy":
 				layer = "tasks"
 			}
 			if !slices.Contains(layers, layer) {
@@ -200,7 +201,7 @@ func (r *trial) spoiltTable() string {
 			by = append(by, redBy(doc)...)
 			for _, c := range doc.Comparisons {
 				for _, x := range c.Changes {
-					switch x.Metric {
+					switch x.Metric.Name {
 					case "odd_answers":
 						odd.add(x.Candidate)
 					case "answer_nll":
@@ -239,7 +240,7 @@ func (r *trial) spoiltTable() string {
 // extent collects values from several gates. Its method text returns their range.
 type extent struct{ list []float64 }
 
-func (s *extent) add(v report.Number) {
+func (s *extent) add(v metric.Value) {
 	if v.OK {
 		s.list = append(s.list, v.V)
 	}

@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
@@ -193,11 +194,11 @@ func (r *trial) headline(out string) string {
 	}
 	headline, _, _ := strings.Cut(doc.Headline(), " · exit")
 	words := []string{doc.Word() + ": " + headline}
-	for i := range doc.Capacities {
-		words = append(words, doc.Capacities[i].Answer())
+	for i := range doc.Run.Capacities {
+		words = append(words, doc.Run.Capacities[i].Answer())
 	}
 	for _, v := range doc.Verdicts {
-		if v.Outcome != "pass" && v.Outcome != "skipped" {
+		if v.Outcome != assert.Pass && v.Outcome != assert.Skipped {
 			words = append(words, fmt.Sprintf("%s: %s: %s", v.Outcome, v.Name, v.Message))
 		}
 	}

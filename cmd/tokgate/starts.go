@@ -88,15 +88,14 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 	}
 	for _, path := range newestResults(filepath.Dir(resultsDir("", p.Path, false, false))) {
 		doc := resultsAt(path)
-		if doc == nil || doc.Simulated {
+		if doc == nil || doc.Run.Simulated {
 			continue
 		}
-		for i := range doc.Servers {
-			s := &doc.Servers[i]
-			if n := len(s.Starts); n > 0 && s.Program != "" {
-				key := programKey(s.Program, s.Model)
+		for _, s := range doc.Run.Servers {
+			if n := len(s.Starts); n > 0 && s.Program() != "" {
+				key := programKey(s.Program(), s.Declared["model"])
 				if _, have := out[key]; !have {
-					out[key] = startTime{time.Duration(s.Starts[n-1] * float64(time.Second)), "as long as the last one in " + path}
+					out[key] = startTime{s.Starts[n-1].Took(), "as long as the last one in " + path}
 				}
 			}
 		}

@@ -86,7 +86,7 @@ func TestGolden(t *testing.T) {
 			}
 			if f.Together != nil {
 				a, b := recorded(t, "pass"), recorded(t, "rich")
-				a.Folder, b.Folder, a.Simulated = "results/before/", `results\after`, true
+				a.Folder, b.Folder, a.Run.Simulated = "results/before/", `results\after`, true
 				golden(t, "together."+file, func(w io.Writer) error { return f.Together(w, []*report.Document{a, b, b}) })
 			}
 		})

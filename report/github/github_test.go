@@ -58,7 +58,7 @@ func TestNothingToAnnotate(t *testing.T) {
 		t.Errorf("a green run says %q", got)
 	}
 	// A run that was interrupted before its first verdict still has an annotation.
-	d.Verdicts, d.Outcome, d.ExitCode, d.Stopped = nil, report.Error, 130, "interrupted"
+	d.Verdicts, d.Outcome, d.ExitCode, d.Run.Stopped = nil, report.Error, 130, "interrupted"
 	list := commands(t, Write(Annotations(d, Workspace{})))
 	if len(list) != 1 || list[0].Name != "error" || !strings.Contains(list[0].Data, "interrupted (exit code 130)") {
 		t.Errorf("an interrupted run says %+v", list)
@@ -104,7 +104,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 
 func TestOutputs(t *testing.T) {
 	d := document()
-	d.Capacities[1].Workload, d.Recording = "code", "beef"
+	d.Run.Capacities[1].Workload, d.Recording = "code", "beef"
 	got := Outputs([]*report.Document{d}, 4, Workspace{})
 	want := []Output{
 		{"verdict", "error"}, {"exit-code", "4"},
@@ -116,7 +116,7 @@ func TestOutputs(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// With several servers, the output names the server of each capacity.
-	d.Plan.Servers = []string{"vllm", "sglang"}
+	d.Plan.Servers = []report.Server{{Address: "vllm"}, {Address: "sglang"}}
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
 	}

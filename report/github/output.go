@@ -30,14 +30,13 @@ type Output struct{ Name, Value string }
 func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 	var capacity, kind, results, junit, recording []string
 	for _, d := range docs {
-		for i := range d.Capacities {
-			c := &d.Capacities[i]
+		for _, c := range d.Run.Capacities {
 			name := c.Workload
-			if len(d.Plan.Servers) > 1 || len(d.Servers) > 1 {
+			if len(d.Plan.Servers) > 1 || len(d.Run.Servers) > 1 {
 				name = c.Server + "/" + name
 			}
 			capacity = append(capacity, name+"="+c.Amount(c.Pass))
-			kind = append(kind, name+"="+c.Kind)
+			kind = append(kind, name+"="+string(c.Kind))
 		}
 		if d.Recording != "" {
 			recording = append(recording, d.Recording)

@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"html"
 	"io"
@@ -15,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -207,7 +210,7 @@ func TestHostileText(t *testing.T) {
 		// names, so that the charts are drawn too.
 		d = recorded(t, name)
 		for i := range d.Cases {
-			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
+			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Name = hostile, hostile, hostile
 		}
 		for i := range d.Workloads {
 			d.Workloads[i].Address, d.Workloads[i].Description = hostile, hostile
@@ -251,7 +254,7 @@ func FuzzNumbers(f *testing.F) {
 	f.Add(1e-300, -5.0, math.MaxInt, 1)
 	f.Fuzz(func(t *testing.T, a, b float64, n, m int) {
 		d := recorded(t, "pass")
-		number := func(v float64) report.Number { return report.Number{V: v, OK: !math.IsNaN(v)} }
+		number := func(v float64) metric.Value { return metric.Value{V: v, OK: !math.IsNaN(v)} }
 		d.Cases = append(d.Cases, d.Cases[0])
 		for i := range d.Cases {
 			c := &d.Cases[i]
@@ -259,7 +262,7 @@ func FuzzNumbers(f *testing.F) {
 			c.Metrics = slices.Clone(c.Metrics)
 			for j := range c.Metrics {
 				c.Metrics[j].Mean, c.Metrics[j].Value, c.Metrics[j].Max = number(a), number(b), number(a+b)
-				c.Metrics[j].Curve = []report.Number{number(a), number(b), {}}
+				c.Metrics[j].Curve = []metric.Value{number(a), number(b), {}}
 			}
 		}
 		for i := range d.Timelines {
@@ -268,8 +271,8 @@ func FuzzNumbers(f *testing.F) {
 				d.Timelines[i].Requests[j].End = a
 			}
 		}
-		for i := range d.Capacities {
-			d.Capacities[i].Pass, d.Capacities[i].Fail = n, m
+		for i := range d.Run.Capacities {
+			d.Run.Capacities[i].Pass, d.Run.Capacities[i].Fail = n, m
 		}
 		for i := range d.Workloads {
 			for j := range d.Workloads[i].Bounds {
@@ -301,7 +304,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 			if c.Skipped != "" {
 				continue
 			}
-			if c.Kind != "rate" && (name != "rich" || c.Level != "30") {
+			if c.Kind != "rate" && (name != "rich" || c.Name != "30") {
 				peak = max(peak, c.Summary("throughput").Value.V)
 			}
 			if c.Kind == "closed" {
@@ -354,7 +357,7 @@ func TestAbsentSections(t *testing.T) {
 		}
 	}
 	d := recorded(t, "pass")
-	d.Simulated = true
+	d.Run.Simulated = true
 	if out := render(t, d); !strings.Contains(out, `<header class="simulated">`) || !strings.Contains(out, "<title>SIMULATED") {
 		t.Error("a simulated run is not marked")
 	}
@@ -402,10 +405,12 @@ func large(t testing.TB) *report.Document {
 	c, v := d.Cases[1], d.Verdicts[6]
 	d.Cases, d.Verdicts = nil, nil
 	for i := range 200 {
-		c.Workload, c.N = fmt.Sprintf(`chat["%d"]`, i/10), 1<<(i%10)
-		c.Level, c.Due, c.Completed, c.Failed = fmt.Sprint(c.N), 5000, 4998, 2
+		l := *c.Level
+		l.Workload, l.N = fmt.Sprintf(`chat["%d"]`, i/10), 1<<(i%10)
+		l.Name, l.Rounds = fmt.Sprint(l.N), []*metric.Round{{Due: 5000}}
+		c.Level, c.Completed, c.Failed = &l, 4998, 2
 		d.Cases = append(d.Cases, c)
-		v.Workload, v.Level = c.Workload, c.Level
+		v.Workload, v.Level = c.Workload, c.Name
 		d.Verdicts = append(d.Verdicts, v)
 	}
 	return d
@@ -430,16 +435,16 @@ func BenchmarkWrite200Levels(b *testing.B) {
 // A comparison shows its tolerance and the differences between the servers. HTML in the servers'
 // texts is escaped.
 func TestComparison(t *testing.T) {
-	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
+	n := func(v float64) metric.Value { return metric.Value{V: v, OK: true} }
 	d := recorded(t, "pass")
-	d.Comparisons = []report.Comparison{{
+	d.Comparisons = []*compare.Comparison{{
 		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Rounds: 8, Units: 8, Outcome: report.Pass, Line: "mtp: yes for chat",
-		Differences: []report.Difference{{Key: "version", Control: "0.19.0", Candidate: hostile, Allowed: true}},
-		Decisions:   []report.Decision{{Workload: "chat", Level: "8", Answer: "yes", Why: "throughput +28%"}},
-		Changes: []report.Change{
-			{Workload: "chat", Level: "8", Metric: "throughput", Unit: "tok/s", Better: "higher", Control: n(212), Candidate: n(270), Change: n(0.274), Low: n(0.26), High: n(0.29), Confidence: n(0.95), Limit: n(-0.05), Outcome: report.Pass},
-			{Workload: "chat", Level: "8", Metric: "ttft", Stat: "p95", Unit: "s", Better: "lower", Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Low: n(-0.1), High: n(0.2), Outcome: report.Skipped},
-			{Workload: "chat", Level: "8", Metric: "success", Unit: "ratio", Better: "higher", Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01), Outcome: report.Skipped},
+		Differences: []plan.Difference{{Key: "version", Control: "0.19.0", Candidate: hostile, Allowed: true}},
+		Decisions:   []compare.Decision{{Workload: "chat", Level: "8", Answer: "yes", Why: "throughput +28%"}},
+		Changes: []compare.Change{
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Shift: compare.Shift{Control: n(212), Candidate: n(270), Change: n(0.274), Low: n(0.26), High: n(0.29), Confidence: 0.95}, Limit: n(-0.05), Outcome: report.Pass},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Shift: compare.Shift{Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Low: n(-0.1), High: n(0.2)}, Outcome: report.Skipped},
+			{Workload: "chat", Level: "8", Metric: metric.MustLookup("success"), Shift: compare.Shift{Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01)}, Outcome: report.Skipped},
 		},
 		Notes: []string{hostile},
 	}}
@@ -471,7 +476,7 @@ func TestNoUseCaseIsAsked(t *testing.T) {
 	for i := range d.Workloads {
 		d.Workloads[i].Bounds = nil
 	}
-	d.Verdicts, d.Capacities = nil, nil
+	d.Verdicts, d.Run.Capacities = nil, nil
 	if strings.Contains(render(t, d), `id="case-`) {
 		t.Error("use cases of which nothing is asked are listed")
 	}
@@ -480,8 +485,12 @@ func TestNoUseCaseIsAsked(t *testing.T) {
 // Brief renders only the first page. It contains texts of the plan, and escapes them.
 func TestBrief(t *testing.T) {
 	d := recorded(t, "pass")
+	logo, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==")
+	if err != nil {
+		t.Fatal(err)
+	}
 	d.Plan.Cover = &report.Cover{Title: "Chat " + hostile, Subtitle: hostile, Organization: hostile, Notes: []string{hostile},
-		Logo: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="}
+		Logo: logo}
 	d.Workloads[0].Title, d.Workloads[0].Users = "Talk", []float64{2, 3}
 	var b bytes.Buffer
 	if err := Brief(&b, d); err != nil {
@@ -499,7 +508,7 @@ func TestBrief(t *testing.T) {
 	if strings.Contains(out, "general_chatbot") || strings.Contains(out, "<nav") || strings.Contains(out, `id="system"`) {
 		t.Error("the brief holds an id that has a title, or more than the first page")
 	}
-	d.Plan.Cover.Logo = "PHN2Zz4=" // <svg>
+	d.Plan.Cover.Logo = []byte("<svg>")
 	if strings.Contains(render(t, d), "<img") {
 		t.Error("a logo that is no picture is shown")
 	}
@@ -509,11 +518,11 @@ func TestBrief(t *testing.T) {
 // escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
-	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,
-		Answers: []report.Answer{{Server: "next", Workload: "recall", Level: "8", Row: 4, Metrics: []string{"empty", "accuracy"}, Expected: "12-34-56"}},
-		Comparisons: []report.Comparison{{Name: "up", Control: "today", Candidate: "next", Answers: []report.Answer{
-			{Server: "next", Workload: "recall", Level: "8", Row: 13, Metrics: []string{"accuracy"}, Expected: "12-34-56", Control: &control, Said: "<script>alert(1)</script>\x1b[31m\u202egnp"},
-		}}},
+	d := &report.Document{Schema: report.Schema, Outcome: report.Fail, Run: &metric.Run{},
+		Answers: []report.Answer{{Server: "next", Workload: "recall", Level: "8", Row: 4, Metrics: []string{"empty", "accuracy"}, Expected: "12-34-56"},
+			{Comparison: "up", Server: "next", Workload: "recall", Level: "8", Row: 13, Metrics: []string{"accuracy"}, Expected: "12-34-56", Control: &control, Said: "<script>alert(1)</script>\x1b[31m\u202egnp"},
+		},
+		Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next"}},
 	}
 	var b bytes.Buffer
 	if err := Write(&b, d); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
 	"github.com/tokgate/tokgate/report/page"
@@ -26,19 +28,22 @@ func generated(base *report.Document, seed uint64) *report.Document {
 	r := rand.New(rand.NewPCG(seed, 23))
 	copied := *base
 	d := &copied
-	d.Verdicts, d.Capacities = slices.Clone(base.Verdicts), slices.Clone(base.Capacities)
-	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
+	run, capacity := *base.Run, *base.Run.Capacities[0]
+	run.Capacities = []*metric.Capacity{&capacity}
+	d.Verdicts, d.Run = slices.Clone(base.Verdicts), &run
+	n := func(v float64) metric.Value { return metric.Value{V: v, OK: true} }
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
-	c := report.Comparison{Name: "x", Control: "a", Candidate: "b", Paired: true, Rounds: 8}
+	c := &compare.Comparison{Name: "x", Control: "a", Candidate: "b", Paired: true, Rounds: 8}
 	for _, level := range []string{"1", "8"} {
 		worse, better := false, false
-		for _, m := range []struct{ name, stat, unit, better string }{{"throughput", "", "tok/s", "higher"}, {"ttft", "p95", "s", "lower"}, {"e2e", "mean", "s", "lower"}, {"speed", "mean", "tok/s", "higher"}} {
+		for _, m := range []struct{ name, stat, better string }{{"throughput", "", "higher"}, {"ttft", "p95", "lower"}, {"e2e", "mean", "lower"}, {"speed", "mean", "higher"}} {
 			mid, half := r.NormFloat64()*0.1, 0.2*r.Float64()
-			x := report.Change{Workload: "chat", Level: level, Metric: m.name, Stat: m.stat, Unit: m.unit, Better: m.better, Severity: "error",
-				Control: n(1), Candidate: n(1 + mid), Change: n(mid), Low: n(mid - half), High: n(mid + half), Outcome: report.Skipped}
+			x := compare.Change{Workload: "chat", Level: level, Metric: metric.MustLookup(m.name), Severity: "error",
+				Shift: compare.Shift{Control: n(1), Candidate: n(1 + mid), Change: n(mid), Low: n(mid - half), High: n(mid + half)}, Outcome: report.Skipped}
+			x.Stat, _ = metric.ParseStat(m.stat)
 			up := mid > 0 == (m.better == "higher")
 			if mid-half > 0 || mid+half < 0 {
-				x.Direction = map[bool]string{true: "better", false: "worse"}[up]
+				x.Direction = map[bool]compare.Direction{true: compare.Better, false: compare.Worse}[up]
 			}
 			if r.IntN(3) == 0 {
 				limit := 0.1 * r.Float64()
@@ -58,29 +63,28 @@ func generated(base *report.Document, seed uint64) *report.Document {
 			c.Changes = append(c.Changes, x)
 		}
 		answer := map[[2]bool]string{{true, false}: "no", {false, true}: "yes", {true, true}: "mixed", {false, false}: "no difference"}[[2]bool{worse, better}]
-		c.Decisions = append(c.Decisions, report.Decision{Workload: "chat", Level: level, Answer: answer, Why: "because"})
+		c.Decisions = append(c.Decisions, compare.Decision{Workload: "chat", Level: level, Answer: answer, Why: "because"})
 	}
-	d.Comparisons = []report.Comparison{c}
+	d.Comparisons = []*compare.Comparison{c}
 	d.Plan.Decide = pick("certified", "estimate")
-	capacity := &d.Capacities[0]
 	capacity.Confirmed = r.IntN(2) == 0
 	capacity.Probes = slices.Clone(capacity.Probes)
 	for i := range capacity.Probes { // the allowed TTFT is 8 s
 		p := &capacity.Probes[i]
 		v := 8 * (1 + 2*r.Float64())
-		if p.Outcome == "pass" {
+		if p.Outcome == metric.Pass {
 			v = 8 * r.Float64()
 		}
-		x := report.Reading{Metric: "ttft", Stat: "p95", Outcome: p.Outcome, Value: n(v), Low: n(v * r.Float64()), High: n(v * (1 + 100*r.Float64()*r.Float64()))}
+		x := metric.ProbeValue{Threshold: "ttft p95", Outcome: p.Outcome, Value: n(v), Low: n(v * r.Float64()), High: n(v * (1 + 100*r.Float64()*r.Float64()))}
 		if r.IntN(4) == 0 {
-			x.High = report.Number{}
+			x.High = metric.Value{}
 		}
-		p.Readings = []report.Reading{x}
+		p.Values = []metric.ProbeValue{x}
 	}
 	d.Passages = nil
 	for range r.IntN(4) {
 		c := &d.Cases[0]
-		p := report.Passage{Server: c.Server, Workload: c.Workload, Levels: []string{c.Level}, Begins: []float64{0}, Windows: 1 + r.IntN(3), Step: 10 * r.Float64()}
+		p := report.Passage{Server: c.Server, Workload: c.Workload, Levels: []string{c.Name}, Begins: []float64{0}, Windows: 1 + r.IntN(3), Step: 10 * r.Float64()}
 		for range 48 {
 			waiting := r.IntN(1 + r.IntN(500))
 			p.Arrivals, p.Waiting, p.InFlight = append(p.Arrivals, r.IntN(2)), append(p.Waiting, waiting), append(p.InFlight, waiting+r.IntN(20))
@@ -90,7 +94,8 @@ func generated(base *report.Document, seed uint64) *report.Document {
 	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // a failure at a level below the capacity
 		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
 		if above := d.Above(v); above != nil {
-			v.Notes = append(slices.Clone(v.Notes), report.Joining(v, above))
+			v.Notes = slices.Clone(v.Notes)
+			v.Note(report.Joining(v, above))
 		}
 	}
 	return d
@@ -271,7 +276,7 @@ func TestContradictionsAreFound(t *testing.T) {
 	d := generated(recorded(t, "pass"), 1)
 	d.Comparisons[0].Decisions[0].Answer = "no difference"
 	x := &d.Comparisons[0].Changes[0]
-	x.Limit, x.Direction = report.Number{}, "worse"
+	x.Limit, x.Direction = metric.Value{}, "worse"
 	if len(report.Check(d)) == 0 {
 		t.Error("no difference above a row that is worse is not found")
 	}

@@ -97,7 +97,7 @@ func Comment(w io.Writer, d *report.Document) error {
 // Together writes several runs side by side, in at most Bytes bytes.
 func Together(w io.Writer, docs []*report.Document) error {
 	head := "## Runs side by side\n"
-	if slices.ContainsFunc(docs, func(d *report.Document) bool { return d.Simulated }) {
+	if slices.ContainsFunc(docs, func(d *report.Document) bool { return d.Run.Simulated }) {
 		head += "\n> **Simulated.** " + report.SimulatedNote + "\n"
 	}
 	sections, rows := page.Together(docs), 0
@@ -134,7 +134,7 @@ var signs = map[string]string{
 func headline(d *report.Document) string {
 	sign := cmp.Or(map[string]string{page.Passed: "✅", page.Unsure: "❔", page.Failed: "❌"}[page.ClassOf(d)], "🛑")
 	out := fmt.Sprintf("## %s %s · %s\n\n%s\n", sign, escaped(d.Word(), cellBytes), escaped(d.Plan.Name, cellBytes), escaped(d.Headline(), messageBytes))
-	if d.Simulated {
+	if d.Run.Simulated {
 		out += "\n> **Simulated.** " + report.SimulatedNote + "\n"
 	}
 	return out

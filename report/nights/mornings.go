@@ -25,7 +25,7 @@ func Mornings(w io.Writer, h metric.History) error {
 			line(p.At.UTC().Format("2006-01-02"), fmt.Sprintf("run %s was pinned: %s", p.Run, p.Why))
 		}
 		r := judged.Judge(metric.History{Nights: h.Nights[:i+1], Pins: h.Pins[:pins]}, judged.Options{Ignore: 0.01})
-		if word := verdict(r); word != before {
+		if word := conclusion(r); word != before {
 			before = word
 			why := fmt.Sprintf("night %d", i+1)
 			if k := slices.IndexFunc(r.Trends, func(t judged.Trend) bool { return t.Outcome == assert.Fail }); k >= 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
@@ -38,13 +39,13 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	if err := terminal.Sections(w, sections(n, o), cmp.Or(o.Width, 100), o.Color); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "\n"+o.paint(n.Outcome, verdict(n))+" "+text.Inert(text.Line(summary(n))))
+	_, err := fmt.Fprintln(w, "\n"+o.paint(n.Outcome, conclusion(n))+" "+text.Inert(text.Line(summary(n))))
 	return err
 }
 
 // Markdown writes the same for a job's summary, with the outcome first.
 func Markdown(w io.Writer, n judged.Result, o Options) error {
-	_, err := fmt.Fprintf(w, "## %s · history\n\n%s\n%s", verdict(n), markdown.Text(summary(n)), markdown.Sections(sections(n, o)))
+	_, err := fmt.Fprintf(w, "## %s · history\n\n%s\n%s", conclusion(n), markdown.Text(summary(n)), markdown.Sections(sections(n, o)))
 	return err
 }
 
@@ -214,7 +215,7 @@ func heading(n judged.Result, o Options) string {
 	return text.Line(strings.Join(parts, " · "))
 }
 
-func verdict(n judged.Result) string {
+func conclusion(n judged.Result) string {
 	if n.Recorded && n.Outcome == assert.Pass {
 		return "RECORDED"
 	}
@@ -297,21 +298,20 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 
 // Document returns the verdicts on a history as a report.Document, for the writer of JUnit XML.
 func Document(n judged.Result, d report.Document) *report.Document {
-	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
-	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why
+	d.Run, d.Outcome, d.Why = cmp.Or(d.Run, &metric.Run{}), n.Outcome, n.Why
 	d.Verdicts = append(d.Verdicts, report.Verdict{
-		Kind: "server", Name: "history.servers", Outcome: report.Pass, Severity: "error",
+		Kind: verdict.KindServer, Name: "history.servers", Outcome: report.Pass, Severity: verdict.SeverityError,
 		Message: cmp.Or(differs(n), "no recorded fact of the servers differs from the night before"),
 	})
 	for _, t := range n.Trends {
-		cause := ""
+		var cause verdict.Cause
 		if t.Outcome == assert.Error {
-			cause = "invalid"
+			cause = verdict.CauseInvalid
 		}
 		d.Verdicts = append(d.Verdicts, report.Verdict{
 			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
 			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + " at " + t.Level,
-			Outcome: report.Outcome(t.Outcome.String()), Severity: "error", Cause: cause, Message: t.Message,
+			Outcome: t.Outcome, Severity: verdict.SeverityError, Cause: cause, Message: t.Message,
 		})
 	}
 	return &d

@@ -59,7 +59,7 @@ type nightRow struct {
 // HTML writes one self-contained page: the verdict, and each series over its nights
 // as a chart and as a table. The page loads nothing and has no scripts.
 func HTML(w io.Writer, n judged.Result, o Options) error {
-	p := view{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
+	p := view{Verdict: conclusion(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
 		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
 	for i, t := range n.Trends {
 		name := t.Workload + " on " + t.Server

@@ -30,12 +30,12 @@ func differences(runs []Run) (Section, bool) {
 	for i, r := range runs {
 		add(i, "plan", Line(r.Plan.Path))
 		add(i, "plan's SHA-256", Line(clean.Bytes(r.Plan.Hash, 12)))
-		add(i, "tokgate", Line(r.Tool))
+		add(i, "tokgate", Line(r.Run.Tool))
 		add(i, "load generator", Line(r.Host))
-		add(i, "simulated", fmt.Sprint(r.Simulated))
-		for _, server := range r.Servers {
-			for _, p := range server.Fingerprint {
-				add(i, Line(server.Address+" "+p.Key), Line(p.Value))
+		add(i, "simulated", fmt.Sprint(r.Run.Simulated))
+		for _, server := range r.Run.Servers {
+			for _, key := range server.Fingerprint.Keys() {
+				add(i, Line(server.Address+" "+key), Line(server.Fingerprint[key]))
 			}
 			add(i, Line(server.Address+" streams read by"), Line(server.Path))
 		}
@@ -123,8 +123,8 @@ func environment(runs []Run) (Section, bool) {
 				t.Rows = append(t.Rows, []Cell{text(key), text(Line(value))})
 			}
 		}
-		add("tokgate", r.Tool)
-		add("run", r.Run)
+		add("tokgate", r.Run.Tool)
+		add("run", r.Run.ID)
 		add("started", r.When())
 		add("plan", r.Plan.Path)
 		add("plan's SHA-256", r.Plan.Hash)
@@ -132,19 +132,18 @@ func environment(runs []Run) (Section, bool) {
 			add("budget", clean.Clock(r.Plan.Budget))
 		}
 		add("load generator", r.Host)
-		add("prompt salt", r.Salt)
+		add("prompt salt", fmt.Sprint(r.Run.Salt))
 		add("prompt seeds", seeds(r))
 		add("loads", loads(r))
-		if c := r.Calibration; c != nil {
+		if c := r.Run.Calibration; c != nil {
 			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured while no other load ran",
-				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
+				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()), plural(c.Streams, "stream"), metric.Format(metric.Count, c.Rate)))
 		}
 		facts = append(facts, Block{Table: t})
-		for i := range r.Servers {
-			server := &r.Servers[i]
+		for _, server := range r.Run.Servers {
 			t := &Table{Words: true, Caption: "Server " + r.title(server.Address), Columns: Heads("Fact", "Value")}
-			for _, p := range server.Fingerprint {
-				t.Rows = append(t.Rows, []Cell{text(Line(p.Key)), text(Line(p.Value))})
+			for _, key := range server.Fingerprint.Keys() {
+				t.Rows = append(t.Rows, Row(key, server.Fingerprint[key]))
 			}
 			if server.Path != "" {
 				t.Rows = append(t.Rows, []Cell{text("streams read by"), text(Line(server.Path))})
@@ -217,7 +216,7 @@ func definitions(runs []Run) (Section, bool) {
 		}
 		for i := range r.Verdicts {
 			if th := r.Verdicts[i].Threshold; th != nil {
-				used[th.Metric] = true
+				used[th.Metric.Name] = true
 			}
 		}
 	}

@@ -196,9 +196,9 @@ func windowsOf(list []*report.Passage) string {
 func largestOver(r Run, ch *chart.Chart, list []*report.Passage, top float64) {
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		if c.Server == list[0].Server && c.Workload == list[0].Workload && c.Largest > 0 && c.Largest < 2*top {
-			ch.Y.Include = []float64{c.Largest}
-			ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest, Word: "largest rate " + metric.Format(metric.PerSecond, c.Largest)})
+		if c.Server == list[0].Server && c.Workload == list[0].Workload && c.Largest() > 0 && c.Largest() < 2*top {
+			ch.Y.Include = []float64{c.Largest()}
+			ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest(), Word: "largest rate " + metric.Format(metric.PerSecond, c.Largest())})
 			return
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -18,7 +20,7 @@ import (
 )
 
 func brief(r Run) *Brief {
-	v := &Brief{Title: Line(r.Plan.Name), Word: Line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
+	v := &Brief{Title: Line(r.Plan.Name), Word: Line(r.Word()), Partial: r.Partial, Simulated: r.Run.Simulated, Date: r.Date("2 January 2006")}
 	if c := r.Plan.Cover; c != nil {
 		v.Title, v.Subtitle, v.Organization = cmp.Or(Line(c.Title), v.Title), Line(c.Subtitle), Line(c.Organization)
 		v.Logo = logo(c.Logo)
@@ -37,8 +39,8 @@ func brief(r Run) *Brief {
 	v.Choice = choice(r)
 	v.Tiles = tiles(r)
 	v.Uses = uses(r)
-	for i := range r.Comparisons {
-		v.Answers = append(v.Answers, answered(r, &r.Comparisons[i])...)
+	for _, c := range r.Comparisons {
+		v.Answers = append(v.Answers, answered(r, c)...)
 	}
 	v.cut()
 	v.Chart = frontChart(r)
@@ -68,59 +70,42 @@ func (v *Brief) cut() {
 }
 
 // logo returns a picture as a URL that contains its data; "" if the picture is invalid.
-func logo(encoded string) template.URL {
-	src, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || len(src) == 0 {
-		return ""
-	}
+func logo(src []byte) template.URL {
 	kind := http.DetectContentType(src)
 	if kind != "image/png" && kind != "image/jpeg" {
 		return ""
 	}
-	return template.URL("data:" + kind + ";base64," + encoded)
+	return template.URL("data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(src))
 }
 
 // system shows what was measured, one column for each server.
 func system(r Run) *Table {
-	t := &Table{Words: true, Caption: "What was measured", Columns: Heads("Fact")}
-	servers := r.Servers[:min(len(r.Servers), 4)]
-	for i := range servers {
-		t.Columns = append(t.Columns, Heads(r.title(servers[i].Address))...)
-	}
-	row := func(name string, of func(*report.Server) string) {
-		cells, some := []Cell{text(name)}, false
-		for i := range servers {
-			v := of(&servers[i])
-			some = some || v != ""
-			cells = append(cells, text(cmp.Or(v, "–")))
-		}
-		if some {
-			t.Rows = append(t.Rows, cells)
-		}
-	}
-	row("About", func(s *report.Server) string { return Line(s.Description) })
-	row("Model", func(s *report.Server) string { return factOf(s, "model") })
-	row("Precision", func(s *report.Server) string { return factOf(s, "quantization") })
-	row("GPU", func(s *report.Server) string { return factOf(s, "gpu") })
-	row("Driver", func(s *report.Server) string { return factOf(s, "gpu_driver") })
-	row("CUDA", func(s *report.Server) string { return factOf(s, "cuda") })
-	row("Engine", func(s *report.Server) string {
+	servers := r.Run.Servers[:min(len(r.Run.Servers), 4)]
+	t := factTable(r, "What was measured", servers)
+	row := func(name string, of func(*metric.ServerRun) string) { t.factRow(name, servers, of) }
+	row("About", func(s *metric.ServerRun) string { return about(r, s.Address) })
+	row("Model", func(s *metric.ServerRun) string { return factOf(s, "model") })
+	row("Precision", func(s *metric.ServerRun) string { return factOf(s, "quantization") })
+	row("GPU", func(s *metric.ServerRun) string { return factOf(s, "gpu") })
+	row("Driver", func(s *metric.ServerRun) string { return factOf(s, "gpu_driver") })
+	row("CUDA", func(s *metric.ServerRun) string { return factOf(s, "cuda") })
+	row("Engine", func(s *metric.ServerRun) string {
 		return strings.TrimSpace(factOf(s, "engine") + " " + factOf(s, "version"))
 	})
-	row("Image", func(s *report.Server) string { return factOf(s, "image") })
-	row("Profile", func(s *report.Server) string { return factOf(s, "profile") })
-	row("Context", func(s *report.Server) string {
+	row("Image", func(s *metric.ServerRun) string { return factOf(s, "image") })
+	row("Profile", func(s *metric.ServerRun) string { return factOf(s, "profile") })
+	row("Context", func(s *metric.ServerRun) string {
 		if n := factOf(s, "max_model_len"); n != "" {
 			return n + " tokens"
 		}
 		return ""
 	})
-	row("Flags", func(s *report.Server) string { return Line(clean.Bytes(factOf(s, "flags"), 300)) })
+	row("Flags", func(s *metric.ServerRun) string { return Line(clean.Bytes(factOf(s, "flags"), 300)) })
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	if len(r.Servers) > len(servers) {
-		t.Caption += fmt.Sprintf(" (%d of %d servers)", len(servers), len(r.Servers))
+	if len(r.Run.Servers) > len(servers) {
+		t.Caption += fmt.Sprintf(" (%d of %d servers)", len(servers), len(r.Run.Servers))
 	}
 	return t
 }
@@ -128,8 +113,8 @@ func system(r Run) *Table {
 // uses returns a row for each use case on each server.
 func uses(r Run) []Use {
 	var out []Use
-	most := map[string]float64{} // largest load, by kind of load
-	var kindsOf []string
+	most := map[metric.LoadKind]float64{} // largest load, by kind of load
+	var kindsOf []metric.LoadKind
 	var limits []float64
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
@@ -166,14 +151,14 @@ func uses(r Run) []Use {
 
 // carried returns the result of a workload on a server: a CSS class, a short text, the kind of
 // load, and the largest load that met all thresholds.
-func carried(r Run, w *report.Workload, server string) (class, said, kind string, most float64) {
+func carried(r Run, w *report.Workload, server string) (class, said string, kind metric.LoadKind, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
 		return capacityClass(r, c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
 	class, said = carries(r, w, server)
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == report.StatusPass && c.Stage == "" {
+		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == verdict.StatusPass && c.Stage == nil {
 			kind, most = c.Kind, max(most, c.Load())
 		}
 	}
@@ -181,14 +166,14 @@ func carried(r Run, w *report.Workload, server string) (class, said, kind string
 }
 
 // limitedBy names the threshold that limits a capacity.
-func limitedBy(r Run, c *report.Capacity) string {
+func limitedBy(r Run, c *metric.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
 	}
 	s := bindingName(c)
 	for _, t := range searchedBounds(r, c) {
-		if strings.TrimSpace(t.Metric+" "+t.Stat) == c.Binding {
-			s += " " + relation(t.Op) + " " + t.Limit.Format(t.Unit)
+		if t.Label() == c.Binding {
+			s += " " + relation(t.Op) + " " + t.Limit.Format(t.Unit())
 		}
 	}
 	if c.AtPass != "" && c.AtFail != "" {
@@ -198,7 +183,7 @@ func limitedBy(r Run, c *report.Capacity) string {
 }
 
 // answered returns the decisions of a comparison as rows of a table.
-func answered(r Run, c *report.Comparison) []Change {
+func answered(r Run, c *compare.Comparison) []Change {
 	name := Line(c.Name) + ": " + sides(r, c)
 	if c.Skipped != "" {
 		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: Line(c.Skipped)}}
@@ -208,12 +193,12 @@ func answered(r Run, c *report.Comparison) []Change {
 	var out []Change
 	var levels []string
 	at := map[key]int{}
-	figures := map[key]map[string][]*report.Change{}
+	figures := map[key]map[string][]*compare.Change{}
 	for i := range c.Decisions {
 		d := &c.Decisions[i]
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
-			at[k], figures[k] = len(out), map[string][]*report.Change{}
+			at[k], figures[k] = len(out), map[string][]*compare.Change{}
 			v := Change{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: Line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
@@ -233,23 +218,23 @@ func answered(r Run, c *report.Comparison) []Change {
 }
 
 // carrying returns the most important changes that decided the comparison, at most three.
-func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
-	var list []*report.Change
+func carrying(c *compare.Comparison, d *compare.Decision) []*compare.Change {
+	var list []*compare.Change
 	for i := range c.Changes {
 		if x := &c.Changes[i]; x.Workload == d.Workload && x.Level == d.Level && x.Change.OK && (x.Direction != "" || x.Outcome == report.Fail) {
 			list = append(list, x)
 		}
 	}
-	rank := func(x *report.Change) int {
+	rank := func(x *compare.Change) int {
 		switch {
 		case x.Outcome == report.Fail:
 			return 0
-		case x.Metric == "throughput" || x.Metric == "e2e":
+		case x.Metric.Name == "throughput" || x.Metric.Name == "e2e":
 			return 1
 		}
 		return 2
 	}
-	slices.SortStableFunc(list, func(a, b *report.Change) int {
+	slices.SortStableFunc(list, func(a, b *compare.Change) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Change.V), math.Abs(a.Change.V)))
 	})
 	return list[:min(len(list), 3)]
@@ -258,15 +243,15 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 // ranges describes two or three metrics that changed, each with its smallest and largest change.
 // The changes belong to one answer for one or several levels. Metrics that changed at most levels
 // come first, and metrics that contradict the answer come last.
-func ranges(Capacity string, of map[string][]*report.Change) []string {
+func ranges(answer string, of map[string][]*compare.Change) []string {
 	names := slices.Sorted(maps.Keys(of))
 	contrary := func(name string) bool {
-		return slices.ContainsFunc(of[name], func(x *report.Change) bool {
-			return Capacity == "yes" && x.Direction == "worse" || Capacity == "no" && x.Direction == "better"
+		return slices.ContainsFunc(of[name], func(x *compare.Change) bool {
+			return answer == "yes" && x.Direction == "worse" || answer == "no" && x.Direction == "better"
 		})
 	}
 	order := func(name string) int {
-		return slices.Index([]string{"e2e", "throughput"}, of[name][0].Metric)
+		return slices.Index([]string{"e2e", "throughput"}, of[name][0].Metric.Name)
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
 		if x, y := contrary(a), contrary(b); x != y {
@@ -303,8 +288,8 @@ func describeRun(r Run) []string {
 	for i := range r.Cases {
 		requests, rounds = requests+r.Cases[i].Sent(), max(rounds, len(r.Cases[i].Rounds))
 	}
-	took := clean.Clock(r.Duration)
-	if r.Simulated {
+	took := clean.Clock(r.Run.End.Seconds())
+	if r.Run.Simulated {
 		took += " of virtual time"
 	}
 	first := fmt.Sprintf("%s requests in %s", count(requests), took)
@@ -314,7 +299,7 @@ func describeRun(r Run) []string {
 	if rounds > 1 {
 		first += fmt.Sprintf(", in up to %d rounds for each load", rounds)
 	}
-	first += ", by tokgate " + Line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
+	first += ", by tokgate " + Line(strings.TrimPrefix(r.Run.Tool, "tokgate ")) + "."
 	return []string{first, howDecided(r) + " " + caching(r)}
 }
 
@@ -323,8 +308,8 @@ func howDecided(r Run) string {
 	switch {
 	case r.Plan.Decide == "estimate":
 		return "Thresholds were decided by point estimates, so nothing is certified."
-	case r.Plan.Confidence.OK:
-		return "Each threshold was decided by a statistical test at " + metric.Format(metric.Ratio, r.Plan.Confidence.V) + " confidence."
+	case r.Plan.Confidence > 0:
+		return "Each threshold was decided by a statistical test at " + metric.Format(metric.Ratio, r.Plan.Confidence) + " confidence."
 	}
 	return ""
 }
@@ -332,7 +317,7 @@ func howDecided(r Run) string {
 // caching says in a sentence what share of the prompts came from a prefix cache. If there was none,
 // it says why a cache cannot help.
 func caching(r Run) string {
-	low, high := extremes([]Run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
+	low, high := extremes([]Run{r}, func(c *report.Case) metric.Value { return mean(c, "cache_hit_rate") })
 	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {
 	case high.ok && high.v > 0:
 		return fmt.Sprintf("Between %s and %s of the prompts' tokens came from a prefix cache, depending on the load.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))

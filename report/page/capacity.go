@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -28,11 +29,10 @@ func capacities(runs []Run) (Section, bool) {
 		Lead: "How much load the server carries before it breaks a threshold. The search tries loads until it finds the largest one that passes, and checks every threshold at the stated confidence. It measures that load again on fresh requests."}
 	n := 0
 	for _, r := range runs {
-		n += len(r.Capacities)
+		n += len(r.Run.Capacities)
 	}
 	for _, r := range runs {
-		for i := range r.Capacities {
-			c := &r.Capacities[i]
+		for _, c := range r.Run.Capacities {
 			if len(runs) == 1 && r.Workload(c.Workload) != nil {
 				continue // the use case's section shows the capacity
 			}
@@ -54,26 +54,26 @@ func capacities(runs []Run) (Section, bool) {
 }
 
 // result returns the answer of a capacity search with the facts behind it.
-func result(r Run, c *report.Capacity) *Result {
-	out := &Result{Class: capacityClass(r, c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[metric.CapacityKind(c.Kind)],
+func result(r Run, c *metric.Capacity) *Result {
+	out := &Result{Class: capacityClass(r, c), Value: c.Limit(), Unit: kinds[c.Over] + disputed(r, c), Kind: limitKinds[c.Kind],
 		Sentence: sentence(c), Line: Line(c.Answer()) + disputed(r, c)}
-	if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
+	if c.OfRate() && c.Kind == metric.CapacityInterpolated {
 		out.Kind = "this rate is certified; the true limit is higher, near the estimate"
 	}
 	if c.Require > 0 {
 		out.Facts = append(out.Facts, "required by the plan: "+c.Named(c.Require))
 	}
 	out.Facts = append(out.Facts, margins(r, c)...)
-	out.Facts = append(out.Facts, lines(c.Facts())...)
+	out.Facts = append(out.Facts, lines(r.Facts(c))...)
 	return out
 }
 
 // signs has the mark for each outcome of a probe.
-var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
+var signs = map[report.Outcome]chart.Mark{report.Pass: chart.Pass, report.Fail: chart.Fail}
 
 // searched draws a chart for each threshold of the capacity. The chart shows the threshold's metric
 // at each measured load.
-func searched(r Run, c *report.Capacity) []Figure {
+func searched(r Run, c *metric.Capacity) []Figure {
 	var out []Figure
 	for _, b := range searchedBounds(r, c) {
 		if f, ok := search(r, c, b); ok {
@@ -85,8 +85,8 @@ func searched(r Run, c *report.Capacity) []Figure {
 
 // searchedBounds returns the thresholds that a capacity search applied. The threshold that limits
 // the capacity comes first.
-func searchedBounds(r Run, c *report.Capacity) []report.Threshold {
-	var out []report.Threshold
+func searchedBounds(r Run, c *metric.Capacity) []verdict.Threshold {
+	var out []verdict.Threshold
 	for _, w := range r.Workloads {
 		if w.Address != c.Workload {
 			continue
@@ -97,9 +97,9 @@ func searchedBounds(r Run, c *report.Capacity) []report.Threshold {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b report.Threshold) int {
-		binds := func(t report.Threshold) int {
-			if strings.TrimSpace(t.Metric+" "+t.Stat) == c.Binding {
+	slices.SortStableFunc(out, func(a, b verdict.Threshold) int {
+		binds := func(t verdict.Threshold) int {
+			if t.Label() == c.Binding {
 				return 0
 			}
 			return 1
@@ -110,19 +110,15 @@ func searchedBounds(r Run, c *report.Capacity) []report.Threshold {
 }
 
 // search draws the metric of a threshold at the probes of a search.
-func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
-	def, ok := metric.Lookup(t.Metric)
-	if !ok {
-		return Figure{}, false
-	}
-	label := strings.TrimSpace(def.Title + " " + t.Stat)
-	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
-	f := Figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
+func search(r Run, c *metric.Capacity, t verdict.Threshold) (Figure, bool) {
+	label := Line(t.Title())
+	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit()))
+	f := Figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric.Name},
 		Words: "Each point is a probe.",
 		Table: &Table{Caption: label + " at each probe, must be " + rule, Columns: Heads("Load", "Outcome", label, "Interval", "To spare")}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
-	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
+	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b metric.CapacityProbe) int { return cmp.Compare(a.N, b.N) })
 	for i := range ordered {
 		point, row := searchPoint(r, c, &ordered[i], t, label)
 		if row == nil {
@@ -137,7 +133,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 	}
 	explain(&f, r, series.Points)
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
-		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(metric.Unit(t.Unit), v) }},
+		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(t.Unit(), v) }},
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: Line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}
@@ -146,7 +142,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
 		f.Words += " The limit lies in the shaded range."
 	}
-	if top := c.Largest; top > 0 && top < 4*slices.Max(ns) {
+	if top := r.Largest(c); top > 0 && top < 4*slices.Max(ns) {
 		ch.X.Include = []float64{top}
 		ch.Rules = append(ch.Rules, chart.Rule{At: top, Word: "largest rate " + metric.Format(metric.PerSecond, top), Vertical: true})
 		f.Words += rhoWords
@@ -161,7 +157,7 @@ func search(r Run, c *report.Capacity, t report.Threshold) (Figure, bool) {
 
 // searchPoint returns a probe of a search as a point of a chart. It also returns the row of the
 // chart's table; nil if the probe has no value for the threshold.
-func searchPoint(r Run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []Cell) {
+func searchPoint(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.Threshold, label string) (chart.Point, []Cell) {
 	v, low, high, outcome := probed(r, c, p, t)
 	if !v.OK {
 		return chart.Point{}, nil
@@ -170,19 +166,28 @@ func searchPoint(r Run, c *report.Capacity, p *report.Probe, t report.Threshold,
 	if !known {
 		mark = chart.Unsure
 	}
-	at := report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N), Largest: c.Largest}
-	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit), cmp.Or(Line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+	at := loadOf(c, p.N)
+	at.Saturation = []float64{r.Largest(c)}
+	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit()), judgedAs(outcome) + ", " + plural(p.Requests, "request") + " measured"}
 	interval := "–"
 	if low.OK || high.OK {
-		interval = ends(low, t.Unit, false) + " to " + ends(high, t.Unit, true)
+		interval = ends(low, t.Unit(), false) + " to " + ends(high, t.Unit(), true)
 		tip = append(tip, "from "+interval)
 	}
 	load := c.Amount(p.N)
 	if share := rho(&at); share != "" {
 		load += " (ρ " + share + ")"
 	}
-	return chart.Point{X: at.Load(), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
-		[]Cell{text(load), {Text: Line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+	return chart.Point{X: c.Load(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
+		[]Cell{text(load), {Text: outcome.String(), Class: outcomeClass(outcome)}, text(v.Format(t.Unit())), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+}
+
+// judgedAs names the outcome of a probe.
+func judgedAs(o report.Outcome) string {
+	if o == report.Pending {
+		return "not judged"
+	}
+	return o.String()
 }
 
 // toSpare formats the margin of a threshold; "–" if the margin is unknown.
@@ -215,28 +220,28 @@ func explain(f *Figure, r Run, points []chart.Point) {
 
 // probed returns the value of the threshold's metric at a probe, and its interval. If the probe did
 // not record the value, probed returns that of the probe's level, without an interval.
-func probed(r Run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
+func probed(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.Threshold) (v, low, high metric.Value, outcome report.Outcome) {
 	outcome = p.Outcome
-	for _, x := range p.Readings {
-		if x.Metric == t.Metric && x.Stat == t.Stat {
+	for _, x := range p.Values {
+		if x.Threshold == t.Label() {
 			v, low, high, outcome = x.Value, x.Low, x.High, x.Outcome
 		}
 	}
 	for i := range r.Cases {
 		x := &r.Cases[i]
-		if v.OK || x.Server != c.Server || x.Workload != c.Workload || x.Level != p.Level {
+		if v.OK || x.Server != c.Server || x.Workload != c.Workload || x.Name != p.Level {
 			continue
 		}
-		v = x.Summary(t.Metric).Stat(t.Stat)
+		v = x.Summary(t.Metric.Name).Stat(t.Stat.String())
 	}
 	if math.IsInf(v.V, 0) {
-		v = report.Number{}
+		v = metric.Value{}
 	}
 	return v, low, high, outcome
 }
 
 // ends formats one end of an interval. If there is no bound on that side, it says so.
-func ends(n report.Number, unit string, upper bool) string {
+func ends(n metric.Value, unit metric.Unit, upper bool) string {
 	if n.OK {
 		return n.Format(unit)
 	}
@@ -254,29 +259,29 @@ func lowHigh(points []chart.Point) (low, high float64) {
 	return low, high
 }
 
-func outcomeClass(outcome string) string {
+func outcomeClass(outcome report.Outcome) string {
 	switch outcome {
-	case "pass", "fail":
-		return outcome
-	case "inconclusive":
+	case report.Pass, report.Fail:
+		return outcome.String()
+	case report.Inconclusive:
 		return "unsure"
-	case "error", "saturated":
+	case report.Error, metric.Saturated:
 		return "error"
 	}
 	return "none"
 }
 
 // probes lists the probes of the search, in order.
-func probes(r Run, c *report.Capacity) *Table {
+func probes(r Run, c *metric.Capacity) *Table {
 	t := &Table{Caption: "Probes of the search, in the order in which they were made",
 		Columns: []Column{{"Load", 0}, {"Why", 0}, {"Outcome", 0}, {"Requests", 0}, {"Took", 1}, {"Threshold nearest to its limit", 0}, {"Note", 0}}}
 	for i := range c.Probes {
 		p := &c.Probes[i]
 		took := "–"
 		if p.Spent > 0 {
-			took = clean.Clock(p.Spent)
+			took = clean.Clock(p.Spent.Seconds())
 		}
-		cells := Row(c.Named(p.N), cmp.Or(p.Purpose, "–"), cmp.Or(p.Outcome, "–"), count(p.Requests), took,
+		cells := Row(c.Named(p.N), cmp.Or(p.Purpose, "–"), p.Outcome.String(), count(p.Requests), took,
 			cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–"), cmp.Or(p.Note, "–"))
 		cells[2].Class = outcomeClass(p.Outcome)
 		t.Rows = append(t.Rows, cells)
@@ -286,13 +291,13 @@ func probes(r Run, c *report.Capacity) *Table {
 }
 
 // margins describes how far each threshold is from its limit at the capacity.
-func margins(r Run, c *report.Capacity) []string {
+func margins(r Run, c *metric.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
 		// If several probes passed at the capacity, the last one confirmed it.
 		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
-			if p.N != c.Pass || p.Outcome != "pass" {
+			if p.N != c.Pass || p.Outcome != report.Pass {
 				continue
 			}
 			v, _, _, _ := probed(r, c, p, t)
@@ -300,10 +305,9 @@ func margins(r Run, c *report.Capacity) []string {
 			if !v.OK || math.IsNaN(m) || math.IsInf(m, 0) {
 				continue
 			}
-			def, _ := metric.Lookup(t.Metric)
-			value, limit := metric.FormatPair(metric.Unit(t.Unit), v.V, t.Limit.V)
+			value, limit := metric.FormatPair(t.Unit(), v.V, t.Limit.V)
 			out = append(out, Line(fmt.Sprintf("at a load of %s, %s is %s: %s of %s %s, with %s to spare", c.Amount(c.Pass),
-				strings.TrimSpace(def.Title+" "+t.Stat), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
+				Line(t.Title()), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
 			break
 		}
 	}

@@ -49,8 +49,7 @@ func decided(r Run) []string {
 func take(r Run, workload string) string {
 	var better []string
 	control, unknown := "", false
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for _, c := range r.Comparisons {
 		wins, loses := false, missed(r, workload, c.Candidate)
 		for _, d := range c.Decisions {
 			if d.Workload != workload {
@@ -75,7 +74,7 @@ func take(r Run, workload string) string {
 // missed reports whether a requirement of a workload failed on a server.
 func missed(r Run, workload, server string) bool {
 	return slices.ContainsFunc(r.Verdicts, func(v report.Verdict) bool {
-		return v.Workload == workload && v.Server == server && v.Status() <= report.StatusFail
+		return v.Workload == workload && v.Server == server && v.Status() <= verdict.StatusFail
 	})
 }
 
@@ -85,8 +84,7 @@ func compared(r Run) []string {
 	if said := choice(r); len(r.Comparisons) > 1 && said != "" {
 		out = append(out, said)
 	}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for _, c := range r.Comparisons {
 		if said := cmp.Or(c.Skipped, c.Line); said != "" {
 			out = append(out, Line(said))
 		}
@@ -98,13 +96,12 @@ func compared(r Run) []string {
 // than most, it leaves them out: the overview has a column of them.
 func answers(r Run, most int) []string {
 	out := compared(r)
-	if len(r.Capacities) > most {
+	if len(r.Run.Capacities) > most {
 		return out
 	}
-	for i := range r.Capacities {
-		c := &r.Capacities[i]
+	for _, c := range r.Run.Capacities {
 		said := Line(c.Answer()) + disputed(r, c)
-		if len(r.Servers) > 1 {
+		if len(r.Run.Servers) > 1 {
 			said += " (" + r.title(c.Server) + ")"
 		}
 		out = append(out, said)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -20,15 +20,15 @@ func comparisons(runs []Run) (Section, bool) {
 			"Each row shows the control (hollow dot) and the candidate; the scale is the change in percent of the control. The thin bar is the interval. " +
 			"The upright mark is the change that the plan tolerates or asks for. Right is always better."}
 	for _, r := range runs {
-		for i := range r.Comparisons {
-			s.Blocks = append(s.Blocks, comparison(r, &r.Comparisons[i])...)
+		for _, c := range r.Comparisons {
+			s.Blocks = append(s.Blocks, comparison(r, c)...)
 		}
 	}
 	return s, len(s.Blocks) > 0
 }
 
 // sides names both servers of a comparison, or only the candidate if there is no control.
-func sides(r Run, c *report.Comparison) string {
+func sides(r Run, c *compare.Comparison) string {
 	if c.Control == "" {
 		return r.title(c.Candidate)
 	}
@@ -36,7 +36,7 @@ func sides(r Run, c *report.Comparison) string {
 }
 
 // how says how the rounds of a comparison were run.
-func how(c *report.Comparison) string {
+func how(c *compare.Comparison) string {
 	switch {
 	case c.Skipped != "":
 		return "not compared"
@@ -45,14 +45,14 @@ func how(c *report.Comparison) string {
 	case !c.Paired:
 		return plural(c.Rounds, "round") + " against a record, so drift is not excluded"
 	}
-	return plural(c.Rounds, "round") + " in turns, restart " + c.Restart
+	return plural(c.Rounds, "round") + " in turns, restart " + string(c.Restart)
 }
 
 // mostCompared is how many levels of a comparison the page shows at first. The reader must unfold
 // the others.
 const mostCompared = 4
 
-func comparison(r Run, c *report.Comparison) []Block {
+func comparison(r Run, c *compare.Comparison) []Block {
 	out := []Block{
 		{Heading: Line(fmt.Sprintf("compare %s: %s · %s", c.Name, sides(r, c), how(c)))},
 		{Text: Line(cmp.Or(c.Skipped, c.Line)), Strong: true},
@@ -67,7 +67,7 @@ func comparison(r Run, c *report.Comparison) []Block {
 	// Each workload and level has one chart.
 	type key struct{ workload, level string }
 	var order []key
-	rows := map[key][]*report.Change{}
+	rows := map[key][]*compare.Change{}
 	for i := range c.Changes {
 		x := &c.Changes[i]
 		k := key{x.Workload, x.Level}
@@ -103,7 +103,7 @@ func comparison(r Run, c *report.Comparison) []Block {
 		}
 		differ.Rows = append(differ.Rows, Row(d.Key, cmp.Or(d.Control, "–"), cmp.Or(d.Candidate, "–"), allowed))
 	}
-	if t := answersBeside(r, "The worst pairs of answers", c.Answers); t != nil {
+	if t := answersBeside(r, "The worst pairs of answers", r.AnswersOf(c.Name)); t != nil {
 		out = append(out, fold(t.Caption, Block{Table: t}))
 	}
 	out = append(out, Block{Table: differ})
@@ -111,7 +111,7 @@ func comparison(r Run, c *report.Comparison) []Block {
 }
 
 // outliers returns a line for each round that is far from all other rounds.
-func outliers(r Run, c *report.Comparison) []string {
+func outliers(r Run, c *compare.Comparison) []string {
 	var out []string
 	for i := range c.Changes {
 		x := &c.Changes[i]
@@ -125,18 +125,18 @@ func outliers(r Run, c *report.Comparison) []string {
 }
 
 // shift returns a change as text with a sign, such as "+3%".
-func shift(x *report.Change, n report.Number) string {
+func shift(x *compare.Change, n metric.Value) string {
 	if !n.OK {
 		return "–"
 	}
 	if math.IsInf(n.V, 0) {
 		return map[bool]string{true: "+∞", false: "-∞"}[n.V > 0]
 	}
-	return compare.FormatChange(metric.Unit(x.Unit), n.V, x.Points)
+	return compare.FormatChange(x.Unit(), n.V, x.Points)
 }
 
 // bounds returns the interval of a change.
-func bounds(x *report.Change) string {
+func bounds(x *compare.Change) string {
 	if !x.Low.OK && !x.High.OK {
 		return "–"
 	}
@@ -144,7 +144,7 @@ func bounds(x *report.Change) string {
 }
 
 // required says which change the plan tolerates, or which improvement it asks for.
-func required(x *report.Change) string {
+func required(x *compare.Change) string {
 	switch {
 	case !x.Limit.OK:
 		return "–"
@@ -156,7 +156,7 @@ func required(x *report.Change) string {
 
 // changeVerdict returns a change's verdict: its outcome if the plan limits it, or else its direction.
 // A change that is better, but not by as much as the plan asks for, fails and is not called worse.
-func changeVerdict(x *report.Change) Cell {
+func changeVerdict(x *compare.Change) Cell {
 	st := x.Status()
 	s := statuses[st]
 	switch {
@@ -170,7 +170,7 @@ func changeVerdict(x *report.Change) Cell {
 		return Cell{Text: "no difference shown", Class: s[0], Sign: s[1]}
 	}
 	out := Cell{Text: s[2], Class: s[0], Sign: s[1]}
-	if x.Improve && x.Direction != "worse" && (st == report.StatusFail || st == report.StatusWarning && x.Outcome == report.Fail) {
+	if x.Improve && x.Direction != "worse" && (st == verdict.StatusFail || st == verdict.StatusWarning && x.Outcome == report.Fail) {
 		out.Text += ": not improved enough"
 	}
 	return out
@@ -180,25 +180,24 @@ func changeVerdict(x *report.Change) Cell {
 var changeColumns = []Column{{"Metric", 0}, {"Control", 0}, {"Candidate", 0}, {"Change", 0}, {"Bounds", 1}, {"Limit", 2}, {"Could be certified", 4}, {"Better", 3}}
 
 // changeCells returns a change as cells below changeColumns.
-func changeCells(x *report.Change) []Cell {
-	return Row(changeName(x), x.Control.Format(x.Unit), x.Candidate.Format(x.Unit), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Better)
+func changeCells(x *compare.Change) []Cell {
+	return Row(changeName(x), x.Control.Format(x.Unit()), x.Candidate.Format(x.Unit()), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Metric.Better.String())
 }
 
 // changes returns the changes of all comparisons that matter: those that miss their limit, those of
 // the capacity, those that decide a workload, and those that are certain. The worst come first.
 func changes(r Run) *Table {
 	t := &Table{Columns: slices.Concat(Heads("", "Where"), changeColumns[:6])}
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	for _, c := range r.Comparisons {
 		binding := c.Binding()
-		var list []*report.Change
+		var list []*compare.Change
 		for j := range c.Changes {
-			if x := &c.Changes[j]; x.Status() < report.StatusSkipped || x.Metric == "capacity" || x.Direction != "" || slices.Contains(binding, x) {
+			if x := &c.Changes[j]; x.Status() < verdict.StatusSkipped || x.OfCapacity || x.Direction != "" || slices.Contains(binding, x) {
 				list = append(list, x)
 			}
 		}
-		slices.SortStableFunc(list, func(a, b *report.Change) int {
-			first := func(x *report.Change) bool { return x.Metric == "capacity" || slices.Contains(binding, x) }
+		slices.SortStableFunc(list, func(a, b *compare.Change) int {
+			first := func(x *compare.Change) bool { return x.OfCapacity || slices.Contains(binding, x) }
 			return map[[2]bool]int{{true, false}: -1, {false, true}: 1}[[2]bool{first(a), first(b)}]
 		})
 		for _, x := range list {
@@ -215,16 +214,16 @@ func changes(r Run) *Table {
 
 // improvement returns the number n of a change, with a sign such that positive means an
 // improvement.
-func improvement(x *report.Change, n report.Number) float64 {
+func improvement(x *compare.Change, n metric.Value) float64 {
 	v := bound(n)
-	if x.Better == "lower" {
+	if x.Metric.Better == metric.LowerIsBetter {
 		v = -v
 	}
 	return v
 }
 
 // changeMark returns the mark for a change. Only a change for the worse may be red.
-func changeMark(x *report.Change) chart.Mark {
+func changeMark(x *compare.Change) chart.Mark {
 	switch way := improvement(x, x.Change); {
 	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
 		return chart.Fail
@@ -248,22 +247,21 @@ func changeLegend(rows []chart.Change) (out []Legend) {
 }
 
 // changeRow returns a change as a row of a chart, with the given name.
-func changeRow(x *report.Change, name string) chart.Change {
+func changeRow(x *compare.Change, name string) chart.Change {
 	low, high := improvement(x, x.Low), improvement(x, x.High)
-	if x.Better == "lower" {
+	if x.Metric.Better == metric.LowerIsBetter {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
-		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), shift(x, x.Change) + " (" + bounds(x) + ")"}}
+	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
+		Tip: []string{name + ", " + x.Metric.Better.String() + " is better", x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()), shift(x, x.Change) + " (" + bounds(x) + ")"}}
 }
 
-func changeName(x *report.Change) string {
-	def, _ := metric.Lookup(x.Metric)
-	return strings.TrimSpace(cmp.Or(def.Title, Line(x.Metric)) + " " + Line(x.Stat))
+func changeName(x *compare.Change) string {
+	return Line(x.Title())
 }
 
 // changesAt draws the changes of a workload at a level.
-func changesAt(r Run, workload, level string, list []*report.Change) Figure {
+func changesAt(r Run, workload, level string, list []*compare.Change) Figure {
 	title := r.title(workload) + " at " + r.level(workload, level)
 	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
 		Table: &Table{Caption: "Changes of " + title, Columns: append(slices.Clone(changeColumns), Heads("Verdict")...)}}
@@ -279,11 +277,11 @@ func changesAt(r Run, workload, level string, list []*report.Change) Figure {
 }
 
 // overall returns a picture of a whole comparison: one metric, with a row for each workload.
-func overall(r Run, c *report.Comparison) (Figure, bool) {
+func overall(r Run, c *compare.Comparison) (Figure, bool) {
 	names := []string{"throughput", "e2e", "ttft", "speed"}
 	for i := range c.Changes {
-		if x := &c.Changes[i]; x.Status() < report.StatusWarning {
-			names = append([]string{x.Metric}, names...)
+		if x := &c.Changes[i]; x.Status() < verdict.StatusWarning {
+			names = append([]string{x.Metric.Name}, names...)
 			break
 		}
 	}
@@ -294,7 +292,7 @@ func overall(r Run, c *report.Comparison) (Figure, bool) {
 		for i := range c.Changes {
 			x := &c.Changes[i]
 			row := r.title(x.Workload) + " at " + r.level(x.Workload, x.Level)
-			if x.Metric != name || x.Points || !x.Change.OK || seen[row] || len(forest.Rows) == 12 {
+			if x.Metric.Name != name || x.Points || !x.Change.OK || seen[row] || len(forest.Rows) == 12 {
 				continue
 			}
 			seen[row], title = true, cmp.Or(title, changeName(x))
@@ -311,12 +309,12 @@ func overall(r Run, c *report.Comparison) (Figure, bool) {
 }
 
 // overlaid draws the distributions of control and candidate in one picture.
-func overlaid(r Run, c *report.Comparison, workload, level string) (Figure, bool) {
+func overlaid(r Run, c *compare.Comparison, workload, level string) (Figure, bool) {
 	both := track{r: r, workload: workload}
 	var names []string
 	for _, side := range []string{c.Control, c.Candidate} {
 		for i := range r.Cases {
-			if x := &r.Cases[i]; x.Server == side && x.Workload == workload && x.Level == level {
+			if x := &r.Cases[i]; x.Server == side && x.Workload == workload && x.Name == level {
 				both.cases, names = append(both.cases, x), append(names, r.title(side))
 			}
 		}
@@ -332,7 +330,7 @@ func overlaid(r Run, c *report.Comparison, workload, level string) (Figure, bool
 
 // answerWord returns the decision on the candidate in a few words. A candidate that fails because it
 // did not improve enough is not called worse.
-func answerWord(c *report.Comparison, d *report.Decision) string {
+func answerWord(c *compare.Comparison, d *compare.Decision) string {
 	if d.Answer == "no" && !c.Loses(d) {
 		return "not better"
 	}

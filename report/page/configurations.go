@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/chart"
@@ -20,7 +22,7 @@ const fewServers = 3
 func configurations(runs []Run) (Section, bool) {
 	s := Section{ID: "configurations", Title: "Which configuration?",
 		Lead: "All servers at the same loads. ★ marks the best value of a column. ≈ marks a value that the comparisons cannot distinguish from the best."}
-	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
+	if len(runs) != 1 || len(runs[0].Run.Servers) < fewServers {
 		return s, false
 	}
 	r := runs[0]
@@ -57,8 +59,8 @@ func sharedLevels(r Run, w *report.Workload) []string {
 		if c.Workload != w.Address || c.Probe != nil || c.Completed == 0 {
 			continue
 		}
-		if n[c.Level]++; n[c.Level] == fewServers {
-			out = append(out, c.Level)
+		if n[c.Name]++; n[c.Name] == fewServers {
+			out = append(out, c.Name)
 		}
 	}
 	return out
@@ -68,7 +70,7 @@ func sharedLevels(r Run, w *report.Workload) []string {
 // the case completed.
 func (r Run) findCase(workload, level, server string) *report.Case {
 	for i := range r.Cases {
-		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
+		if c := &r.Cases[i]; c.Workload == workload && c.Name == level && c.Server == server && c.Completed > 0 {
 			return c
 		}
 	}
@@ -80,9 +82,9 @@ func (r Run) findCase(workload, level, server string) *report.Case {
 func ranked(r Run, w *report.Workload, level string) *Table {
 	t := &Table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Columns: Heads("Server")}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
-	for i := range r.Servers {
-		if r.findCase(w.Address, level, r.Servers[i].Address) != nil {
-			t.Rows = append(t.Rows, []Cell{text(r.title(r.Servers[i].Address))})
+	for i := range r.Run.Servers {
+		if r.findCase(w.Address, level, r.Run.Servers[i].Address) != nil {
+			t.Rows = append(t.Rows, []Cell{text(r.title(r.Run.Servers[i].Address))})
 		}
 	}
 	for _, col := range columns {
@@ -90,8 +92,8 @@ func ranked(r Run, w *report.Workload, level string) *Table {
 		t.Columns = append(t.Columns, Heads(def.Title+map[bool]string{true: " " + col.stat}[col.stat == "mean" || col.stat == "p95"])...)
 		var values []float64
 		var servers []string
-		for i := range r.Servers {
-			if c := r.findCase(w.Address, level, r.Servers[i].Address); c != nil {
+		for i := range r.Run.Servers {
+			if c := r.findCase(w.Address, level, r.Run.Servers[i].Address); c != nil {
 				v := math.NaN()
 				if n := c.Summary(col.name).Stat(col.stat); n.OK {
 					v = n.V
@@ -135,13 +137,12 @@ func bestOf(values []float64, higher bool) int {
 // a and b were compared with each other, that comparison decides. Otherwise both must have been
 // compared with the same control, and the intervals of their changes must overlap.
 func equalServers(r Run, workload, level, name, stat, a, b string) bool {
-	against := map[string]map[string]*report.Change{} // by control and candidate
-	for i := range r.Comparisons {
-		c := &r.Comparisons[i]
+	against := map[string]map[string]*compare.Change{} // by control and candidate
+	for _, c := range r.Comparisons {
 		for j := range c.Changes {
-			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric == name && x.Stat == stat && x.Change.OK {
+			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric.Name == name && x.Stat.String() == stat && x.Change.OK {
 				if against[c.Control] == nil {
-					against[c.Control] = map[string]*report.Change{}
+					against[c.Control] = map[string]*compare.Change{}
 				}
 				against[c.Control][c.Candidate] = x
 			}
@@ -163,44 +164,43 @@ func equalServers(r Run, workload, level, name, stat, a, b string) bool {
 
 // felt returns the threshold by which users feel how fast a workload is. It is the first
 // threshold on speed or TTFT. If there is none, felt returns the mean speed, without a limit.
-func felt(w *report.Workload) report.Threshold {
+func felt(w *report.Workload) verdict.Threshold {
 	for _, b := range w.Bounds {
-		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {
+		if t := b.Threshold; slices.Contains([]string{"speed", "request_speed", "ttft"}, t.Metric.Name) && t.Limit.OK {
 			return t
 		}
 	}
-	return report.Threshold{Metric: "speed", Stat: "mean"}
+	return unlimited("speed")
 }
 
 // pareto draws the speed for one user against the throughput of the whole server. Each server is a
 // line through its loads.
 func pareto(r Run, w *report.Workload) (Figure, bool) {
 	t := felt(w)
-	def, _ := metric.Lookup(t.Metric)
-	said := strings.TrimSpace(def.Title + " " + t.Stat)
+	def, said := t.Metric, Line(t.Title())
 	f := Figure{Title: "What one user gets, by the throughput of the whole server: " + r.title(w.Address),
 		Words: "Each line is a server. The points of a line are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". A hollow point means that another server is better in both directions."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
 	f.Table = &Table{Caption: f.Title, Columns: Heads("Server", "Load", "Throughput", said)}
-	for i := range r.Servers {
+	for i := range r.Run.Servers {
 		s := chart.Series{Index: len(ch.Series)}
-		name := r.title(r.Servers[i].Address)
+		name := r.title(r.Run.Servers[i].Address)
 		var cases []*report.Case
 		for j := range r.Cases {
-			if c := &r.Cases[j]; c.Workload == w.Address && c.Server == r.Servers[i].Address && c.Probe == nil {
+			if c := &r.Cases[j]; c.Workload == w.Address && c.Server == r.Run.Servers[i].Address && c.Probe == nil {
 				cases = append(cases, c)
 			}
 		}
 		slices.SortStableFunc(cases, func(a, b *report.Case) int { return cmp.Compare(a.Load(), b.Load()) })
 		for _, c := range cases {
-			x, y := mean(c, "throughput"), c.Summary(t.Metric).Stat(t.Stat)
+			x, y := mean(c, "throughput"), c.Summary(t.Metric.Name).Stat(t.Stat.String())
 			if !x.OK || !y.OK || math.IsInf(y.V, 0) {
 				continue
 			}
-			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric, y.V)}})
-			f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric, y.V))})
+			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric.Name, y.V)}})
+			f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric.Name, y.V))})
 		}
 		if len(s.Points) > 0 {
 			ch.Series = append(ch.Series, s)
@@ -214,7 +214,7 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 			allowed.From, allowed.To = t.Limit.V, math.Inf(1)
 		}
 		ch.Zones = []chart.Zone{allowed}
-		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: Line(strings.TrimSpace(t.Metric + " " + t.Text))}}
+		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: Line(strings.TrimSpace(t.Metric.Name + " " + t.Text))}}
 		ch.Y.Include = []float64{t.Limit.V}
 		f.Words += " The plan allows the values in the shaded area."
 	}

@@ -15,15 +15,15 @@ import (
 
 // curve is a metric over the load, with one line for each workload, server and run.
 type curve struct {
-	kind  string // "closed", "burst" or "rate"
-	name  string // name of the metric
+	kind  metric.LoadKind // "closed", "burst" or "rate"
+	name  string          // name of the metric
 	title string
 	axis  string // title of the Y axis; "" for the metric's title
 	words string
 	zones []chart.Zone
-	of    func(*report.Case) report.Number // value to draw for a case; nil: the mean, or the level's value
-	band  bool                             // show the range from p5 to p95 as a shaded band
-	stats []string                         // statistics whose limits are drawn; nil means all
+	of    func(*report.Case) metric.Value // value to draw for a case; nil: the mean, or the level's value
+	band  bool                            // show the range from p5 to p95 as a shaded band
+	stats []string                        // statistics whose limits are drawn; nil means all
 	zero  bool
 	quiet bool                    // omit the chart if every value is zero
 	keep  func(*report.Case) bool // selects the cases to draw; nil: those of the whole system
@@ -31,10 +31,13 @@ type curve struct {
 }
 
 // kinds are the titles of an axis for each kind of load.
-var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "users": "users", "rate": "requests per second", "speedup": "times the recorded traffic"}
+var kinds = map[metric.LoadKind]string{
+	metric.ClosedLoop: "requests in flight", metric.Burst: "requests at once", metric.Users: "users",
+	metric.OpenLoop: "requests per second", metric.Speedup: "times the recorded traffic",
+}
 
 // everyKind lists the kinds of load in the order of the page.
-var everyKind = []string{"closed", "burst", "users", "rate"}
+var everyKind = []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users, metric.OpenLoop}
 
 // mostSeries is the largest number of lines in one chart. Readers cannot tell more apart.
 const mostSeries = 8
@@ -50,12 +53,12 @@ type track struct {
 // tracks sorts the measured cases of a kind of load into lines, one for each server and workload of
 // a run. If a line has several cases at one load, it uses the case with the most completed
 // requests.
-func tracks(runs []Run, kind string, keep func(*report.Case) bool) []track {
+func tracks(runs []Run, kind metric.LoadKind, keep func(*report.Case) bool) []track {
 	type key struct{ Run, server, workload string }
 	var order []key
 	byKey := map[key]*track{}
 	measured(runs, func(r Run, c *report.Case) {
-		if c.Kind != kind || c.Stage != "" || c.Speedup > 0 || !keep(c) {
+		if c.Kind != kind || c.Stage != nil || c.Speedup > 0 || !keep(c) {
 			return
 		}
 		k := key{r.ID, c.Server, c.Workload}
@@ -118,7 +121,7 @@ func (t track) line() []*report.Case {
 }
 
 // loadAxis returns the axis of the load. ns are the values at its ticks.
-func loadAxis(kind string, ns []float64) chart.Axis {
+func loadAxis(kind metric.LoadKind, ns []float64) chart.Axis {
 	a := chart.Axis{Title: Capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
 		a.Log = true
@@ -131,7 +134,7 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 func (cv curve) figures(runs []Run) []Figure {
 	of := cv.of
 	if of == nil {
-		of = func(c *report.Case) report.Number { return mean(c, cv.name) }
+		of = func(c *report.Case) metric.Value { return mean(c, cv.name) }
 	}
 	keep := cv.keep
 	if keep == nil {
@@ -197,11 +200,11 @@ func parts(all []track) []part {
 	return short
 }
 
-func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) report.Number) Figure {
+func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) metric.Value) Figure {
 	def, _ := metric.Lookup(cv.name)
 	// The unit of a price is the plan's currency.
 	if sum := lines[0].cases[0].Summary(cv.name); sum != nil {
-		def.Unit = metric.Unit(sum.Unit)
+		def.Unit = sum.Unit
 	}
 	f := Figure{Title: cv.title, Words: cv.words, Terms: []string{cv.name}}
 	axis := cv.axis
@@ -222,7 +225,7 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) report.N
 			ns = append(ns, c.Load())
 			low, high = min(low, v.V), max(high, v.V)
 			p := chart.Point{X: c.Load(), Y: v.V, Low: math.NaN(), High: math.NaN(), Hollow: c.Probe != nil,
-				Tip: []string{t.name, inFlight(c) + rhoOf(c), axis + " " + v.Format(string(def.Unit))}}
+				Tip: []string{t.name, inFlight(c) + rhoOf(c), axis + " " + v.Format(def.Unit)}}
 			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
 				p.Low, p.High = bound(sum.Percentiles.P5), bound(sum.Percentiles.P95)
 				p.Tip = append(p.Tip, "p5 "+sum.Percentiles.P5.Format(sum.Unit)+", p95 "+sum.Percentiles.P95.Format(sum.Unit))
@@ -257,7 +260,7 @@ func (cv curve) figure(runs []Run, lines []track, of func(*report.Case) report.N
 }
 
 // finding says in a sentence where the lines are lowest and highest.
-func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
+func (cv curve) finding(lines []track, of func(*report.Case) metric.Value) string {
 	var low, high extreme
 	var of2 [2]string
 	for _, t := range lines {
@@ -353,7 +356,7 @@ func relation(op string) string {
 }
 
 // bound returns the value of n; NaN if it is missing or infinite.
-func bound(n report.Number) float64 {
+func bound(n metric.Value) float64 {
 	if !n.OK || math.IsInf(n.V, 0) {
 		return math.NaN()
 	}
@@ -385,15 +388,15 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 	var known []string
 	for _, t := range lines {
 		c := t.cases[len(t.cases)-1]
-		if c.Largest == 0 || c.Largest > 4*c.Load() {
+		if c.Largest() == 0 || c.Largest() > 4*c.Load() {
 			continue
 		}
-		word := "largest rate " + metric.Format(metric.PerSecond, c.Largest)
+		word := "largest rate " + metric.Format(metric.PerSecond, c.Largest())
 		if known = append(known, t.name+" "+word); len(lines) > 1 {
 			word = ""
 		}
-		ch.X.Include = append(ch.X.Include, c.Largest)
-		ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest, Word: word, Vertical: true})
+		ch.X.Include = append(ch.X.Include, c.Largest())
+		ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest(), Word: word, Vertical: true})
 	}
 	switch {
 	case len(known) == 0:
@@ -409,10 +412,10 @@ const rhoWords = " ρ is the rate as a share of the largest rate that the server
 // rho returns ρ, the rate as a share of the largest sustainable rate. It is "" if that rate is
 // unknown.
 func rho(c *report.Case) string {
-	if c.Largest <= 0 {
+	if c.Largest() <= 0 {
 		return ""
 	}
-	return metric.Format(metric.Count, c.Rate/c.Largest)
+	return metric.Format(metric.Count, c.Rate/c.Largest())
 }
 
 func rhoOf(c *report.Case) string {
@@ -435,10 +438,10 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 			}
 			for _, b := range w.Bounds {
 				th := b.Threshold
-				if share := th.Unit == string(metric.Ratio); th.Metric != cv.name || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
+				if share := th.Unit() == metric.Ratio; th.Metric.Name != cv.name || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat.String()) {
 					continue
 				}
-				word := strings.TrimSpace(th.Stat+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit)
+				word := strings.TrimSpace(th.Stat.String()+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit())
 				if seen[word] {
 					continue
 				}

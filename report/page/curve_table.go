@@ -13,7 +13,7 @@ const mostLoads = 7
 
 // matrix returns a figure's data as a table with one column for each load. It returns nil if there
 // are more than mostLoads loads, or only one line.
-func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *Table {
+func (cv curve) matrix(lines []track, of func(*report.Case) metric.Value, unit metric.Unit) *Table {
 	var loads []float64
 	for _, t := range lines {
 		for _, c := range t.line() {
@@ -35,7 +35,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 	for _, t := range lines {
 		row := append([]Cell{text(t.name)}, slices.Repeat([]Cell{text("–")}, len(loads))...)
 		for _, c := range t.line() {
-			said := of(c).Format(string(unit))
+			said := of(c).Format(unit)
 			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
 				said += " (" + sum.Percentiles.P5.Format(sum.Unit) + " to " + sum.Percentiles.P95.Format(sum.Unit) + ")"
 			}
@@ -47,7 +47,7 @@ func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit 
 }
 
 // table returns the data of a figure as a table.
-func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *Table {
+func (cv curve) table(lines []track, of func(*report.Case) metric.Value, axis string, unit metric.Unit) *Table {
 	if m := cv.matrix(lines, of, unit); m != nil {
 		return m
 	}
@@ -59,7 +59,7 @@ func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis s
 	for _, t := range lines {
 		for _, c := range t.cases {
 			v := of(c)
-			row := []Cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
+			row := []Cell{text(t.name), text(levelOf(c)), text(v.Format(unit))}
 			if cv.band {
 				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
 					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))

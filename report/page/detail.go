@@ -15,7 +15,7 @@ import (
 
 // shares returns the share of requests that belongs to point i of a Summary.Curve. It rises from 0
 // at the first point to 1 at the last.
-func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
+func shares(curve []metric.Value, i int) float64 { return float64(i) / float64(len(curve)-1) }
 
 // distributions shows the distribution of the requests at each level. A curve gives the share of
 // requests that were at least as good as a value.
@@ -27,7 +27,7 @@ func distributions(runs []Run) (Section, bool) {
 		figures []Figure
 	}
 	var groups []group
-	for _, kind := range []string{"closed", "burst", "users"} {
+	for _, kind := range []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users} {
 		for _, t := range tracks(runs, kind, func(c *report.Case) bool {
 			s := c.Summary("ttft")
 			return c.Probe == nil && s != nil && len(s.Curve) > 1
@@ -63,11 +63,13 @@ const (
 	mostLevels        = 6
 )
 
-func distribution(t track, name, kind string) (Figure, bool) { return spread(t, name, kind, nil) }
+func distribution(t track, name string, kind metric.LoadKind) (Figure, bool) {
+	return spread(t, name, kind, nil)
+}
 
 // spread draws the distributions of several cases in one chart. All cases are in the track t. Their
 // labels are in the list names; if the list is nil, the labels are the loads.
-func spread(t track, name, kind string, names []string) (Figure, bool) {
+func spread(t track, name string, kind metric.LoadKind, names []string) (Figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
 	noun = cmp.Or(noun, "requests")
@@ -112,7 +114,7 @@ func spread(t track, name, kind string, names []string) (Figure, bool) {
 	}
 	for _, w := range t.r.Workloads {
 		for _, b := range w.Bounds {
-			if th := b.Threshold; w.Address == t.workload && th.Metric == name && th.Limit.OK && th.Limit.V < 3*high && len(ch.Rules) == 0 {
+			if th := b.Threshold; w.Address == t.workload && th.Metric.Name == name && th.Limit.OK && th.Limit.V < 3*high && len(ch.Rules) == 0 {
 				ch.Rules = append(ch.Rules, chart.Rule{At: th.Limit.V, Vertical: true, Word: Line(th.Text)})
 				ch.X.Include = append(ch.X.Include, th.Limit.V)
 			}
@@ -137,7 +139,7 @@ func percentiles(cases []*report.Case, name string) [][]Cell {
 		}
 		p := sum.Percentiles
 		row := []Cell{text(levelOf(c)), text(count(sum.N))}
-		for _, n := range []report.Number{p.P5, p.P50, p.P95, p.P99, sum.Max} {
+		for _, n := range []metric.Value{p.P5, p.P50, p.P95, p.P99, sum.Max} {
 			row = append(row, text(n.Format(sum.Unit)))
 		}
 		out = append(out, row)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -16,19 +18,19 @@ import (
 // own: its throughput is what it was sent.
 func tiles(r Run) []Tile {
 	server := shown(r)
-	on := func(of func(*report.Case) report.Number, keep func(*report.Case) bool) (low, high extreme) {
-		return extremes([]Run{r}, func(c *report.Case) report.Number {
+	on := func(of func(*report.Case) metric.Value, keep func(*report.Case) bool) (low, high extreme) {
+		return extremes([]Run{r}, func(c *report.Case) metric.Value {
 			if c.Server != server || !keep(c) {
-				return report.Number{}
+				return metric.Value{}
 			}
 			return of(c)
 		})
 	}
-	of := func(name string) func(*report.Case) report.Number {
-		return func(c *report.Case) report.Number { return mean(c, name) }
+	of := func(name string) func(*report.Case) metric.Value {
+		return func(c *report.Case) metric.Value { return mean(c, name) }
 	}
-	held := func(c *report.Case) bool { return c.Kind != string(metric.OpenLoop) && holds(r, c) }
-	single := func(c *report.Case) bool { return c.N == 1 && c.Kind == string(metric.ClosedLoop) }
+	held := func(c *report.Case) bool { return c.Kind != metric.OpenLoop && holds(r, c) }
+	single := func(c *report.Case) bool { return c.N == 1 && c.Kind == metric.ClosedLoop }
 	var out []Tile
 	low, high := on(of("throughput"), held)
 	if high.ok {
@@ -46,14 +48,14 @@ func tiles(r Run) []Tile {
 			label, by = "Electricity of a million output tokens", "the plan prices nothing but electricity; at "
 		}
 		unit := cheap.c.Summary("cost_per_million_tokens").Unit
-		out = append(out, Tile{label, report.Number{V: cheap.v, OK: true}.Format(unit), by + caseName([]Run{r}, r, cheap.c)})
+		out = append(out, Tile{label, metric.Value{V: cheap.v, OK: true}.Format(unit), by + caseName([]Run{r}, r, cheap.c)})
 	} else if high.ok && high.c != low.c {
 		out = append(out, Tile{"Tokens in an hour", big(high.v * 3600), "if the peak throughput lasted: " + format("throughput", high.v) + " × 3600 s"})
 	}
 	due, completed, cases := 0, 0, 0
 	measured([]Run{r}, func(_ Run, c *report.Case) {
 		if c.Of == "" && c.Server == server {
-			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
+			due, completed, cases = due+c.Due(), completed+c.Completed, cases+1
 		}
 	})
 	if due > 0 {
@@ -76,8 +78,8 @@ func span(label, name string, runs []Run, best, worst extreme, words string) Til
 // shown returns the server whose figures stand first: the candidate that a workload should take, or
 // the first candidate, or the first server with a measured case.
 func shown(r Run) string {
-	for i := range r.Comparisons {
-		if c := &r.Comparisons[i]; slices.ContainsFunc(decided(r), func(w string) bool { return strings.HasPrefix(take(r, w), "take "+r.title(c.Candidate)+" ") }) {
+	for _, c := range r.Comparisons {
+		if slices.ContainsFunc(decided(r), func(w string) bool { return strings.HasPrefix(take(r, w), "take "+r.title(c.Candidate)+" ") }) {
 			return c.Candidate
 		}
 	}
@@ -91,7 +93,7 @@ func shown(r Run) string {
 
 // holds reports whether no requirement failed at the load of a case. Above a capacity it does not.
 func holds(r Run, c *report.Case) bool {
-	if worst, judged := levelStatus(r, c); judged && worst < report.StatusWarning {
+	if worst, judged := levelStatus(r, c); judged && worst < verdict.StatusWarning {
 		return false
 	}
 	limit := r.capacity(c.Workload, c.Server)
@@ -100,7 +102,8 @@ func holds(r Run, c *report.Case) bool {
 
 // electricityOnly reports whether the plan prices electricity, but not the hours of a server.
 func (r Run) electricityOnly(server string) bool {
-	return slices.ContainsFunc(r.Servers, func(s report.Server) bool { return s.Address == server && s.ElectricityOnly })
+	s := r.Server(server)
+	return s != nil && s.ElectricityOnly
 }
 
 // frontChart returns the only picture on page one: the metric of the worst verdict, or the changes of
@@ -109,20 +112,19 @@ func frontChart(r Run) *Figure {
 	if f := worstChart(r); f != nil {
 		return f
 	}
-	first := func(c *report.Comparison) int {
-		if slices.ContainsFunc(c.Changes, func(x report.Change) bool { return x.Status() <= report.StatusFail }) {
+	first := func(c *compare.Comparison) int {
+		if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Status() <= verdict.StatusFail }) {
 			return 0
 		}
 		return map[bool]int{true: 1, false: 2}[c.Candidate == shown(r)]
 	}
-	compared := slices.SortedStableFunc(slices.Values(r.Comparisons), func(a, b report.Comparison) int { return cmp.Compare(first(&a), first(&b)) })
-	for i := range compared {
-		if f, ok := overall(r, &compared[i]); ok {
+	compared := slices.SortedStableFunc(slices.Values(r.Comparisons), func(a, b *compare.Comparison) int { return cmp.Compare(first(a), first(b)) })
+	for _, c := range compared {
+		if f, ok := overall(r, c); ok {
 			return &f
 		}
 	}
-	for i := range r.Capacities {
-		c := &r.Capacities[i]
+	for _, c := range r.Run.Capacities {
 		for _, t := range searchedBounds(r, c) {
 			if f, ok := search(r, c, t); ok && c.Binding != "" {
 				return bare(f)
@@ -131,7 +133,7 @@ func frontChart(r Run) *Figure {
 	}
 	for _, kind := range everyKind {
 		cv := throughputCurve
-		if cv.kind = kind; kind == string(metric.OpenLoop) {
+		if cv.kind = kind; kind == metric.OpenLoop {
 			cv = curveOf("ttft", "p95", kind)
 		}
 		if figures := cv.figures([]Run{r}); len(figures) > 0 {
@@ -146,7 +148,7 @@ func frontChart(r Run) *Figure {
 func worstChart(r Run) *Figure {
 	var worst *report.Verdict
 	for i := range r.Verdicts {
-		if v := &r.Verdicts[i]; v.Threshold != nil && v.Status() < report.StatusWarning && (worst == nil || v.Status() < worst.Status()) {
+		if v := &r.Verdicts[i]; v.Threshold != nil && v.Status() < verdict.StatusWarning && (worst == nil || v.Status() < worst.Status()) {
 			worst = v
 		}
 	}
@@ -154,7 +156,7 @@ func worstChart(r Run) *Figure {
 		return nil
 	}
 	for _, kind := range everyKind {
-		cv := curveOf(worst.Threshold.Metric, worst.Threshold.Stat, kind)
+		cv := curveOf(worst.Threshold.Metric.Name, worst.Threshold.Stat.String(), kind)
 		cv.keep = func(c *report.Case) bool { return c.Workload == worst.Workload && c.Server == worst.Server }
 		if figures := cv.figures([]Run{r}); len(figures) > 0 {
 			figures[0].Title += ", " + r.title(worst.Workload) + r.serverSuffix(worst.Server)

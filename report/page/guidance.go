@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -60,8 +61,8 @@ func size(w *report.Workload) string {
 	switch {
 	case w.Natural:
 		out += fmt.Sprintf("up to %s out", plural(w.Output, "token"))
-	case w.Jitter.V > 0:
-		out += fmt.Sprintf("%s ± %s out", plural(w.Output, "token"), metric.Format(metric.Ratio, w.Jitter.V))
+	case w.Jitter > 0:
+		out += fmt.Sprintf("%s ± %s out", plural(w.Output, "token"), metric.Format(metric.Ratio, w.Jitter))
 	default:
 		out += fmt.Sprintf("%s out", plural(w.Output, "token"))
 	}
@@ -74,12 +75,7 @@ const warnsOnly = " (a warning)"
 func rules(w *report.Workload) string {
 	var out []string
 	for _, b := range w.Bounds {
-		def, _ := metric.Lookup(b.Threshold.Metric)
-		rule := def.Title
-		if rule == "" {
-			rule = b.Threshold.Metric
-		}
-		rule += " " + Line(b.Threshold.Text)
+		rule := Line(b.Threshold.Metric.Title + " " + b.Threshold.Text)
 		if b.Severity == "warn" {
 			rule += warnsOnly
 		}
@@ -105,8 +101,8 @@ func rules(w *report.Workload) string {
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
 // without a search, the levels.
 func carries(r Run, w *report.Workload, server string) (class, answer string) {
-	for i := range r.Capacities {
-		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
+	for _, c := range r.Run.Capacities {
+		if c.Workload == w.Address && c.Server == server {
 			return capacityClass(r, c), sentence(c)
 		}
 	}
@@ -118,11 +114,11 @@ func carries(r Run, w *report.Workload, server string) (class, answer string) {
 		}
 		switch worst, judged := levelStatus(r, c); {
 		case !judged:
-		case worst == report.StatusPass:
+		case worst == verdict.StatusPass:
 			held = append(held, levelOf(c))
-		case worst == report.StatusWarning:
+		case worst == verdict.StatusWarning:
 			warned = append(warned, levelOf(c))
-		case worst == report.StatusFail:
+		case worst == verdict.StatusFail:
 			missed = append(missed, levelOf(c))
 		default:
 			unsure = append(unsure, levelOf(c))
@@ -158,7 +154,7 @@ func carries(r Run, w *report.Workload, server string) (class, answer string) {
 const testedOnly = " (the highest levels that were tested)"
 
 // capacityClass returns the class of a capacity. A level of the plan that failed below it disputes it.
-func capacityClass(r Run, c *report.Capacity) string {
+func capacityClass(r Run, c *metric.Capacity) string {
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
 		return "error"
@@ -171,7 +167,7 @@ func capacityClass(r Run, c *report.Capacity) string {
 }
 
 // sentence describes a capacity in words.
-func sentence(c *report.Capacity) string {
+func sentence(c *metric.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)
 	}
@@ -196,15 +192,21 @@ func sentence(c *report.Capacity) string {
 }
 
 // amountOf formats the number n of requests in flight, or of steps of the rate, in words.
-func amountOf(c *report.Capacity, n int) string {
-	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
+func amountOf(c *metric.Capacity, n int) string {
+	at := loadOf(c, n)
+	return inFlight(&at)
+}
+
+// loadOf returns a case with the load of level n of a search.
+func loadOf(c *metric.Capacity, n int) report.Case {
+	return report.Case{Level: &metric.Level{Kind: c.Over, N: n, Rate: c.Load(n)}}
 }
 
 // rateSentence describes the result of a search for the largest certified rate in a sentence.
-func rateSentence(c *report.Capacity) string {
+func rateSentence(c *metric.Capacity) string {
 	var s string
 	switch {
-	case c.Pass > 0 && c.Kind == string(metric.CapacityAtLeast):
+	case c.Pass > 0 && c.Kind == metric.CapacityAtLeast:
 		s = fmt.Sprintf("The server is certified to carry %s requests a second, the highest rate that the search may try.", c.Amount(c.Pass))
 	case c.Pass > 0:
 		s = fmt.Sprintf("The server is certified to carry %s requests a second.", c.Amount(c.Pass))
@@ -216,7 +218,7 @@ func rateSentence(c *report.Capacity) string {
 	if c.Fail > 0 && c.Pass > 0 {
 		s += fmt.Sprintf(" %s is too many.", c.Amount(c.Fail))
 	}
-	if c.Crossing.OK {
+	if c.Crossing > 0 {
 		s += fmt.Sprintf(" By estimate the server carries about %s.", c.Estimate())
 	}
 	return s + binding(c)
@@ -225,7 +227,7 @@ func rateSentence(c *report.Capacity) string {
 // binding names the threshold that limits the capacity, and says how close its value at the
 // capacity is to its limit. If no probe failed, no threshold limits the capacity, and binding
 // returns "".
-func binding(c *report.Capacity) string {
+func binding(c *metric.Capacity) string {
 	if c.Binding == "" {
 		return ""
 	}
@@ -244,7 +246,7 @@ func binding(c *report.Capacity) string {
 }
 
 // bindingName returns the title of the metric whose threshold limits the capacity.
-func bindingName(c *report.Capacity) string {
+func bindingName(c *metric.Capacity) string {
 	name, stat, _ := strings.Cut(c.Binding, " ")
 	def, _ := metric.Lookup(name)
 	return strings.TrimSpace(cmp.Or(def.Title, Line(name)) + " " + Line(stat))

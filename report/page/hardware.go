@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -13,35 +14,52 @@ func hardware(runs []Run) (Section, bool) {
 		return s, false // a page with several runs has a table of differences, which includes the hardware
 	}
 	r := runs[0]
-	t := &Table{Words: true, Caption: "Hardware", Columns: Heads("Fact")}
-	for i := range r.Servers {
-		t.Columns = append(t.Columns, Heads(r.title(r.Servers[i].Address))...)
-	}
+	t := factTable(r, "Hardware", r.Run.Servers)
 	for _, row := range [][2]string{
 		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
 		{"Memory in use before", "gpu_used_before"}, {"Weights in memory", "weights_memory"}, {"KV cache", "kv_cache_tokens"}, {"CPU", "cpu"}, {"Memory", "memory"}, {"Kernel", "kernel"},
 	} {
-		cells, some := []Cell{text(row[0])}, false
-		for i := range r.Servers {
-			v := factOf(&r.Servers[i], row[1])
-			some = some || v != ""
-			cells = append(cells, text(cmp.Or(v, "–")))
-		}
-		if some {
-			t.Rows = append(t.Rows, cells)
-		}
+		t.factRow(row[0], r.Run.Servers, func(s *metric.ServerRun) string { return factOf(s, row[1]) })
 	}
 	s.Blocks = []Block{fold(plural(len(t.Rows), "fact")+" of the machine", Block{Table: t})}
 	return s, len(t.Rows) > 0
 }
 
+// factTable returns an empty table with a column for each server.
+func factTable(r Run, caption string, servers []*metric.ServerRun) *Table {
+	t := &Table{Words: true, Caption: caption, Columns: Heads("Fact")}
+	for _, s := range servers {
+		t.Columns = append(t.Columns, Heads(r.title(s.Address))...)
+	}
+	return t
+}
+
+// factRow adds what is known of each server, unless nothing is known of any.
+func (t *Table) factRow(name string, servers []*metric.ServerRun, of func(*metric.ServerRun) string) {
+	cells, some := []Cell{text(name)}, false
+	for _, s := range servers {
+		v := of(s)
+		some = some || v != ""
+		cells = append(cells, text(cmp.Or(v, "–")))
+	}
+	if some {
+		t.Rows = append(t.Rows, cells)
+	}
+}
+
+// about returns the plan's description of a server.
+func about(r Run, server string) string {
+	if s := r.Server(server); s != nil {
+		return Line(s.Description)
+	}
+	return ""
+}
+
 // factOf returns the server's value for the first of the keys that has one; "" if none has.
-func factOf(s *report.Server, keys ...string) string {
+func factOf(s *metric.ServerRun, keys ...string) string {
 	for _, key := range keys {
-		for _, p := range s.Fingerprint {
-			if p.Key == key && p.Value != "" {
-				return Line(p.Value)
-			}
+		if v := s.Fingerprint[key]; v != "" {
+			return Line(v)
 		}
 	}
 	return ""

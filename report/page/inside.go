@@ -29,7 +29,7 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 	var of *report.Case
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		if c.Server == t.Server && c.Workload == t.Workload && c.Level == t.Level {
+		if c.Server == t.Server && c.Workload == t.Workload && c.Name == t.Level {
 			of = c
 		}
 	}

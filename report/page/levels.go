@@ -149,8 +149,8 @@ func turns(cases []*report.Case) *Table {
 			if x.To > x.From {
 				name += fmt.Sprintf(" to %d", x.To)
 			}
-			seconds := string(metric.Seconds)
-			t.Rows = append(t.Rows, Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(string(metric.Ratio))))
+			seconds := metric.Seconds
+			t.Rows = append(t.Rows, Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(metric.Ratio)))
 		}
 	}
 	return t
@@ -188,10 +188,10 @@ func requests(c *report.Case) string {
 	if c.Skipped != "" {
 		return "skipped"
 	}
-	if c.Completed == c.Due {
-		return strconv.Itoa(c.Due)
+	if c.Completed == c.Due() {
+		return strconv.Itoa(c.Due())
 	}
-	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
+	return fmt.Sprintf("%d/%d", c.Completed, c.Due())
 }
 
 // window writes the length of the time over which the rates of the case were computed.

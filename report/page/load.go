@@ -194,7 +194,7 @@ func speculative(runs []Run) (Section, bool) {
 	}
 	// A server may report nothing about speculative decoding. Several tokens in a chunk are then
 	// its only sign.
-	_, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "tokens_per_chunk") })
+	_, high := extremes(runs, func(c *report.Case) metric.Value { return mean(c, "tokens_per_chunk") })
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false
 	}

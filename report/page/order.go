@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -57,25 +58,24 @@ func Job(d *report.Document) (first, more []Section) {
 // Comment returns the sections of a comment on a pull request.
 func Comment(d *report.Document) []Section {
 	r := named([]*report.Document{d})[0]
-	unmet := slices.DeleteFunc(together(unmet(r)), func(c Check) bool { return c.Change && c.Status == report.StatusFail && !c.Quoted })
+	unmet := slices.DeleteFunc(together(unmet(r)), func(c Check) bool { return c.Change && c.Status == verdict.StatusFail && !c.Quoted })
 	return []Section{{Blocks: []Block{{List: answers(r, 8), Strong: true}, {Table: changes(r)}, {Checks: unmet}, {Table: met(r)}}}}
 }
 
 // serversOf returns a section for each server: what it is, its checks, its error and its log.
 func serversOf(r Run) []Section {
 	var out []Section
-	for i := range r.Servers {
-		s := &r.Servers[i]
+	for _, s := range r.Run.Servers {
 		var facts []string
-		for _, p := range s.Fingerprint {
-			if fact, _ := metric.FactOf(p.Key); !fact.Detail || p.Value == metric.Unknown {
-				facts = append(facts, Line(p.Key+" "+p.Value))
+		for _, key := range s.Fingerprint.Keys() {
+			if fact, _ := metric.FactOf(key); !fact.Detail || s.Fingerprint[key] == metric.Unknown {
+				facts = append(facts, Line(key+" "+s.Fingerprint[key]))
 			}
 		}
 		blocks := []Block{{Text: strings.Join(append([]string{"server " + r.title(s.Address)}, facts...), " · ")}}
 		list := checks(r, func(v *report.Verdict) bool { return v.Kind == "server" && v.Server == s.Address })
 		blocks = append(blocks, Block{Checks: list})
-		failed := slices.ContainsFunc(list, func(c Check) bool { return c.Status == report.StatusError })
+		failed := slices.ContainsFunc(list, func(c Check) bool { return c.Status == verdict.StatusError })
 		if s.Error != "" && !failed {
 			blocks = append(blocks, Block{Text: "error: " + Line(s.Error)})
 		}
@@ -114,11 +114,8 @@ func workloads(r Run, checked bool) []Section {
 // otherChecks returns the checks that belong to no workload and to no server of the run.
 func otherChecks(runs []Run) (Section, bool) {
 	r := runs[0]
-	listed := func(address string) bool {
-		return slices.ContainsFunc(r.Servers, func(s report.Server) bool { return s.Address == address })
-	}
 	list := checks(r, func(v *report.Verdict) bool {
-		return v.Workload == "" && (v.Kind != "server" || !listed(v.Server))
+		return v.Workload == "" && (v.Kind != "server" || r.Run.Server(v.Server) == nil)
 	})
 	return Section{Blocks: []Block{{Checks: list}}}, len(list) > 0
 }
@@ -136,7 +133,7 @@ func overview(r Run) Block {
 	for _, g := range report.Groups(r.Document) {
 		worst, tally := g.Worst(r.Document)
 		said := tally.Line()
-		if worst == report.StatusSkipped && tally.Required+tally.Inconclusive+tally.Warnings == 0 {
+		if worst == verdict.StatusSkipped && tally.Required+tally.Inconclusive+tally.Warnings == 0 {
 			said = "not run"
 		}
 		var carried []string

@@ -21,7 +21,7 @@ type Page struct {
 
 // Heading names a run in one line: the tool, the plan, when it ran and for how long.
 func Heading(d *report.Document) string {
-	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name)}
+	parts := []string{"tokgate " + d.Run.Tool, cmp.Or(d.Plan.Path, d.Plan.Name)}
 	if date := d.Date("2006-01-02 15:04 MST"); date != "" {
 		parts = append(parts, date)
 	}
@@ -40,7 +40,7 @@ func Foot(d *report.Document) string {
 			levels++
 		}
 	}
-	return Line(strings.Join([]string{d.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Duration)}, " · "))
+	return Line(strings.Join([]string{d.Run.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Run.End.Seconds())}, " · "))
 }
 
 // ClassOf returns the class of a run's outcome. A run that exits with an error is not green.
@@ -62,9 +62,9 @@ var (
 // Of makes the page of one run or of several runs. Several runs have their verdicts next to each
 // other and their curves in the same charts. It panics if there is no document.
 func Of(docs ...*report.Document) Page {
-	p := Page{Tool: Line(docs[0].Tool)}
+	p := Page{Tool: Line(docs[0].Run.Tool)}
 	for _, d := range docs {
-		p.Simulated = p.Simulated || d.Simulated
+		p.Simulated = p.Simulated || d.Run.Simulated
 	}
 	runs := named(docs)
 	p.Title = pageTitle(runs)

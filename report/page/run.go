@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	clean "github.com/tokgate/tokgate/report/text"
@@ -50,7 +51,7 @@ func pageTitle(runs []Run) string {
 	if len(runs) == 1 {
 		t = runs[0].Word() + " · " + t
 	}
-	if runs[0].Simulated {
+	if runs[0].Run.Simulated {
 		t = "SIMULATED · " + t
 	}
 	return Line(t) + " · tokgate"
@@ -85,21 +86,21 @@ func count(n int) string {
 
 // mean returns the mean of a metric in a case. A metric of the whole level has only one value,
 // which mean returns.
-func mean(c *report.Case, name string) report.Number { return c.Summary(name).Stat("mean") }
+func mean(c *report.Case, name string) metric.Value { return c.Summary(name).Stat("mean") }
 
 // stat returns a function that returns a statistic of a metric for a case.
-func stat(metric, name string) func(*report.Case) report.Number {
-	return func(c *report.Case) report.Number { return c.Summary(metric).Stat(name) }
+func stat(name, of string) func(*report.Case) metric.Value {
+	return func(c *report.Case) metric.Value { return c.Summary(name).Stat(of) }
 }
 
 // unitOf returns the base unit of a metric.
-func unitOf(name string) string {
+func unitOf(name string) metric.Unit {
 	def, _ := metric.Lookup(name)
-	return string(def.Unit)
+	return def.Unit
 }
 
 // format formats a value of a metric for people.
-func format(name string, v float64) string { return metric.Format(metric.Unit(unitOf(name)), v) }
+func format(name string, v float64) string { return metric.Format(unitOf(name), v) }
 
 // inFlight describes the load of a case in words, such as "8 requests in flight".
 func inFlight(c *report.Case) string {
@@ -161,7 +162,7 @@ func several(runs []Run, of func(*report.Case) string) bool {
 func measured(runs []Run, f func(Run, *report.Case)) {
 	for _, r := range runs {
 		for i := range r.Cases {
-			if c := &r.Cases[i]; c.Skipped == "" && c.Due > 0 {
+			if c := &r.Cases[i]; c.Skipped == "" && c.Due() > 0 {
 				f(r, c)
 			}
 		}
@@ -182,15 +183,15 @@ func (r Run) level(workload, level string) string { return Line(r.LevelTitle(wor
 // levelOf returns the title of the level of a case.
 func levelOf(c *report.Case) string {
 	if c.Title == "" {
-		return Line(c.Level)
+		return Line(c.Name)
 	}
-	return Line(c.Title + " (" + c.Level + ")")
+	return Line(c.Title + " (" + c.Name + ")")
 }
 
 // serverSuffix returns " on " and the server's title; "" without a server, or if the run has only
 // one.
 func (r Run) serverSuffix(server string) string {
-	if len(r.Servers) < 2 || server == "" {
+	if len(r.Run.Servers) < 2 || server == "" {
 		return ""
 	}
 	return " on " + r.title(server)
@@ -209,8 +210,8 @@ const mostCases = 12
 // useCase reports whether a workload gets its own section on the page. It does if it has a capacity
 // search, or a threshold on any metric other than success.
 func (r Run) useCase(w *report.Workload) bool {
-	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
-		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
+	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric.Name != "success" && b.Threshold.Limit.OK }) ||
+		slices.ContainsFunc(r.Run.Capacities, func(c *metric.Capacity) bool { return c.Workload == w.Address })
 }
 
 // anchorOf returns the link to the section of a use case.
@@ -232,13 +233,13 @@ func caseID(w *report.Workload, r Run) string {
 
 // control reports whether the server is the control of a comparison.
 func (r Run) control(server string) bool {
-	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
+	return slices.ContainsFunc(r.Comparisons, func(c *compare.Comparison) bool { return c.Control == server })
 }
 
 // capacity returns the result of a search; nil if there was none.
-func (r Run) capacity(workload, server string) *report.Capacity {
-	for i := range r.Capacities {
-		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {
+func (r Run) capacity(workload, server string) *metric.Capacity {
+	for _, c := range r.Run.Capacities {
+		if c.Workload == workload && c.Server == server {
 			return c
 		}
 	}

@@ -7,10 +7,32 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
-func some(v float64) report.Number { return report.Number{V: v, OK: true} }
+var some = metric.Some
+
+// measuredAt returns a case in which every request completed.
+func measuredAt(server, level string, kind metric.LoadKind, n, requests int) report.Case {
+	return report.Case{Completed: requests,
+		Level: &metric.Level{Server: server, Workload: "chat", Name: level, Kind: kind, N: n, Rounds: []*metric.Round{{Due: requests}}}}
+}
+
+// ofServers returns a run of some servers.
+func ofServers(addresses ...string) *metric.Run {
+	run := &metric.Run{}
+	for _, a := range addresses {
+		run.Servers = append(run.Servers, &metric.ServerRun{Address: a})
+	}
+	return run
+}
+
+func ttftP95() verdict.Threshold {
+	return verdict.Threshold{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "<", Limit: some(3)}
+}
 
 // rowsOf returns the classes of the rows that sections show.
 func rowsOf(sections []Section) (out []string) {
@@ -79,30 +101,31 @@ func TestSelectKeepsFailures(t *testing.T) {
 // fiveServers returns a document of n comparisons with the same control. Every threshold is met. The
 // last comparison misses its requirements.
 func fiveServers(n int) *report.Document {
-	d := &report.Document{Outcome: report.Fail, ExitCode: 1, Servers: []report.Server{{Address: "base"}},
-		Workloads: []report.Workload{{Address: "chat", Servers: []string{"base"}, Bounds: []report.Bound{{Threshold: report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}, At: []string{"8"}}}}}}
+	d := &report.Document{Outcome: report.Fail, ExitCode: 1, Run: ofServers("base"),
+		Workloads: []report.Workload{{Address: "chat", Servers: []string{"base"}, Bounds: []report.Bound{{Threshold: ttftP95(), At: []string{"8"}}}}}}
 	held := func(server string) {
-		d.Cases = append(d.Cases, report.Case{Server: server, Workload: "chat", Level: "8", Kind: "closed", N: 8, Due: 80, Completed: 80})
+		d.Cases = append(d.Cases, measuredAt(server, "8", metric.ClosedLoop, 8, 80))
+		th := ttftP95()
 		d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "sla", Server: server, Workload: "chat", Level: "8", Name: "sla.ttft.p95 at 8", Outcome: report.Pass, Severity: "error",
-			Threshold: &report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}, Value: some(0.3)})
+			Threshold: &th, Test: verdict.Test{Value: some(0.3)}})
 	}
 	held("base")
 	for i := range n {
 		server := fmt.Sprint("candidate", i)
-		d.Servers, d.Workloads[0].Servers = append(d.Servers, report.Server{Address: server}), append(d.Workloads[0].Servers, server)
+		d.Run.Servers, d.Workloads[0].Servers = append(d.Run.Servers, &metric.ServerRun{Address: server}), append(d.Workloads[0].Servers, server)
 		held(server)
-		c := report.Comparison{Name: server, Control: "base", Candidate: server, Paired: true, Rounds: 8, Line: server + ": no difference",
-			Decisions: []report.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}}
+		c := &compare.Comparison{Name: server, Control: "base", Candidate: server, Paired: true, Rounds: 8, Line: server + ": no difference",
+			Decisions: []compare.Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}}
 		for j := range 4 {
-			c.Changes = append(c.Changes, report.Change{Workload: "chat", Level: fmt.Sprint(8 + j), Metric: "ttft", Stat: "mean", Unit: "s", Better: "lower", Severity: "error",
-				Control: some(1), Candidate: some(1), Change: some(0.001), Limit: some(0.05), Outcome: report.Inconclusive})
+			c.Changes = append(c.Changes, compare.Change{Workload: "chat", Level: fmt.Sprint(8 + j), Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Mean}, Severity: "error",
+				Shift: compare.Shift{Control: some(1), Candidate: some(1), Change: some(0.001)}, Limit: some(0.05), Outcome: report.Inconclusive})
 		}
 		d.Comparisons = append(d.Comparisons, c)
 	}
-	last := &d.Comparisons[n-1]
+	last := d.Comparisons[n-1]
 	for _, name := range []string{"throughput", "e2e", "ttft"} {
-		last.Changes = append(last.Changes, report.Change{Workload: "chat", Level: "8", Metric: name, Unit: "s", Better: "lower", Severity: "error",
-			Control: some(1), Candidate: some(1.4), Change: some(0.4), Low: some(0.3), High: some(0.5), Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
+		last.Changes = append(last.Changes, compare.Change{Workload: "chat", Level: "8", Metric: metric.MustLookup(name), Severity: "error",
+			Shift: compare.Shift{Control: some(1), Candidate: some(1.4), Change: some(0.4), Low: some(0.3), High: some(0.5)}, Limit: some(0.05), Outcome: report.Fail, Direction: "worse"})
 	}
 	return d
 }
@@ -132,14 +155,14 @@ func TestCommentHasEveryFailure(t *testing.T) {
 // other certain changes. Uncertain changes are left out.
 func TestChangesAreRanked(t *testing.T) {
 	limit := some(0.05)
-	d := &report.Document{Comparisons: []report.Comparison{{Changes: []report.Change{
-		{Workload: "chat", Level: "8", Metric: "e2e", Outcome: report.Skipped},
-		{Workload: "chat", Level: "8", Metric: "itl", Outcome: report.Skipped, Direction: "worse"},
-		{Workload: "chat", Level: "8", Metric: "ttft", Outcome: report.Pass, Limit: limit},
-		{Workload: "chat", Level: "8", Metric: "speed", Outcome: report.Pass, Limit: limit},
-		{Workload: "chat", Level: "capacity", Metric: "capacity", Outcome: report.Skipped},
-		{Workload: "rag", Level: "4", Metric: "ttft", Outcome: report.Inconclusive, Limit: limit},
-		{Workload: "rag", Level: "4", Metric: "e2e", Outcome: report.Fail, Limit: limit},
+	d := &report.Document{Comparisons: []*compare.Comparison{{Changes: []compare.Change{
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("e2e"), Outcome: report.Skipped},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("itl"), Outcome: report.Skipped, Direction: "worse"},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("ttft"), Outcome: report.Pass, Limit: limit},
+		{Workload: "chat", Level: "8", Metric: metric.MustLookup("speed"), Outcome: report.Pass, Limit: limit},
+		{Workload: "chat", Level: "capacity", OfCapacity: true, Metric: metric.Def{Title: "capacity"}, Outcome: report.Skipped},
+		{Workload: "rag", Level: "4", Metric: metric.MustLookup("ttft"), Outcome: report.Inconclusive, Limit: limit},
+		{Workload: "rag", Level: "4", Metric: metric.MustLookup("e2e"), Outcome: report.Fail, Limit: limit},
 	}}}}
 	var got []string
 	for _, r := range changes(Run{Document: d}).Rows {
@@ -165,9 +188,9 @@ func TestCarriedIsNotCompared(t *testing.T) {
 
 // A change for the better that is smaller than the plan asks for fails, and is not called worse.
 func TestNotEnoughIsNotWorse(t *testing.T) {
-	c := &report.Comparison{Decisions: []report.Decision{{Workload: "chat", Level: "8", Answer: "no"}}, Changes: []report.Change{{
-		Workload: "chat", Level: "8", Metric: "throughput", Unit: "tok/s", Better: "higher", Severity: "error", Improve: true,
-		Change: some(0.0013), Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
+	c := &compare.Comparison{Decisions: []compare.Decision{{Workload: "chat", Level: "8", Answer: "no"}}, Changes: []compare.Change{{
+		Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Severity: "error", Improve: true,
+		Shift: compare.Shift{Change: some(0.0013)}, Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
 	if got := answerWord(c, &c.Decisions[0]); got != "not better" {
 		t.Errorf("the answer is %q", got)
 	}
@@ -183,26 +206,26 @@ func TestNotEnoughIsNotWorse(t *testing.T) {
 // The choice names a server for each workload: a candidate that is better at some level and worse at
 // none, if it misses no requirement, or else the control.
 func TestChoice(t *testing.T) {
-	decision := func(workload, answer string) report.Decision {
-		return report.Decision{Workload: workload, Level: "8", Answer: answer}
+	decision := func(workload, answer string) compare.Decision {
+		return compare.Decision{Workload: workload, Level: "8", Answer: answer}
 	}
 	for _, tt := range []struct {
 		name      string
-		decisions [][]report.Decision // of each candidate
-		failed    string              // the candidate that misses a requirement of chat
+		decisions [][]compare.Decision // of each candidate
+		failed    string               // the candidate that misses a requirement of chat
 		want      string
 	}{
-		{"each its own", [][]report.Decision{{decision("chat", "yes"), decision("rag", "no")}, {decision("chat", "mixed"), decision("rag", "mixed")}}, "",
+		{"each its own", [][]compare.Decision{{decision("chat", "yes"), decision("rag", "no")}, {decision("chat", "mixed"), decision("rag", "mixed")}}, "",
 			"Take a for chat; keep base for rag: no candidate is better there and meets every requirement."},
-		{"two are better", [][]report.Decision{{decision("chat", "yes")}, {decision("chat", "yes")}}, "", "Take a or b for chat."},
-		{"better, but it fails", [][]report.Decision{{decision("chat", "yes")}, {decision("chat", "no difference")}}, "a",
+		{"two are better", [][]compare.Decision{{decision("chat", "yes")}, {decision("chat", "yes")}}, "", "Take a or b for chat."},
+		{"better, but it fails", [][]compare.Decision{{decision("chat", "yes")}, {decision("chat", "no difference")}}, "a",
 			"Keep base for chat: no candidate is better there and meets every requirement."},
-		{"not known", [][]report.Decision{{decision("chat", "unknown")}}, "", "The measurements do not tell which server is better for chat."},
+		{"not known", [][]compare.Decision{{decision("chat", "unknown")}}, "", "The measurements do not tell which server is better for chat."},
 		{"nothing compared", nil, "", ""},
 	} {
-		d := &report.Document{}
+		d := &report.Document{Run: &metric.Run{}}
 		for i, list := range tt.decisions {
-			d.Comparisons = append(d.Comparisons, report.Comparison{Control: "base", Candidate: string(rune('a' + i)), Decisions: list})
+			d.Comparisons = append(d.Comparisons, &compare.Comparison{Control: "base", Candidate: string(rune('a' + i)), Decisions: list})
 		}
 		if tt.failed != "" {
 			d.Verdicts = []report.Verdict{{Kind: "sla", Server: tt.failed, Workload: "chat", Outcome: report.Fail, Severity: "error"}}
@@ -215,12 +238,12 @@ func TestChoice(t *testing.T) {
 
 // A capacity above a level that failed is shown as disputed, in every place that shows it.
 func TestDisputedCapacity(t *testing.T) {
-	th := report.Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(3), Unit: "s"}
-	d := &report.Document{Servers: []report.Server{{Address: "gpu"}}, Outcome: report.Fail,
-		Workloads:  []report.Workload{{Address: "chat", Servers: []string{"gpu"}, Bounds: []report.Bound{{Threshold: th, Capacity: true}}}},
-		Cases:      []report.Case{{Server: "gpu", Workload: "chat", Level: "4", Kind: "closed", N: 4, Due: 8, Completed: 8}},
-		Capacities: []report.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Kind: "exact", Pass: 5, Fail: 6, Line: "5 requests in flight"}},
-		Verdicts:   []report.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: report.Fail, Severity: "error", Threshold: &th, Value: some(4)}}}
+	th := ttftP95()
+	d := &report.Document{Run: ofServers("gpu"), Outcome: report.Fail,
+		Workloads: []report.Workload{{Address: "chat", Servers: []string{"gpu"}, Bounds: []report.Bound{{Threshold: th, Capacity: true}}}},
+		Cases:     []report.Case{measuredAt("gpu", "4", metric.ClosedLoop, 4, 8)},
+		Verdicts:  []report.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: report.Fail, Severity: "error", Threshold: &th, Test: verdict.Test{Value: some(4)}}}}
+	d.Run.Capacities = []*metric.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Kind: "exact", Pass: 5, Fail: 6, Line: "5 requests in flight"}}
 	r := named([]*report.Document{d})[0]
 	const want = "disputed: failed at 4"
 	first, _ := Job(d)
@@ -234,7 +257,7 @@ func TestDisputedCapacity(t *testing.T) {
 		}
 	}
 	d.Verdicts[0].Outcome = report.Pass
-	if got := r.Disputed(&d.Capacities[0]); got != nil {
+	if got := r.Disputed(d.Run.Capacities[0]); got != nil {
 		t.Errorf("disputed by %q without a failure", got)
 	}
 }
@@ -245,10 +268,12 @@ func TestTiles(t *testing.T) {
 	metrics := func(throughput, cost float64) []report.Summary {
 		return []report.Summary{{Metric: "throughput", Unit: "tok/s", Value: some(throughput)}, {Metric: "cost_per_million_tokens", Unit: "USD/1M tokens", Value: some(cost)}}
 	}
-	at := func(server, level, kind string, n int, throughput, cost float64) report.Case {
-		return report.Case{Server: server, Workload: "chat", Level: level, Kind: kind, N: n, Due: 10, Completed: 10, Metrics: metrics(throughput, cost)}
+	at := func(server, level string, kind metric.LoadKind, n int, throughput, cost float64) report.Case {
+		c := measuredAt(server, level, kind, n, 10)
+		c.Metrics = metrics(throughput, cost)
+		return c
 	}
-	d := &report.Document{Servers: []report.Server{{Address: "a", ElectricityOnly: true}, {Address: "b"}}, Cases: []report.Case{
+	d := &report.Document{Run: ofServers("a", "b"), Plan: report.Plan{Servers: []report.Server{{Address: "a", ElectricityOnly: true}}}, Cases: []report.Case{
 		at("a", "8", "closed", 8, 100, 3), at("a", "16", "closed", 16, 150, 2), at("a", "9 req/s", "rate", 0, 400, 1), at("b", "8", "closed", 8, 900, 0.1),
 	}, Verdicts: []report.Verdict{{Kind: "sla", Server: "a", Workload: "chat", Level: "16", Outcome: report.Fail, Severity: "error"}}}
 	got := map[string]string{}

@@ -38,8 +38,8 @@ func sideBySide(docs []*report.Document, m measure, names []string) *Table {
 			if c.Skipped != "" {
 				continue
 			}
-			name := Line(d.TitleOf(c.Workload) + " at " + c.Level)
-			if len(d.Servers) > 1 {
+			name := Line(d.TitleOf(c.Workload) + " at " + c.Name)
+			if len(d.Run.Servers) > 1 {
 				name += " on " + Line(d.TitleOf(c.Server))
 			}
 			at, ok := rows[name]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -50,7 +51,7 @@ func useCase(r Run, w *report.Workload) Section {
 	var more []Block
 	for _, server := range w.Servers {
 		if c := r.capacity(w.Address, server); c != nil {
-			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")}, Block{List: append(margins(r, c), lines(c.Facts())...)}, Block{Table: probes(r, c)})
+			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")}, Block{List: append(margins(r, c), lines(r.Facts(c))...)}, Block{Table: probes(r, c)})
 		}
 	}
 	for _, m := range matrices(r, w.Address) {
@@ -82,7 +83,7 @@ func levelWords(r Run, w *report.Workload) []string {
 func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	class, said := carries(r, w, server)
 	l := &Result{Class: class, Sentence: Capital(said)}
-	if len(r.Servers) > 1 {
+	if len(r.Run.Servers) > 1 {
 		l.Sentence = r.title(server) + ": " + said
 	}
 	c := r.capacity(w.Address, server)
@@ -109,7 +110,7 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 }
 
 // trust returns a few words on how certain a capacity is.
-func trust(r Run, c *report.Capacity) string {
+func trust(r Run, c *metric.Capacity) string {
 	switch {
 	case r.Plan.Decide == "estimate" && !c.Confirmed:
 		return "by point estimates, not confirmed on fresh requests"
@@ -129,51 +130,55 @@ func overLoad(r Run, w *report.Workload) []Figure {
 	const most = 2
 	var out []Figure
 	var drawn []string
-	for i := range r.Capacities {
-		c := &r.Capacities[i]
+	for _, c := range r.Run.Capacities {
 		if c.Workload != w.Address || len(w.Servers) > 1 {
 			continue
 		}
 		for _, t := range searchedBounds(r, c) {
-			if f, ok := search(r, c, t); ok && len(out) < most && !slices.Contains(drawn, t.Metric) {
-				out, drawn = append(out, f), append(drawn, t.Metric)
+			if f, ok := search(r, c, t); ok && len(out) < most && !slices.Contains(drawn, t.Metric.Name) {
+				out, drawn = append(out, f), append(drawn, t.Metric.Name)
 			}
 		}
 	}
-	asked := []report.Threshold{}
+	asked := []verdict.Threshold{}
 	for _, b := range w.Bounds {
 		asked = append(asked, b.Threshold)
 	}
-	asked = append(asked, report.Threshold{Metric: "ttft", Stat: "mean"}, report.Threshold{Metric: "speed", Stat: "mean"})
+	asked = append(asked, unlimited("ttft"), unlimited("speed"))
 	for _, t := range asked {
-		same := t.Metric
+		same := t.Metric.Name
 		if same == "request_speed" {
 			same = "speed"
 		}
-		if same == "success" || len(out) >= most || slices.Contains(drawn, t.Metric) || slices.Contains(drawn, same) {
+		if same == "success" || len(out) >= most || slices.Contains(drawn, t.Metric.Name) || slices.Contains(drawn, same) {
 			continue
 		}
 		for _, kind := range everyKind {
-			cv := curveOf(t.Metric, t.Stat, kind)
+			cv := curveOf(t.Metric.Name, t.Stat.String(), kind)
 			cv.keep = func(c *report.Case) bool { return c.Workload == w.Address }
 			for _, f := range cv.figures([]Run{r}) {
 				f.Title += ", " + r.title(w.Address)
 				out = append(out, f)
-				drawn = append(drawn, t.Metric, same)
+				drawn = append(drawn, t.Metric.Name, same)
 			}
 		}
 	}
 	return out[:min(len(out), most+1)]
 }
 
+// unlimited returns the mean of a metric as a threshold without a limit.
+func unlimited(name string) verdict.Threshold {
+	return verdict.Threshold{Metric: metric.MustLookup(name), Stat: metric.Stat{Kind: metric.Mean}}
+}
+
 // curveOf describes the curve that shows how a statistic of a metric depends on the load.
-func curveOf(name, stat, kind string) curve {
+func curveOf(name, stat string, kind metric.LoadKind) curve {
 	def, _ := metric.Lookup(name)
 	cv := curve{kind: kind, name: name, title: Line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
 	if stat == "" || stat == "mean" {
 		cv.stats, cv.band = []string{stat}, stat == "mean"
 	} else {
-		cv.stats, cv.of = []string{stat}, func(c *report.Case) report.Number { return c.Summary(name).Stat(stat) }
+		cv.stats, cv.of = []string{stat}, func(c *report.Case) metric.Value { return c.Summary(name).Stat(stat) }
 	}
 	switch {
 	case name == "ttft":
@@ -221,7 +226,7 @@ func besideLimit(r Run, w *report.Workload, server string) *Table {
 }
 
 // aroundLimit returns a table of three loads: the smallest, the capacity and a higher one.
-func aroundLimit(r Run, w *report.Workload, c *report.Capacity, cases []*report.Case) *Table {
+func aroundLimit(r Run, w *report.Workload, c *metric.Capacity, cases []*report.Case) *Table {
 	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
 		return nil
@@ -238,7 +243,7 @@ func aroundLimit(r Run, w *report.Workload, c *report.Capacity, cases []*report.
 		case c.Pass:
 			head += ", the limit"
 			switch {
-			case c.Kind == string(metric.CapacityAtLeast):
+			case c.Kind == metric.CapacityAtLeast:
 				head = c.Amount(n) + ", the most tried"
 			case c.OfRate() && c.Fail == 0:
 				head = c.Amount(n) + ", certified"
@@ -257,7 +262,7 @@ func aroundLimit(r Run, w *report.Workload, c *report.Capacity, cases []*report.
 
 // byLoad returns the cases of a capacity search by load, and the loads in ascending order. If
 // several cases have the same load, it returns the one with the most requests.
-func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
+func byLoad(c *metric.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {
 		n := x.N
@@ -294,9 +299,9 @@ func columns(r Run, w *report.Workload, server string, shown []*report.Case, nam
 		for _, c := range shown {
 			v := c.Summary(f.name).Stat(f.stat)
 			some = some || v.OK
-			x := text(v.Format(string(def.Unit)))
+			x := text(v.Format(def.Unit))
 			for _, b := range w.Bounds {
-				if th := b.Threshold; th.Metric == f.name && th.Stat == f.stat && th.Limit.OK && v.OK && margin(th.Op, v.V, th.Limit.V) < 0 {
+				if th := b.Threshold; th.Metric.Name == f.name && th.Stat.String() == f.stat && th.Limit.OK && v.OK && margin(th.Op, v.V, th.Limit.V) < 0 {
 					x.Class, x.Text = "fail", "✗ "+strings.TrimPrefix(x.Text, "✗ ")
 				}
 			}

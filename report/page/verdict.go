@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -55,7 +56,7 @@ func checks(r Run, of func(*report.Verdict) bool) []Check {
 func underResult(r Run, v *report.Verdict) Check {
 	c := check(r, v)
 	limit := r.capacity(v.Workload, v.Server)
-	if v.Kind != "capacity" || limit == nil || !limit.Answers(v) {
+	if v.Kind != "capacity" || limit == nil || !report.States(v, limit) {
 		return c
 	}
 	c.Message = ""
@@ -65,7 +66,7 @@ func underResult(r Run, v *report.Verdict) Check {
 	if v.Outcome == report.Inconclusive {
 		c.Message = strings.TrimPrefix(c.Message+": "+Line(v.Needs), ": ")
 	}
-	facts := lines(limit.Facts())
+	facts := lines(r.Facts(limit))
 	c.Notes, c.Cautions = slices.DeleteFunc(c.Notes, func(n string) bool { return slices.Contains(facts, n) }), nil
 	return c
 }
@@ -73,7 +74,7 @@ func underResult(r Run, v *report.Verdict) Check {
 // unmet returns the checks that did not pass, the worst first. It leaves out checks that the plan or
 // the budget skipped.
 func unmet(r Run) []Check {
-	list := checks(r, func(v *report.Verdict) bool { return v.Status() != report.StatusPass && v.Outcome != report.Skipped })
+	list := checks(r, func(v *report.Verdict) bool { return v.Status() != verdict.StatusPass && v.Outcome != report.Skipped })
 	slices.SortStableFunc(list, func(a, b Check) int { return cmp.Compare(a.Status, b.Status) })
 	return list
 }
@@ -84,7 +85,7 @@ func together(list []Check) []Check {
 	others := map[int]int{}
 	for _, c := range list {
 		i := slices.IndexFunc(out, func(x Check) bool {
-			return c.Status == report.StatusError && x.Status == c.Status && x.Kind == c.Kind && x.Message == c.Message
+			return c.Status == verdict.StatusError && x.Status == c.Status && x.Kind == c.Kind && x.Message == c.Message
 		})
 		if i < 0 {
 			out = append(out, c)
@@ -101,7 +102,7 @@ func together(list []Check) []Check {
 // attention divides the checks that did not pass into those to show, those to fold, and warnings.
 func attention(r Run) (first, more, warnings []Check) {
 	list := unmet(r)
-	at := slices.IndexFunc(list, func(c Check) bool { return c.Status >= report.StatusWarning })
+	at := slices.IndexFunc(list, func(c Check) bool { return c.Status >= verdict.StatusWarning })
 	if at < 0 {
 		at = len(list)
 	}
@@ -139,12 +140,12 @@ func passed(r Run) *Table {
 	rows := map[[4]string]int{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if v.Status() != report.StatusPass {
+		if v.Status() != verdict.StatusPass {
 			continue
 		}
 		value := "–"
 		if v.Threshold != nil && v.Value.OK {
-			value = v.Value.Format(v.Threshold.Unit) + ", must be " + Line(v.Threshold.Text)
+			value = v.Value.Format(v.Threshold.Unit()) + ", must be " + Line(v.Threshold.Text)
 		}
 		name, level := v.Name, r.level(v.Workload, v.Level)
 		if v.Level != "" {
@@ -194,7 +195,7 @@ func unmetWords(r Run) string {
 	t := r.Tally()
 	var named []string
 	for i := range r.Verdicts {
-		if v := &r.Verdicts[i]; v.Status() == report.StatusFail && v.Required() && len(named) < 2 {
+		if v := &r.Verdicts[i]; v.Status() == verdict.StatusFail && v.Gates() && len(named) < 2 {
 			named = append(named, failed(r, v))
 		}
 	}
@@ -212,10 +213,9 @@ func unmetWords(r Run) string {
 func failed(r Run, v *report.Verdict) string {
 	name := Line(v.Name)
 	if th := v.Threshold; th != nil {
-		def, _ := metric.Lookup(th.Metric)
-		name = strings.TrimSpace(cmp.Or(def.Title, th.Metric) + " " + th.Stat)
+		name = Line(th.Title())
 		if v.Value.OK && th.Limit.OK && !math.IsInf(v.Value.V, 0) {
-			value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+			value, limit := metric.FormatPair(th.Unit(), v.Value.V, th.Limit.V)
 			name += fmt.Sprintf(" %s (allowed %s %s)", value, relation(th.Op), limit)
 		}
 	}
@@ -232,10 +232,10 @@ func confidence(d *report.Document) string {
 	if d.Plan.Decide == "estimate" {
 		return ", by point estimates, which certify nothing"
 	}
-	if !d.Plan.Confidence.OK {
+	if d.Plan.Confidence == 0 {
 		return ""
 	}
-	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence.V) + " confidence"
+	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence) + " confidence"
 }
 
 // check returns a verdict as every report shows it.
@@ -244,19 +244,17 @@ func check(r Run, v *report.Verdict) Check {
 	c := Check{
 		Status: v.Status(), Kind: v.Kind, Class: s[0], Sign: s[1], Word: s[2],
 		Name: Line(v.Name), Title: checkName(r, v), Message: Line(v.Explain()), Short: inShort(v),
-		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == report.Skipped, Quoted: v.Quoted,
+		Change: v.Kind == "compare" && v.Workload != "", Skipped: v.Outcome == report.Skipped, Quoted: len(v.NotesOf(verdict.Quote)) > 0,
 	}
 	if v.Workload != "" {
 		c.Where = r.title(v.Workload) + r.serverSuffix(v.Server)
 	} else {
 		c.Where = r.title(v.Server)
 	}
-	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
-		c.Notes = append(c.Notes, Line(n))
-	}
+	c.Notes = lines(v.NotesOf()[:min(len(v.Notes), 6)])
 	c.Cautions = c.Notes
 	if v.Kind == "sla" {
-		c.Cautions = lines(v.Cautions)
+		c.Cautions = lines(v.NotesOf(verdict.Caution))
 	}
 	if v.File != "" {
 		c.Place = Line(v.File)
@@ -266,7 +264,7 @@ func check(r Run, v *report.Verdict) Check {
 		c.Link = anchor(r, v.File, v.Line)
 	}
 	if t := v.Threshold; t != nil {
-		c.Source = Line(fmt.Sprintf("%s = %q", t.Metric, t.Text))
+		c.Source = Line(fmt.Sprintf("%s = %q", t.Metric.Name, t.Text))
 	}
 	return c
 }
@@ -279,12 +277,12 @@ func inShort(v *report.Verdict) []string {
 	if th == nil {
 		return nil
 	}
-	out := []string{Line(strings.TrimPrefix(v.Explain(), strings.TrimSpace(th.Metric+" "+th.Stat)+" "))}
+	out := []string{Line(strings.TrimPrefix(v.Explain(), th.Label()+" "))}
 	if !v.Value.OK || !th.Limit.OK || th.Op == "" {
 		return out
 	}
-	value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
-	if def, _ := metric.Lookup(th.Metric); def.Scope == metric.Counted && th.Stat != "mean" {
+	value, limit := metric.FormatPair(th.Unit(), v.Value.V, th.Limit.V)
+	if th.Metric.Scope == metric.Counted && th.Stat.Kind != metric.Mean {
 		value = "~" + value // within a bucket
 	}
 	short := fmt.Sprintf("%s %s %s", value, th.Op, limit)
@@ -300,8 +298,7 @@ func checkName(r Run, v *report.Verdict) string {
 	if v.Threshold == nil {
 		return Line(v.Name)
 	}
-	def, _ := metric.Lookup(v.Threshold.Metric)
-	name := strings.TrimSpace(cmp.Or(def.Title, v.Threshold.Metric) + " " + v.Threshold.Stat)
+	name := v.Threshold.Title()
 	if _, level, ok := strings.Cut(v.Name, " at "); ok {
 		name += " at " + r.level(v.Workload, level)
 	}
@@ -336,7 +333,10 @@ type grid struct {
 	cells  map[requirement]map[string]Cell
 }
 
-type requirement struct{ name, text, severity string }
+type requirement struct {
+	name, text string
+	severity   verdict.Severity
+}
 
 func (g *grid) table() *Table {
 	t := &Table{Columns: Heads("Must hold")}
@@ -344,8 +344,7 @@ func (g *grid) table() *Table {
 		t.Columns = append(t.Columns, Heads("At "+g.heads[l])...)
 	}
 	for _, row := range g.rows {
-		def, _ := metric.Lookup(row.name)
-		name := cmp.Or(def.Title, row.name) + " " + Line(row.text)
+		name := row.name + " " + Line(row.text)
 		if row.severity == "warn" {
 			name += " (warns)"
 		}
@@ -375,7 +374,7 @@ func matrices(r Run, workload string) []*Table {
 			g = &grid{heads: map[string]string{}, cells: map[requirement]map[string]Cell{}}
 			grids[k], order = g, append(order, k)
 		}
-		row := requirement{v.Threshold.Metric, v.Threshold.Text, v.Severity}
+		row := requirement{v.Threshold.Metric.Title, v.Threshold.Text, v.Severity}
 		if g.cells[row] == nil {
 			g.rows, g.cells[row] = append(g.rows, row), map[string]Cell{}
 		}
@@ -384,7 +383,7 @@ func matrices(r Run, workload string) []*Table {
 			g.heads[v.Level] = r.level(v.Workload, v.Level)
 		}
 		st := statuses[v.Status()]
-		shown := v.Value.Format(v.Threshold.Unit)
+		shown := v.Value.Format(v.Threshold.Unit())
 		if !v.Value.OK {
 			shown = st[2]
 		}

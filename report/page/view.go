@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/assert/verdict"
 )
 
 // Section is one part of a report.
@@ -161,8 +161,8 @@ type Tile struct{ Label, Value, Note string }
 
 // Check is one verdict.
 type Check struct {
-	Status      report.Status
-	Kind        string // of the verdict: "server", "load", "sla", …
+	Status      verdict.Status
+	Kind        verdict.Kind // of the verdict: "server", "load", "sla", …
 	Class       string
 	Sign, Word  string
 	Name        string // as in the plan: "sla.ttft.p95 at 8"

@@ -64,7 +64,7 @@ func vllmBench(runs []Run) (Section, bool) {
 				tables[of] = t
 				blocks = append(blocks, Block{Table: t})
 			}
-			t.Columns = append(t.Columns, Column{Head: Line(c.Level), Rank: len(t.Columns)})
+			t.Columns = append(t.Columns, Column{Head: Line(c.Name), Rank: len(t.Columns)})
 			for j, row := range rows {
 				digits := 2
 				if j == 0 {

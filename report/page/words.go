@@ -5,18 +5,19 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
 // sign returns the cell of a status: its sign, its word and its colour.
-func sign(st report.Status) Cell {
+func sign(st verdict.Status) Cell {
 	s := statuses[st]
 	return Cell{Text: s[2], Class: s[0], Sign: s[1]}
 }
 
 // disputed says that the plan's own levels contradict a capacity; "" if none does.
-func disputed(r Run, c *report.Capacity) string {
+func disputed(r Run, c *metric.Capacity) string {
 	failed := r.Disputed(c)
 	if len(failed) == 0 {
 		return ""
@@ -34,13 +35,13 @@ func lines(list []string) []string {
 
 // statuses gives each status of a verdict a class, a sign and a word. So the page shows no status
 // by its colour alone.
-var statuses = map[report.Status][3]string{ // class, sign, word
-	report.StatusError:        {"error", "!", "not measured"},
-	report.StatusFail:         {"fail", "✗", "failed"},
-	report.StatusInconclusive: {"unsure", "?", "inconclusive"},
-	report.StatusWarning:      {"unsure", "!", "warning"},
-	report.StatusSkipped:      {"none", "–", "skipped"},
-	report.StatusPass:         {"pass", "✓", "passed"},
+var statuses = map[verdict.Status][3]string{ // class, sign, word
+	verdict.StatusError:        {"error", "!", "not measured"},
+	verdict.StatusFail:         {"fail", "✗", "failed"},
+	verdict.StatusInconclusive: {"unsure", "?", "inconclusive"},
+	verdict.StatusWarning:      {"unsure", "!", "warning"},
+	verdict.StatusSkipped:      {"none", "–", "skipped"},
+	verdict.StatusPass:         {"pass", "✓", "passed"},
 }
 
 // mostLines is the largest number of lines of the plan's source on the page.
@@ -72,16 +73,16 @@ func evenly[T any](list []T, n int) []T {
 // levelStatus returns the worst status of the requirements on a case. What a server carries is one
 // statement; whether it changed as a comparison requires is another, so it is left out here. If the case has no
 // requirements, judged is false.
-func levelStatus(r Run, c *report.Case) (worst report.Status, judged bool) {
-	worst = report.StatusPass
+func levelStatus(r Run, c *report.Case) (worst verdict.Status, judged bool) {
+	worst = verdict.StatusPass
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped || v.Kind == "compare" {
+		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Name || v.Outcome == report.Skipped || v.Kind == "compare" {
 			continue
 		}
 		// If the verdict on the load failed, the case fails. If it passed, that says nothing about
 		// requirements.
-		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
+		judged = judged || v.Kind == "sla" || v.Status() < verdict.StatusSkipped
 		worst = min(worst, v.Status())
 	}
 	return worst, judged
@@ -98,7 +99,7 @@ type extreme struct {
 
 // extremes returns the lowest and the highest value of all levels, with their runs. It includes the
 // probes of capacity searches, because the page shows them too.
-func extremes(runs []Run, of func(*report.Case) report.Number) (low, high extreme) {
+func extremes(runs []Run, of func(*report.Case) metric.Value) (low, high extreme) {
 	measured(runs, func(r Run, c *report.Case) {
 		n := of(c)
 		if !n.OK || math.IsInf(n.V, 0) {

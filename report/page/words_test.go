@@ -3,6 +3,8 @@ package page
 import (
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -26,8 +28,8 @@ func TestNearness(t *testing.T) {
 
 // If a threshold is required at one level and only warns at others, the page's rules show it once.
 func TestRules(t *testing.T) {
-	bound := func(text, severity string) report.Bound {
-		return report.Bound{Threshold: report.Threshold{Metric: "e2e", Text: text}, Severity: severity}
+	bound := func(text string, severity verdict.Severity) report.Bound {
+		return report.Bound{Threshold: verdict.Threshold{Metric: metric.MustLookup("e2e"), Text: text}, Severity: severity}
 	}
 	for _, tt := range []struct {
 		bounds []report.Bound

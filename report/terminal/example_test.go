@@ -3,14 +3,16 @@ package terminal_test
 import (
 	"os"
 
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/terminal"
 )
 
 // Write prints a report for a terminal. It needs nothing but the document.
 func ExampleWrite() {
-	d := &report.Document{Tool: "1.0", Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
-		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", File: "chat.hcl", Line: 12},
+	d := &report.Document{Run: &metric.Run{Tool: "1.0"}, Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
+		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", Place: verdict.Place{File: "chat.hcl", Line: 12}},
 		{Kind: "sla", Name: "success at 8", Outcome: report.Pass, Severity: "error", Message: "100%"},
 	}}
 	if err := terminal.Write(os.Stdout, d, 80, false); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/page"
 	"github.com/tokgate/tokgate/report/text"
@@ -46,7 +47,7 @@ func write(w io.Writer, d *report.Document, sections []page.Section, width int, 
 		o(t)
 	}
 	t.para("", bold, page.Heading(d))
-	if d.Simulated {
+	if d.Run.Simulated {
 		t.para("SIMULATED  ", bold, report.SimulatedNote)
 	}
 	t.sections(sections)
@@ -201,9 +202,9 @@ func (t *terminal) log(s string) {
 }
 
 // words are the first words of a check's entry.
-var words = map[report.Status]string{
-	report.StatusError: "ERROR", report.StatusFail: "FAIL", report.StatusInconclusive: "UNSURE",
-	report.StatusWarning: "warn", report.StatusSkipped: "skipped", report.StatusPass: "pass",
+var words = map[verdict.Status]string{
+	verdict.StatusError: "ERROR", verdict.StatusFail: "FAIL", verdict.StatusInconclusive: "UNSURE",
+	verdict.StatusWarning: "warn", verdict.StatusSkipped: "skipped", verdict.StatusPass: "pass",
 }
 
 // indent is the indentation of a check's text.
@@ -212,7 +213,7 @@ const indent = "          "
 // mark returns the first word of a check's entry, such as FAIL.
 func (t *terminal) mark(c page.Check) string {
 	word := text.Pad(words[c.Status], 8, false)
-	if c.Skipped || c.Status == report.StatusSkipped {
+	if c.Skipped || c.Status == verdict.StatusSkipped {
 		return "  " + t.paint(dim, word)
 	}
 	return "  " + t.paint(colors[c.Class], word)
@@ -227,7 +228,7 @@ func (t *terminal) checks(list []page.Check) {
 		for c.Skipped && n < len(list) && list[n].Skipped && list[n].Message == c.Message {
 			n++
 		}
-		brief := c.Skipped || c.Status == report.StatusPass
+		brief := c.Skipped || c.Status == verdict.StatusPass
 		if brief {
 			t.passed += n
 		}

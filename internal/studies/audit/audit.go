@@ -41,15 +41,15 @@ type results struct {
 	Outcome   string `json:"outcome"`
 	Why       string `json:"why"` // reason of the run's outcome if no verdict explains it
 	ExitCode  int    `json:"exit_code"`
-	Cases     []struct {
-		Server   string   `json:"server"`
-		Workload string   `json:"workload"`
-		Level    string   `json:"level"`
-		Skipped  string   `json:"skipped"`
-		Window   string   `json:"window"`
-		WindowS  float64  `json:"window_s"`
-		Counts   counts   `json:"-"`
-		Metrics  []figure `json:"metrics"`
+	Run       struct {
+		Levels []levelOf `json:"levels"`
+	} `json:"run"`
+	Cases []struct {
+		levelOf `json:"-"` // the level at the same place of the run
+		Window  string     `json:"window"`
+		WindowS float64    `json:"window_s"`
+		Counts  counts     `json:"-"`
+		Metrics []figure   `json:"metrics"`
 	} `json:"cases"`
 	Verdicts []struct {
 		Kind      string `json:"kind"`
@@ -64,12 +64,25 @@ type results struct {
 		Sure      bool   `json:"sure"`
 		Value     number `json:"value"`
 		Threshold *struct {
-			Metric string `json:"metric"`
-			Stat   string `json:"stat"`
-			Op     string `json:"op"`
-			Limit  number `json:"limit"`
+			Metric struct {
+				Name string `json:"name"`
+			} `json:"metric"`
+			Stat  string `json:"stat"`
+			Op    string `json:"op"`
+			Limit number `json:"limit"`
 		} `json:"threshold"`
 	} `json:"verdicts"`
+}
+
+// levelOf is what the results say of a level itself.
+type levelOf struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Level    string `json:"name"`
+	Skipped  string `json:"skipped"`
+	Rounds   []struct {
+		Due float64 `json:"due"`
+	} `json:"rounds"`
 }
 
 // counts holds the counts of a case by name, such as that of its failed requests.
@@ -88,7 +101,7 @@ type figure struct {
 	Percentiles map[string]number `json:"percentiles"`
 }
 
-// number is a numeric value in results.json: null, a number, "+Inf" or "-Inf".
+// number is a numeric value in results.json: null, a reason, a number, "+Inf" or "-Inf".
 type number struct {
 	v  float64
 	ok bool
@@ -96,6 +109,9 @@ type number struct {
 
 // UnmarshalJSON reads a number.
 func (n *number) UnmarshalJSON(b []byte) error {
+	if b[0] == '{' { // the reason why there is none
+		b = []byte("null")
+	}
 	switch string(b) {
 	case "null":
 		*n = number{}
@@ -133,8 +149,14 @@ func Run(recording, resultsJSON, junit io.Reader) (*Report, error) {
 		return nil, fmt.Errorf("results.json: %w", err)
 	}
 	a := &auditor{rec: rec, res: &res}
+	if len(res.Run.Levels) != len(res.Cases) {
+		return nil, fmt.Errorf("results.json: %d levels, but %d cases", len(res.Run.Levels), len(res.Cases))
+	}
 	for i := range res.Cases {
-		res.Cases[i].Counts = counts{}
+		res.Cases[i].levelOf, res.Cases[i].Counts = res.Run.Levels[i], counts{}
+		for _, r := range res.Cases[i].Rounds {
+			res.Cases[i].Counts["due"] += r.Due
+		}
 		for _, name := range countNames {
 			if v, ok := numbers.Cases[i][name].(float64); ok {
 				res.Cases[i].Counts[name] = v
@@ -336,7 +358,7 @@ func (a *auditor) outcome() {
 		if t == nil || v.Kind != "sla" || f == nil {
 			continue
 		}
-		is, known := f.value(t.Metric, t.Stat)
+		is, known := f.value(t.Metric.Name, t.Stat)
 		if known {
 			a.number(k.String(), v.Name, v.Value, is, true)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,8 +52,10 @@ func TestAuditAMix(t *testing.T) {
 		t.Fatalf("%d figures compared: %v %v", report.Compared, err, report.Differences)
 	}
 	for _, part := range []string{"production/short", "production/long"} {
-		at := strings.Index(files["results.json"], `"workload": "`+part+`"`)
-		changed := files["results.json"][:at] + strings.Replace(files["results.json"][at:], `"completed": `, `"completed": 1`, 1)
+		levels := strings.Split(files["results.json"], `"workload": "`) // those of the run come first
+		n := slices.IndexFunc(levels, func(l string) bool { return strings.HasPrefix(l, part+`"`) })
+		cases := strings.SplitAfterN(files["results.json"], `"completed": `, n+1) // the same number of a case
+		changed := strings.Join(cases[:n], "") + "1" + cases[n]
 		report, err := run(map[string]string{"samples.jsonl": files["samples.jsonl"], "results.json": changed})
 		if err != nil || len(report.Differences) != 1 || !strings.HasPrefix(report.Differences[0].Where, part+" at 2") {
 			t.Errorf("%s has ten requests more: %v %v", part, err, report.Differences)
@@ -75,7 +78,7 @@ func TestAudit(t *testing.T) {
 		{"another exit code", "results.json", `"exit_code": 0`, `"exit_code": 1`, ""},
 		{"another recording", "results.json", `"recording": "`, `"recording": "00`, ""},
 		{"a limit that the value breaks", "results.json", `"limit": 1,`, `"limit": 0.001,`, `"verdicts"`},
-		{"a case that nobody measured", "results.json", `"level": "1",`, `"level": "64",`, ""},
+		{"a case that nobody measured", "results.json", `"name": "1",`, `"name": "64",`, ""},
 		{"JUnit of another recording", "junit.xml", `recording.sha256" value="`, `recording.sha256" value="00`, ""},
 		{"JUnit with another sum", "junit.xml", ` tests="`, ` tests="1`, ""},
 		{"JUnit with a failure", "junit.xml", "<system-out>", `<failure message="no"></failure><system-out>`, ""},
@@ -179,7 +182,7 @@ func FuzzAudit(f *testing.F) {
 	files := recorded(f)
 	lines := strings.SplitAfter(files["samples.jsonl"], "\n")
 	f.Add([]byte(files["samples.jsonl"]), []byte(files["results.json"]), []byte(files["junit.xml"]))
-	f.Add([]byte(strings.Join(lines[:5], "")), []byte(`{"cases":[{"level":"1","metrics":[{"metric":"ttft","mean":"+Inf"}]}]}`), []byte("<testsuites><testsuite/></testsuites>"))
+	f.Add([]byte(strings.Join(lines[:5], "")), []byte(`{"run":{"levels":[{"name":"1"}]},"cases":[{"metrics":[{"metric":"ttft","mean":"+Inf"}]}]}`), []byte("<testsuites><testsuite/></testsuites>"))
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}`+"\n"+`{"type":"round_done","of":{},"round":{"window_end_ns":5}}`), []byte("null"), []byte(""))
 	f.Fuzz(func(t *testing.T, samples, results, junit []byte) {
 		r, err := Run(bytes.NewReader(samples), bytes.NewReader(results), bytes.NewReader(junit))
