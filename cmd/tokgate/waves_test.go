@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
 )
 
 // windowed returns a plan of one closed loop in a window.
@@ -86,10 +87,12 @@ func figures(t *testing.T, dir string) map[string]any {
 // requestsOf returns how many requests of a run's only level are judged, and how many were sent.
 func requestsOf(t *testing.T, dir string) (judged, sent int) {
 	t.Helper()
-	cases, _ := figures(t, dir)["cases"].([]any)
-	for _, c := range cases {
-		due, _ := c.(map[string]any)["due"].(float64)
-		judged += int(due)
+	d, err := report.ReadDocument(strings.NewReader(read(t, filepath.Join(dir, "results.json"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Cases {
+		judged += d.Cases[i].Due()
 	}
 	raw, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
 	if err != nil {
