@@ -72,6 +72,39 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
+// sides returns where the stretch before the cut i begins, and where the stretch after it ends.
+// total is the number of nights of the series.
+func sides(cuts []cut, i, total int) (from, to int) {
+	to = total
+	if i > 0 {
+		from = cuts[i-1].Night
+	}
+	if i < len(cuts)-1 {
+		to = cuts[i+1].Night
+	}
+	return from, to
+}
+
+// suspect reports whether the function divisive may find a change in xs. The means before and after
+// some night must differ by nearly as much as a significant change. suspect takes linear time, and
+// divisive takes quadratic time.
+func suspect(xs []float64, level, r float64) bool {
+	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
+	mean, variance := stat.Moments(xs)
+	total, left := float64(len(xs)), 0.0
+	squares := variance * (total - 1)
+	for k := 1; k < len(xs); k++ {
+		left += xs[k-1] - mean
+		n, m := float64(k), total-float64(k)
+		// between is the part of the sum of squares that a change at night k would explain.
+		between := left * left * (1/n + 1/m)
+		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
+			return true
+		}
+	}
+	return false
+}
+
 // order holds the values of a series in any order. far has, for each value, the sum of its
 // distances to all other values. The order of the values does not change the sums.
 type order struct {

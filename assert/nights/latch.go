@@ -12,9 +12,6 @@ const (
 	// deviations. Without leastChange, the end of a small change would show only after many nights.
 	// Without mostChange, half the way back would count as back.
 	leastChange, mostChange = 1, 3
-	// mostNight limits how far one night may deviate, in standard deviations. So no single night
-	// decides alone.
-	mostNight = 3
 )
 
 // latch is an alarm on a series of nightly values. It stays on until somebody accepts a run as the
@@ -34,6 +31,13 @@ func (c *latch) add(value float64) { c.sum, c.nights = c.sum+value, c.nights+1 }
 
 func (c *latch) mean() float64 { return c.sum / float64(c.nights) }
 
+// forget ends an alarm that no longer counts tonight.
+func (s *watched) forget(tonight int) {
+	if s.change.on && !s.lasts(s.change.from, tonight) {
+		s.change, s.first = latch{}, tonight
+	}
+}
+
 // release updates the odds that the series is back at its reference. If they are high enough, it
 // ends the alarm.
 func (s *watched) release(tonight int) {
@@ -52,5 +56,10 @@ func (s *watched) release(tonight int) {
 		return
 	}
 	c.on = false
+	if since := s.since(c.from); c.worse && len(since) <= leastReference {
+		for _, at := range since {
+			s.worst = max(s.worst, float64(s.worse)*(s.values[at]-expected.Center)/sigma)
+		}
+	}
 	s.first = s.seen[len(s.seen)-c.back]
 }

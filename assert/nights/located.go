@@ -3,8 +3,6 @@ package nights
 import (
 	"math"
 	"slices"
-
-	"github.com/tokgate/tokgate/assert/stat"
 )
 
 // mostLocated is the largest number of nights that are searched for earlier changes: the last ones.
@@ -33,23 +31,21 @@ func located(c column, watched []night) []cut {
 	recent := max(len(seen)-mostLocated, 0)
 	seen, xs = seen[recent:], xs[recent:]
 	tonight := watched[seen[len(seen)-1]]
-	level := tonight.Level * ofLocated / windows[0].share
-	if tonight.Reference < leastReference || !suspect(xs, level, tonight.Correlation) && !changed(watched) {
+	level := tonight.Level * ofLocated
+	if !tonight.Judged || !suspect(xs, level, tonight.Correlation) && !changed(watched) {
 		return nil
 	}
 	var out []cut
 	cuts := divisive(xs)
 	for i, cut := range cuts {
-		from, to := 0, len(xs)
-		if i > 0 {
-			from = cuts[i-1].Night
-		}
-		if i < len(cuts)-1 {
-			to = cuts[i+1].Night
-		}
-		expected := robust(xs[from:cut.Night], c.floor).predict(to-cut.Night, tonight.Correlation)
-		cut.Night = seen[cut.Night]
-		if 2*min(expected.upperTail(cut.After), expected.lowerTail(cut.After)) <= level && math.Abs(cut.After-cut.Before) >= c.ignore {
+		from, to := sides(cuts, i, len(xs))
+		before, after := robust(xs[from:cut.Night], c.floor, 0), robust(xs[cut.Night:to], c.floor, 0)
+		expected := before.predict(to-cut.Night, tonight.Correlation)
+		// A clipped mean, so that one bad night among five does not make a change.
+		mean := before.predict(1, tonight.Correlation).clipped(xs[cut.Night:to])
+		p := 2 * min(expected.upperTail(mean, 0, 1), expected.lowerTail(mean, 0, 1))
+		cut.Night, cut.Before, cut.After = seen[cut.Night], before.Mean, after.Mean
+		if p <= level && math.Abs(after.Mean-before.Mean) >= c.ignore {
 			out = append(out, cut)
 		}
 	}
@@ -60,37 +56,15 @@ func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether the function divisive may find a change in xs. The means before and after
-// some night must differ by nearly as much as a significant change. suspect takes linear time, and
-// divisive takes quadratic time.
-func suspect(xs []float64, level, r float64) bool {
-	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
-	mean, variance := stat.Moments(xs)
-	total, left := float64(len(xs)), 0.0
-	squares := variance * (total - 1)
-	for k := 1; k < len(xs); k++ {
-		left += xs[k-1] - mean
-		n, m := float64(k), total-float64(k)
-		// between is the part of the sum of squares that a change at night k would explain.
-		between := left * left * (1/n + 1/m)
-		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
-			return true
-		}
-	}
-	return false
-}
-
 // confirm makes tonight fail if the last change in cuts was for the worse and has not ended. The
 // function watch may have missed such a change. A night in cuts is an index into the plan's nights.
 func (n *night) confirm(cuts []cut, c column, watched []night) {
-	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
+	if len(cuts) == 0 || n.Changed || !n.Judged {
 		return
 	}
 	last := cuts[len(cuts)-1]
-	for _, w := range watched[last.Night:] {
-		if w.Back {
-			return // and has ended
-		}
+	if n.Moved > 0 && last.Night < n.Moved+leastSegment || ended(watched[last.Night:]) {
+		return
 	}
 	sign := float64(c.worse)
 	if sign == 0 {
@@ -99,4 +73,32 @@ func (n *night) confirm(cuts []cut, c column, watched []night) {
 	if shift := last.After - n.Expected.Center; sign*(last.After-last.Before) > 0 && sign*shift > 0 && math.Abs(shift) >= c.ignore {
 		n.Changed, n.Worse, n.From, n.Shift = true, true, last.Night, shift
 	}
+}
+
+// ended reports whether an alarm for the worse ended on one of the nights.
+func ended(watched []night) bool {
+	return slices.ContainsFunc(watched, func(n night) bool { return n.Back })
+}
+
+// began returns the located change that is tonight's alarm. The night that raised the alarm may be
+// a few nights from the change. ok is false if no located change is this alarm: it is too recent.
+func (n night) began(cuts []cut, c column) (began cut, ok bool) {
+	for _, cut := range slices.Backward(cuts) {
+		if (cut.After-cut.Before)*n.Shift <= 0 {
+			continue
+		}
+		if n.From <= cut.Night+leastSegment {
+			return cut, true // two changes are further apart
+		}
+		between, nights := 0.0, 0.0
+		for i := cut.Night; i < n.From; i++ {
+			if x := c.values[i]; !math.IsNaN(x) {
+				between, nights = between+x, nights+1
+			}
+		}
+		// If the change were over before the alarm, the nights between would be like those before.
+		middle := (cut.Before + cut.After) / 2
+		return cut, (between/nights-middle)*n.Shift > 0
+	}
+	return began, false
 }

@@ -2,15 +2,17 @@
 // number for each night: the value of one metric of one workload, under the same plan.
 //
 //   - The function watch tests whether the last nights still agree with the reference nights. It
-//     compares the mean of the last night, of the last two nights, and so on with the reference. So
-//     it finds a large shift at once, a small shift a little later, and a slow trend after weeks.
+//     compares the mean of the last two nights, of the last three, and so on with the reference. So
+//     it finds a large shift on the second night, a small shift a little later, and a slow trend
+//     after weeks. A single bad night is suspect and passes.
 //   - The type latch keeps an alarm for the worse until a pin accepts it, or until the series is
 //     back at the reference.
 //   - The function divisive finds the nights at which a series changed.
 //
 // The reference is the first nights of the history, or the first nights after an accepted change.
-// It stays fixed. A moving reference would follow a server that gets slightly slower every night,
-// and the change would never be reported.
+// It moves only behind a change that was found in it, or to a better level that lasted. A rolling
+// reference would follow a server that gets slightly slower every night, and the change would never
+// be reported.
 package nights
 
 import (
@@ -30,6 +32,9 @@ type Options struct {
 	// one percent. For a metric that is itself a share, such as success, 0.01 is one percentage
 	// point. With 0 every significant change is reported.
 	Ignore float64
+	// Wait means that a better level becomes the reference only when its run is pinned. Without it a
+	// better level that has lasted ten nights becomes the reference.
+	Wait bool
 	// Run is the ID that the last night must have; "" accepts any.
 	Run string
 	// Now is the current time; zero means that dates are not checked. A night that started more
@@ -61,11 +66,20 @@ type Result struct {
 	Differs []string
 	Job     *metric.Job // CI job of the last night; nil if not known
 	Trends  []Trend
+	// Events holds the nights on which several series changed in the same direction, in order.
+	Events []Event
+	// ByChance is the largest number of red mornings in 50 nights that is expected if nothing
+	// changes. It is 0 if that is not known, because the noise is unlike any that was tried.
+	ByChance int
 }
 
 // Trend is one series with its verdict. The series begins with the first night or at the last pin.
+// Each runner with enough nights is judged by itself.
 type Trend struct {
 	metric.Trend
+	// Runner is the CI runner of the nights, or SeveralRunners. It is "" if all nights of the series
+	// ran on the same runner.
+	Runner  string
 	Unit    metric.Unit
 	Better  metric.Direction
 	Outcome verdict.Outcome // Skipped if there are too few nights, or if the workload has changed
@@ -74,7 +88,10 @@ type Trend struct {
 	// Tonight holds the limits for the last night, in the unit of the metric. It is nil if there
 	// are too few nights to judge.
 	Tonight *Bounds
-	Since   string // for a Fail, the run that began the change; a pin on this run accepts it
+	Since   string // for a Fail, the run that a pin must name to accept the change
+	// Suspect means that the last night alone is significantly worse. It passes: the next night
+	// decides.
+	Suspect bool
 	// Changes holds the changes that were found in hindsight, in order of time.
 	Changes []Change
 }
@@ -84,8 +101,10 @@ type Point struct {
 	Run     string
 	Started time.Time
 	Value   float64
-	Alarm   bool // of a change
-	Worse   bool // the change is for the worse
+	Alarm   bool   // of a change
+	Worse   bool   // the change is for the worse
+	Suspect bool   // the night alone was significantly worse, and no change followed
+	URL     string // of the night's CI job; "" if not known
 }
 
 // Bounds are the limits by which a night is judged.
@@ -107,12 +126,33 @@ type Change struct {
 	Run           string // first night after the change
 	Started       time.Time
 	Before, After float64
-	P             float64     // p-value of the change; NaN if too few nights follow it
-	Job           *metric.Job // of that night
+	// Weekly is how much the value moves in a week if the change is a drift, in the unit of
+	// Bounds.Noise. It is 0 for a step. A drift begins with Run; Before and After are the ends of
+	// the line through the nights.
+	Weekly float64
+	P      float64     // p-value of the change; NaN for a drift, or if too few nights follow it
+	Job    *metric.Job // of that night
 	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
 	// 0.20.0".
 	Differs []string
 }
+
+// Event is a night on which several series changed in the same direction.
+type Event struct {
+	Run     string // first night after the changes
+	Started time.Time
+	Worse   bool
+	Trends  []int // indices into Result.Trends
+	// Least and Most are the smallest and the largest of the changes, as shares of the value before;
+	// of metrics that are shares, in points.
+	Least, Most float64
+	Job         *metric.Job
+	Differs     []string // as in Result
+}
+
+// SeveralRunners is the name of a Trend for the nights of all runners that have too few nights to be
+// judged by themselves.
+const SeveralRunners = "runners with few nights"
 
 // leastNoise is the smallest standard deviation between nights that the test assumes. Rounded
 // measurements can be equal for many nights. Without leastNoise the first different digit would
@@ -127,16 +167,10 @@ const limitMetric = "capacity"
 // is better, it passes with a note. A figure that is missing tonight is an error. The package
 // comment describes the method.
 func Judge(h metric.History, opts Options) Result {
-	nights := slices.Clone(h.Nights)
 	out := Result{Outcome: verdict.Error}
-	lost := ""
-	if len(h.Pins) > 0 {
-		p := h.Pins[len(h.Pins)-1]
-		if i := slices.IndexFunc(nights, func(n metric.Night) bool { return n.Run == p.Run }); i >= 0 {
-			nights, out.Pinned = nights[i:], &p
-		} else {
-			lost = lostPin(p, nights)
-		}
+	before, nights, lost := sinceLastPin(h)
+	if len(h.Pins) > 0 && lost == "" {
+		out.Pinned = &h.Pins[len(h.Pins)-1]
 	}
 	if len(nights) == 0 {
 		out.Why = "the history has no nights"
@@ -152,7 +186,7 @@ func Judge(h metric.History, opts Options) Result {
 	}
 	out.Differs = sinceLastNight(h.Nights)
 	nights, other := sameGPU(nights)
-	out.Trends = trends(nights, opts)
+	out.judge(nights, opts, remember(before, opts))
 	if len(out.Trends) == 0 && other == "" {
 		out.Why = "the nights have no figures"
 		return out
@@ -185,20 +219,46 @@ func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	return ""
 }
 
-func trends(nights []metric.Night, opts Options) []Trend {
-	list := gather(nights)
-	out := make([]Trend, len(list))
-	var judged []int
-	var columns []column
-	for i, s := range list {
-		c, t, ok := s.read(nights, opts.Ignore)
-		out[i] = t
-		if ok {
-			judged, columns = append(judged, i), append(columns, c)
+// sinceLastPin splits a history at its last pin. lost says that the run of the pin is missing; then
+// nights has all nights.
+func sinceLastPin(h metric.History) (before metric.History, nights []metric.Night, lost string) {
+	nights = slices.Clone(h.Nights)
+	if len(h.Pins) == 0 {
+		return before, nights, ""
+	}
+	last := len(h.Pins) - 1
+	i := slices.IndexFunc(nights, func(n metric.Night) bool { return n.Run == h.Pins[last].Run })
+	if i < 0 {
+		return before, nights, lostPin(h.Pins[last], nights)
+	}
+	before = metric.History{Nights: nights[:i]}
+	for _, p := range h.Pins[:last] {
+		if slices.ContainsFunc(before.Nights, func(n metric.Night) bool { return n.Run == p.Run }) {
+			before.Pins = append(before.Pins, p)
 		}
 	}
-	for k, watched := range watch(columns) {
-		list[judged[k]].judge(&out[judged[k]], columns[k], nights, watched)
+	return before, nights[i:], ""
+}
+
+// remember returns what the nights before a pin say of each series.
+func remember(h metric.History, opts Options) map[metric.Trend]map[laneName]memory {
+	if len(h.Nights) == 0 {
+		return nil
+	}
+	earlier, nights, _ := sinceLastPin(h)
+	out := remember(earlier, opts)
+	if out == nil {
+		out = map[metric.Trend]map[laneName]memory{}
+	}
+	nights, _ = sameGPU(nights)
+	list, _ := readAll(gather(nights), nights, opts, out)
+	_, states := watchAll(columnsOf(list))
+	for i, s := range states {
+		if l := list[i]; out[l.src.key] == nil {
+			out[l.src.key] = map[laneName]memory{l.name: s.remembered()}
+		} else {
+			out[l.src.key][l.name] = s.remembered()
+		}
 	}
 	return out
 }

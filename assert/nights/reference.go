@@ -25,6 +25,7 @@ const (
 // moments describes the nights of a reference, without the outliers.
 type moments struct {
 	N           int     // nights that count
+	More        int     // degrees of freedom of Sigma from other nights
 	Mean        float64 // mean of the nights; NaN if there are none
 	Sigma       float64 // standard deviation; NaN for fewer than two nights
 	Correlation float64 // lag-1 autocorrelation, corrected for few nights; NaN for fewer than 3
@@ -36,7 +37,10 @@ type moments struct {
 // 1974). If more than half of the numbers are equal, this median is 0. So robust uses the 80th
 // percentile of the deviations if that gives more. The parameter floor is the smallest possible
 // standard deviation.
-func robust(xs []float64, floor float64) moments {
+//
+// The parameter known is the standard deviation if it is known from other nights, otherwise 0. Then
+// an outlier is more than outlying·(1 + 1/n)·known from the median.
+func robust(xs []float64, floor, known float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
 	}
@@ -52,6 +56,9 @@ func robust(xs []float64, floor float64) moments {
 	// 0.6745 σ and the 80th percentile 1.2816 σ.
 	spread := max(middle(deviations)/0.6745, deviations[len(xs)*4/5]/1.2816, floor)
 	limit := outlying * (1 + 3/float64(len(xs))) * spread
+	if known > 0 {
+		limit = outlying * (1 + 1/float64(len(xs))) * max(known, floor)
+	}
 	var kept []float64
 	for _, x := range xs {
 		if math.Abs(x-center) <= limit {
@@ -117,24 +124,47 @@ func (m moments) predict(further int, r float64) prediction {
 	if n-inflated < 1 {
 		return p
 	}
-	p.Freedom = believed*n*(1-r*r)/(1+r*r) - 1
+	p.Freedom = believed*(n+float64(m.More))*(1-r*r)/(1+r*r) - 1
 	p.Sigma *= math.Sqrt((n - 1) / (n - inflated))
 	p.Error = p.Sigma * math.Sqrt(inflation(r, further)/float64(further)+inflated/n)
 	return p
 }
 
-// upperTail returns how likely an unchanged series has a mean at least this high. It returns 1 if
-// there is no prediction. To save time it also returns 1 near the center, where the probability is
-// too high for an alarm.
-func (p prediction) upperTail(mean float64) float64 {
+// pooled adds the nights of b to the standard deviation of m, not to its mean.
+func (m moments) pooled(b moments) moments {
+	if b.N < leastReference || m.N < 2 {
+		return m
+	}
+	n, o := float64(m.N-1), float64(b.N-1)
+	m.Sigma = math.Sqrt((n*m.Sigma*m.Sigma + o*b.Sigma*b.Sigma) / (n + o))
+	m.More = b.N - 1
+	return m
+}
+
+// clipped returns the mean of xs, in which no night counts as more than mostNight standard
+// deviations from the center. p is the prediction for one night.
+func (p prediction) clipped(xs []float64) float64 {
+	sum := 0.0
+	for _, x := range xs {
+		sum += min(max(x, p.Center-mostNight*p.Sigma), p.Center+mostNight*p.Sigma)
+	}
+	return sum / float64(len(xs))
+}
+
+// upperTail returns how likely an unchanged series has a mean at least this high, of a number of
+// nights whose distribution has the given skewness. It returns 1 if there is no prediction. To save
+// time it also returns 1 near the center, where the probability is too high for an alarm.
+func (p prediction) upperTail(mean, skewness float64, nights int) float64 {
 	const unremarkable = 2.3 // exceeded by normal values with probability 0.0107, more than perPlan
 	t := (mean - p.Center) / p.Error
 	if p.Freedom < 1 || !(t > unremarkable) {
 		return 1
 	}
-	return stat.StudentCDF(-t, p.Freedom)
+	return stat.StudentCDF(-straight(t, skewness, nights), p.Freedom)
 }
 
 // lowerTail returns how likely an unchanged series has a mean at most this low. upperTail does
 // the same for a high mean.
-func (p prediction) lowerTail(mean float64) float64 { return p.upperTail(2*p.Center - mean) }
+func (p prediction) lowerTail(mean, skewness float64, nights int) float64 {
+	return p.upperTail(2*p.Center-mean, -skewness, nights)
+}

@@ -45,11 +45,19 @@ func (s scale) within(x float64) float64 {
 	return min(max(x, 0), 1)
 }
 
+// size returns how large a change is: as a share of the value, or as a difference of shares.
+func (s scale) size(x float64) float64 {
+	if s.log {
+		return math.Abs(math.Expm1(x))
+	}
+	return math.Abs(x)
+}
+
 // shift writes the size of a change: "4.2%" of the value, or "4.2 points" for metrics that are
 // shares.
 func (s scale) shift(x float64) string {
 	if s.log {
-		return metric.Format(metric.Ratio, math.Abs(math.Expm1(x)))
+		return metric.Format(metric.Ratio, s.size(x))
 	}
-	return strings.TrimSuffix(metric.Format(metric.Ratio, math.Abs(x)), "%") + " points"
+	return strings.TrimSuffix(metric.Format(metric.Ratio, s.size(x)), "%") + " points"
 }

@@ -9,32 +9,37 @@ import (
 const (
 	// leastReference is the minimum number of reference nights for a judgement.
 	leastReference = 10
+	// leastKnown is the same if the noise is known from at least leastReference other nights.
+	leastKnown = 4
 	// mostReference is the maximum number of reference nights. Later nights do not join the
 	// reference.
 	mostReference = 90
 	// perPlan is the chance of a false alarm for the worse in one night, in all series of a plan
 	// together. It assumes that the values are normally distributed.
 	perPlan = 0.007
-	// RedByChance limits the share of nights that fail although nothing changed. It is larger than
-	// perPlan, because a false alarm lasts several nights. `make characteristics` measures the
-	// share.
-	RedByChance = 0.04
 )
 
 // windows lists the tests of one night: the mean of the last nights is compared with the reference.
-// One night shows a large change, and three show a small one. Longer windows show a change that
-// grows slowly. share is the window's share of the allowed false alarms. The shares may add up to a
-// little more than one, because the windows overlap.
+// Two and three nights show a change that is large enough; longer windows show one that grows
+// slowly. No window has a single night, because real series have single bad nights. share is the
+// window's share of the allowed false alarms. The shares may add up to more than one, because the
+// windows overlap.
 var windows = []struct {
 	nights int
 	share  float64
 }{
-	{1, 0.3}, {2, 0.2}, {3, 0.45}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
+	{2, 0.45}, {3, 0.8}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
 }
 
-// oneNight is the chance that the test of a single night raises a false alarm, for all series
-// together.
-var oneNight = windows[0].share * perPlan
+const (
+	// mostNight limits how far one night may deviate from the reference, in standard deviations. A
+	// larger deviation counts as this one, so no single night decides alone.
+	mostNight = 3
+	// ofSingle is the share of the allowed false alarms at which a single night is suspect.
+	ofSingle = 0.3
+	// beyondWorst says how far beyond the worst night that did not last a suspect night must be.
+	beyondWorst = 1.25
+)
 
 // column holds the values of one series, one for each night of the plan. The value is NaN if the
 // night did not measure the series.
@@ -49,16 +54,46 @@ type column struct {
 	floor float64
 	// ignore is the smallest shift that is reported; smaller ones raise no alarm.
 	ignore float64
+	// wait means that a better level becomes the reference only by a pin.
+	wait bool
+	// before is what is known of the series from nights before the first one.
+	before memory
+	// from is the first night that may be judged. Earlier nights only join the reference.
+	from int
+	// common means that the column holds nights of several runners.
+	common bool
+	// others are the indices of the columns of the same series on other runners; for a common column,
+	// of all runners.
+	others []int
+	// lasting reports whether an alarm that began on the night from still counts tonight; nil if it
+	// always does.
+	lasting func(from, tonight int) bool
+}
+
+// lasts reports whether an alarm that began on the night from still counts tonight.
+func (c column) lasts(from, tonight int) bool { return c.lasting == nil || c.lasting(from, tonight) }
+
+// memory is what is known of a series from nights with which later ones are not compared.
+type memory struct {
+	noise moments // of their reference
+	worst float64 // largest deviation of a night that did not last, in standard deviations
 }
 
 // night is the result for one series on one night.
 type night struct {
-	Reference int // number of nights in the reference; none is judged below leastReference
-	Expected  prediction
+	Reference int  // number of nights in the reference
+	Judged    bool // there were enough of them
+	// Moved is the first night of the reference if the reference was moved behind a change; 0 if
+	// not. Adopted means that the change was for the better and lasted.
+	Moved    int
+	Adopted  bool
+	Expected prediction
 	// Correlation is the correlation from one night to the next that the prediction assumes.
 	Correlation float64
-	// Level is the one-sided significance at which tonight alone would raise an alarm.
+	// Level is the one-sided significance that tonight allows for this series.
 	Level float64
+	// Suspect means that tonight alone is significantly worse. One night never raises an alarm.
+	Suspect bool
 	// Changed is set if tonight raised an alarm, or an earlier alarm still stands.
 	Changed bool
 	Worse   bool    // the change is for the worse
@@ -73,7 +108,7 @@ func (n night) bounds() (low, high float64) {
 	if n.Expected.Freedom < 1 {
 		return math.Inf(-1), math.Inf(1)
 	}
-	half := stat.StudentQuantile(1-n.Level, n.Expected.Freedom) * n.Expected.Error
+	half := stat.StudentQuantile(1-n.Level*ofSingle, n.Expected.Freedom) * n.Expected.Error
 	return n.Expected.Center - half, n.Expected.Center + half
 }
 
@@ -85,50 +120,63 @@ func (n night) bounds() (low, high float64) {
 // with a change that nobody has accepted. The chance of a false alarm is limited for all series of
 // the plan together, by Holm's rule.
 func watch(columns []column) [][]night {
+	out, _ := watchAll(columns)
+	return out
+}
+
+// watchAll does what watch does, and also returns the state of the series after the last night.
+func watchAll(columns []column) ([][]night, []*watched) {
 	series := make([]*watched, len(columns))
 	out := make([][]night, len(columns))
 	nights := 0
 	for i, c := range columns {
 		out[i] = make([]night, len(c.values))
-		series[i] = &watched{column: c, nights: out[i]}
+		series[i] = &watched{column: c, nights: out[i], worst: c.before.worst}
 		nights = max(nights, len(c.values))
+	}
+	for _, s := range series {
+		for _, k := range s.column.others {
+			s.siblings = append(s.siblings, series[k])
+		}
 	}
 	for tonight := range nights {
 		watchNight(series, tonight)
 	}
-	return out
+	return out, series
 }
 
 // watchNight computes the result of every series for tonight.
 func watchNight(series []*watched, tonight int) {
-	shared := sharedCorrelation(series)
+	shared, form := sharedCorrelation(series), shapeOf(series)
 	var measured, judged []*watched
-	var worse, better []float64
-	// For each series, windows has two lengths in nights: of the window with the strongest evidence
-	// for a worse value, and of the one with the strongest evidence for a better value.
-	var windows [][2]int
+	var looks []look
+	var worse, better, alone []float64
 	for _, s := range series {
 		if math.IsNaN(s.values[tonight]) {
 			continue
 		}
 		measured = append(measured, s)
+		s.forget(tonight)
 		s.seen = append(s.seen, tonight)
-		w, b := s.look(tonight, shared)
-		if s.nights[tonight].Reference >= leastReference {
-			judged = append(judged, s)
-			worse, better = append(worse, w.p), append(better, b.p)
-			windows = append(windows, [2]int{w.nights, b.nights})
+		l := s.look(tonight, shared, form)
+		if n := &s.nights[tonight]; n.Reference >= s.least() && tonight >= s.from {
+			n.Judged = true
+			judged, looks = append(judged, s), append(looks, l)
+			worse, better, alone = append(worse, l.worse.p), append(better, l.better.p), append(alone, min(l.worse.p, l.alone/ofSingle))
 		}
 	}
-	isWorse, isBetter := stat.Holm(worse, perPlan), stat.Holm(better, perPlan)
+	isWorse, isBetter, isSuspect := stat.Holm(worse, perPlan), stat.Holm(better, perPlan), stat.Holm(alone, perPlan)
 	for i, s := range judged {
-		s.nights[tonight].Level = oneNight / float64(len(judged))
+		s.nights[tonight].Level = perPlan / float64(len(judged))
 		switch {
 		case s.change.on && s.change.worse: // red already
 		case isWorse[i]:
-			s.alarm(windows[i][0], true)
-		case isBetter[i] && !s.change.on:
-			s.alarm(windows[i][1], false)
+			s.alarm(looks[i].worse.nights, true)
+		default:
+			s.nights[tonight].Suspect = isSuspect[i]
+			if isBetter[i] && !s.change.on {
+				s.alarm(looks[i].better.nights, false)
+			}
 		}
 	}
 	for _, s := range measured {

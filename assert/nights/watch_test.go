@@ -24,17 +24,17 @@ func TestRobust(t *testing.T) {
 	// opposite directions, so the correlation is −9/10, or −1.16 after a correction for its bias.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
-	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
+	if d := cmp.Diff(want, robust(alternating(10), 0, 0), near); d != "" {
 		t.Error(d)
 	}
 	// The night with the value 150 is left out, because it is too far from the median, 101. Half of
 	// all nights are at most 2 from it, so the robust standard deviation is 2/0.6745 = 2.97, and
 	// the largest allowed distance is 2.97·4.5·(1 + 3/11) = 17.0.
-	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
+	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0, 0), near); d != "" {
 		t.Error(d)
 	}
 	// Six nights at one value and five at another form two groups. No night in them is an outlier.
-	if m := robust(alternating(11), 0); m.N != 11 {
+	if m := robust(alternating(11), 0, 0); m.N != 11 {
 		t.Errorf("%d of 11 are left", m.N)
 	}
 }
@@ -54,28 +54,29 @@ func TestPredict(t *testing.T) {
 	}
 	// The mean lies 3 standard errors from the center. For t with 15 degrees of freedom P(t ≥ 3) =
 	// 0.0045.
-	if got := p.upperTail(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+	if got := p.upperTail(7+3*1.09545, 0, 1); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
-	if got := p.lowerTail(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+	if got := p.lowerTail(7-3*1.09545, 0, 1); math.Abs(got-0.00449) > 0.0001 {
 		t.Errorf("P %v", got)
 	}
 	// Ten nights with a correlation of 0.9 have only 0.8·10·(1 − 0.81)/(1 + 0.81) − 1 = −0.2
 	// degrees of freedom, so there is no prediction.
-	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.upperTail(100) != 1 {
+	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.upperTail(100, 0, 1) != 1 {
 		t.Errorf("%+v", p)
 	}
 }
 
-// An alarm lasts until at least three nights in a row are back to normal. Nights during an alarm do
+// The first bad night is suspect, and the second raises the alarm. It lasts until at least three
+// nights in a row are back to normal. Nights during an alarm do
 // not join the reference.
 func TestWatchLatches(t *testing.T) {
 	series := append(alternating(20), 110, 110, 101, 110, 110)
 	series = append(series, alternating(6)...)
 	nights := watch([]column{one(series...)})[0]
 	for i, n := range nights {
-		red := i >= 20 && i < 27 // night 22 alone does not end the alarm; nights 25 to 27 do
-		if n.Changed != red || red && (!n.Worse || n.From != 20 || n.Reference != 20) || n.Back != (i == 27) {
+		red := i >= 21 && i < 27 // night 22 alone does not end the alarm; nights 25 to 27 do
+		if n.Changed != red || n.Suspect != (i == 20) || red && (!n.Worse || n.From != 20) || n.Back != (i == 27) {
 			t.Errorf("night %d: %+v", i, n)
 		}
 	}
@@ -119,17 +120,18 @@ func TestWatchForgetsNothing(t *testing.T) {
 func TestWatchManySeries(t *testing.T) {
 	many := make([]column, 100)
 	for i := range many {
-		many[i] = one(append(alternating(20), 100)...)
+		many[i] = one(append(alternating(20), 100, 100)...)
 	}
-	series := append(alternating(20), 105)
+	series := append(alternating(20), 105, 105)
 	many[7] = one(series...)
-	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
+	if n := watch([]column{one(series...)})[0][21]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// The last night is 4.76 standard errors above the mean. Its p-value is 0.00013, or 0.0004
-	// after division by 0.3, the share of one-night windows. In a plan with a hundred series only
+	// Each of the last two nights counts as 3 standard deviations, so their mean is 3/√(1/2 + 1/20) =
+	// 4.05 standard errors above. With 15 degrees of freedom the p-value is 0.0005, or 0.0012 after
+	// division by 0.45, the share of two-night windows. In a plan with a hundred series only
 	// 0.007/100 is allowed, so there is no alarm.
-	if n := watch(many)[7][20]; n.Changed {
+	if n := watch(many)[7][21]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}
 }
@@ -137,13 +139,13 @@ func TestWatchManySeries(t *testing.T) {
 // The values of a series are rounded, so a constant series may jump by the last digit. A jump below
 // the rounding floor must not raise an alarm.
 func TestWatchFloor(t *testing.T) {
-	series := make([]float64, 31)
+	series := make([]float64, 32)
 	for i := range series {
 		series[i] = 1
 	}
-	series[30] = 1.001
+	series[30], series[31] = 1.001, 1.001
 	for floor, changed := range map[float64]bool{0.0001: true, 0.002: false} {
-		if n := watch([]column{{values: series, worse: 1, floor: floor}})[0][30]; n.Changed != changed {
+		if n := watch([]column{{values: series, worse: 1, floor: floor}})[0][31]; n.Changed != changed {
 			t.Errorf("floor %v: %+v", floor, n)
 		}
 	}

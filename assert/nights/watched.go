@@ -1,6 +1,7 @@
 package nights
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -16,14 +17,27 @@ type watched struct {
 	memo      []moments // statistics of the reference's first n nights, by n
 	first     int       // first night that a window may contain
 	change    latch
+	siblings  []*watched // the same series on other runners
+	worst     float64    // largest deviation for the worse of a night that did not last, in standard deviations
+	moved     int        // first night of the reference if it was moved; otherwise 0
+	adopted   bool       // it was moved to a better level that lasted
 }
 
 // known returns statistics of the first n nights of the reference. Outliers are left out.
 func (s *watched) known(n int) moments {
 	for k := len(s.memo); k <= n; k++ {
-		s.memo = append(s.memo, robust(s.numbers[:k], s.floor))
+		s.memo = append(s.memo, robust(s.numbers[:k], s.floor, s.before.noise.Sigma))
 	}
 	return s.memo[n]
+}
+
+// remembered returns what later nights may know of the series after a pin.
+func (s *watched) remembered() memory {
+	out := memory{noise: s.known(len(s.reference)), worst: s.worst}
+	if out.noise.N < leastReference {
+		out.noise = s.before.noise
+	}
+	return out
 }
 
 // correlation collects the correlations from night to night of several series. Their weighted mean
@@ -47,7 +61,9 @@ func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), most
 func sharedCorrelation(series []*watched) correlation {
 	c := correlation{nights: uncorrelated}
 	for _, s := range series {
-		c = c.add(s.known(len(s.reference)), +1)
+		if s.typical() {
+			c = c.add(s.known(len(s.reference)), +1)
+		}
 	}
 	return c
 }
@@ -66,54 +82,115 @@ func (e evidence) stronger(p float64, nights int) evidence {
 	return e
 }
 
-// look compares the last nights with the reference, for every number of nights in windows. It
-// returns the strongest evidence that the series became worse, and the strongest that it became
+// look is the strongest evidence of one night that a series became worse, and that it became
 // better.
-func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
-	worse, better = evidence{p: 1}, evidence{p: 1}
-	others := shared.add(s.known(len(s.reference)), -1)
+type look struct {
+	worse, better evidence
+	alone         float64 // p-value of tonight alone, for the worse
+}
+
+// look compares the last nights with the reference, for every number of nights in windows.
+func (s *watched) look(tonight int, shared correlation, form shape) look {
+	out := look{worse: evidence{p: 1}, better: evidence{p: 1}, alone: 1}
+	others := shared
+	if s.typical() {
+		others = shared.add(s.known(len(s.reference)), -1)
+	}
+	at := func(nights int) (m moments, r float64, stretch []float64) {
+		list := s.seen[len(s.seen)-nights:]
+		n, _ := slices.BinarySearch(s.reference, list[0])
+		m = s.known(n)
+		r = others.add(m, +1).allowed()
+		for _, k := range list {
+			stretch = append(stretch, s.values[k])
+		}
+		return m.pooled(s.borrowed()), r, stretch
+	}
+	night := &s.nights[tonight]
+	n, _ := slices.BinarySearch(s.reference, tonight)
+	m, r, stretch := at(1)
+	night.Reference, night.Expected.Center, night.Shift = n, m.Mean, s.values[tonight]-m.Mean
+	night.Moved, night.Adopted = s.moved, s.adopted
+	if n < s.least() {
+		return out
+	}
+	night.Expected, night.Correlation = m.predict(1, r), r
+	out.alone = s.alone(night.Expected, stretch[0], form)
 	for _, w := range windows {
 		if len(s.seen) < w.nights || s.seen[len(s.seen)-w.nights] < s.first {
 			break
 		}
-		stretch := s.seen[len(s.seen)-w.nights:]
-		n, _ := slices.BinarySearch(s.reference, stretch[0])
-		m := s.known(n)
-		if w.nights == 1 {
-			s.nights[tonight].Reference, s.nights[tonight].Expected.Center = n, m.Mean
-			s.nights[tonight].Shift = s.values[tonight] - m.Mean
-		}
-		if n < leastReference {
+		first, _ := slices.BinarySearch(s.reference, s.seen[len(s.seen)-w.nights])
+		if first < s.least() {
 			break
 		}
-		r := others.add(m, +1).allowed()
-		expected := m.predict(w.nights, r)
-		if w.nights == 1 {
-			s.nights[tonight].Expected, s.nights[tonight].Correlation = expected, r
-		}
-		mean := s.mean(stretch)
-		if math.Abs(mean-m.Mean) < s.ignore {
+		m, r, stretch := at(w.nights)
+		// A clipped mean may be below ignore although the series is far beyond it, if its noise is
+		// small. So half of the nights must be beyond.
+		mean := m.predict(1, r).clipped(stretch)
+		slices.SortFunc(stretch, func(a, b float64) int { return cmp.Compare(math.Abs(a-m.Mean), math.Abs(b-m.Mean)) })
+		if math.Abs(stretch[(len(stretch)-1)/2]-m.Mean) < s.ignore {
 			continue
 		}
-		higher, lower := expected.upperTail(mean)/w.share, expected.lowerTail(mean)/w.share
+		expected, skewness := m.predict(w.nights, r), float64(s.worse)*form.corrected()
+		higher, lower := expected.upperTail(mean, skewness, w.nights)/w.share, expected.lowerTail(mean, skewness, w.nights)/w.share
 		switch s.worse {
 		case +1:
-			worse, better = worse.stronger(higher, w.nights), better.stronger(lower, w.nights)
+			out.worse, out.better = out.worse.stronger(higher, w.nights), out.better.stronger(lower, w.nights)
 		case -1:
-			worse, better = worse.stronger(lower, w.nights), better.stronger(higher, w.nights)
+			out.worse, out.better = out.worse.stronger(lower, w.nights), out.better.stronger(higher, w.nights)
 		default:
-			worse = worse.stronger(2*min(higher, lower), w.nights)
+			out.worse = out.worse.stronger(2*min(higher, lower), w.nights)
 		}
 	}
-	return worse, better
+	return out
 }
 
-func (s *watched) mean(nights []int) float64 {
-	sum := 0.0
-	for _, at := range nights {
-		sum += s.values[at]
+// alone returns the p-value of a single night that is worse. It returns 1 if the night is not far
+// beyond the worst night of the plan that did not last.
+func (s *watched) alone(expected prediction, x float64, form shape) float64 {
+	sign := float64(s.worse)
+	if sign == 0 {
+		sign = math.Copysign(1, x-expected.Center)
 	}
-	return sum / float64(len(nights))
+	shift := sign * (x - expected.Center)
+	if shift < s.ignore || shift/expected.Sigma < beyondWorst*form.worst {
+		return 1
+	}
+	return expected.upperTail(expected.Center+shift, 0, 1)
+}
+
+// borrowed returns the noise that is known from other nights: from before a pin, or of the runner
+// with the most nights.
+func (s *watched) borrowed() moments {
+	out := s.before.noise
+	if out.N >= leastReference {
+		return out
+	}
+	out = moments{}
+	if s.common {
+		return out // runners differ from each other by more than their noise
+	}
+	for _, o := range s.siblings {
+		if m := o.known(len(o.reference)); m.N >= leastReference && m.N > out.N {
+			out = m
+		}
+	}
+	return out
+}
+
+// typical reports whether the reference shows the noise of the plan. A common column does not if its
+// runners have references of their own.
+func (s *watched) typical() bool {
+	return !s.common || !slices.ContainsFunc(s.siblings, func(o *watched) bool { return len(o.reference) >= leastReference })
+}
+
+// least returns the number of reference nights that a judgement needs.
+func (s *watched) least() int {
+	if s.borrowed().N >= leastReference {
+		return leastKnown
+	}
+	return leastReference
 }
 
 // alarm records that a change began with the first of the last nights. The parameter nights is the
@@ -139,9 +216,16 @@ func (s *watched) settle(tonight int) {
 		s.release(tonight)
 		n.Back = !s.change.on && s.change.worse
 	}
+	if n.New { // the nights of the change are no longer in the reference
+		m := s.known(len(s.reference))
+		n.Reference, n.Expected = len(s.reference), m.pooled(s.borrowed()).predict(1, n.Correlation)
+	}
 	if n.Changed = s.change.on; n.Changed {
 		n.Worse, n.From = s.change.worse, s.change.from
 		n.Shift = s.change.mean() - n.Expected.Center
+		if !n.Worse && !s.wait {
+			s.adopt()
+		}
 		return
 	}
 	if len(s.reference) == mostReference {
@@ -152,6 +236,7 @@ func (s *watched) settle(tonight int) {
 			s.reference, s.numbers = append(s.reference, at), append(s.numbers, s.values[at])
 		}
 	}
+	s.rebase()
 }
 
 // since returns the given night and all later nights, except nights without a value.

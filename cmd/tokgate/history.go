@@ -189,6 +189,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
+	var wait bool
 	cmd := &cobra.Command{
 		Use: name + " HISTORY", Short: short, Long: long,
 		Args:              needArgs(1, "tokgate history "+name+" perf/history"),
@@ -199,6 +200,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	}
 	f := cmd.Flags()
 	f.Float64Var(&ignore, "ignore", plan.HistoryIgnore, "do not report a smaller change; a `share`: 0.01 is one percent")
+	f.BoolVar(&wait, "wait", false, "a better level becomes the reference only by a pin, not after ten nights")
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
@@ -206,11 +208,13 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 		if ignore < 0 || ignore >= 1 {
 			return judged.Result{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
 		}
-		return a.showNights(dir, judged.Options{Ignore: ignore, MaxAge: maxAge}, out)
+		return a.showNights(dir, judged.Options{Ignore: ignore, Wait: wait, MaxAge: maxAge}, "", out)
 	}
 }
 
-func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (judged.Result, nights.Options, error) {
+// showNights reads and judges a history, prints the result and writes it to files. path is the plan
+// of the nights; "" if not known.
+func (a *app) showNights(dir string, judge judged.Options, path string, out nightOutputs) (judged.Result, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
 		return judged.Result{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
@@ -220,7 +224,7 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 		judge.Unread = len(problems)
 	}
 	n := judged.Judge(h, judge)
-	opts := nights.Options{Folder: dir, Problems: problems}
+	opts := nights.Options{Folder: dir, Problems: problems, Plan: path}
 	t, err := a.terminal(a.Out)
 	if err != nil {
 		return n, opts, err
@@ -313,7 +317,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown),
 			html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Run: doc.Run.ID}, out)
+	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Wait: h.Improvement == plan.ImprovementWait, Run: doc.Run.ID}, doc.Plan.Path, out)
 	if err != nil {
 		return assert.ExitError, err
 	}

@@ -387,6 +387,7 @@ var historyBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "folder", Type: "path", Required: true, Doc: "The folder of the history, relative to the plan. The first run creates it."},
 		{Name: "ignore", Type: "number or share", Default: `"1%"`, Doc: "The smallest change that tokgate reports. A smaller change is not reported, even if it is significant.", Bounds: Bounds{Max: 1, Below: true}},
+		{Name: "improvement", Type: "string", Default: `"adopt"`, Doc: "What happens after an improvement. `adopt`: a better level becomes the reference when it has lasted ten nights, so losing it again fails. `wait`: it becomes the reference only when its run is pinned.", OneOf: []string{plan.ImprovementAdopt, plan.ImprovementWait}},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "What happens if a night is worse than before. `error`: its run fails. `warn`: the report shows it, and the run does not fail.", OneOf: severities},
 	},
 }

@@ -25,12 +25,15 @@ func Mornings(w io.Writer, h metric.History) error {
 			line(p.At.UTC().Format("2006-01-02"), fmt.Sprintf("run %s was pinned: %s", p.Run, p.Why))
 		}
 		r := judged.Judge(metric.History{Nights: h.Nights[:i+1], Pins: h.Pins[:pins]}, judged.Options{Ignore: 0.01})
+		for _, s := range suspects(r, Options{}) {
+			line(n.Started.UTC().Format("2006-01-02"), s)
+		}
 		if word := conclusion(r); word != before {
 			before = word
 			why := fmt.Sprintf("night %d", i+1)
 			if k := slices.IndexFunc(r.Trends, func(t judged.Trend) bool { return t.Outcome == assert.Fail }); k >= 0 {
 				t := r.Trends[k]
-				why += fmt.Sprintf(": %s %s at %s: %s", t.Metric, t.Stat, t.Level, t.Message)
+				why += fmt.Sprintf(": %s at %s: %s", name(t), t.Level, t.Message)
 			}
 			line(n.Started.UTC().Format("2006-01-02"), text.Pad(word, 8, false)+"  "+why)
 		}

@@ -26,6 +26,7 @@ type Options struct {
 	Folder   string   // folder of the history, as the user wrote it
 	Problems []string // lines of the history that are ignored, with the reason for each
 	Note     string   // remark shown with the result; "" if there is none
+	Plan     string   // plan file of the nights, as the user wrote it; "" if not known
 	Width    int      // width of the terminal in cells; 0 means 100
 	Color    bool
 }
@@ -58,7 +59,7 @@ func sections(n judged.Result, o Options) []page.Section {
 			remarks = append(remarks, page.Line(p))
 		}
 	}
-	out := []page.Section{{Blocks: []page.Block{{Text: heading(n, o)}, {List: remarks}}}}
+	out := []page.Section{{Blocks: slices.DeleteFunc([]page.Block{{Text: heading(n, o)}, {List: append(suspects(n, o), events(n)...)}, {List: remarks}}, page.Block.Empty)}}
 	for _, part := range []struct {
 		title   string
 		changed bool
@@ -80,9 +81,9 @@ func series(n judged.Result, changed bool) []page.Block {
 		if hasDetail(x) != changed {
 			continue
 		}
-		t.Rows = append(t.Rows, append([]page.Cell{{Text: word(x.Outcome), Class: classes[x.Outcome]}}, page.Row(append([]string{x.Workload + " on " + x.Server}, cells(x)...)...)...))
+		t.Rows = append(t.Rows, append([]page.Cell{{Text: word(x), Class: classes[x.Outcome]}}, page.Row(append([]string{place(x)}, cells(x)...)...)...))
 		if changed {
-			evidence = append(evidence, page.Line(fmt.Sprintf("%s %s %s: %s", x.Workload, x.Level, strings.TrimSpace(x.Metric+" "+x.Stat), x.Message)))
+			evidence = append(evidence, page.Line(fmt.Sprintf("%s %s %s: %s", x.Workload, x.Level, name(x), x.Message)))
 		}
 		for _, c := range x.Changes {
 			evidence = append(evidence, change(x, c))
@@ -98,7 +99,71 @@ var classes = map[assert.Outcome]string{assert.Pass: page.Passed, assert.Fail: p
 
 // hasDetail reports whether the output says more about a series than its line in the table.
 func hasDetail(t judged.Trend) bool {
-	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
+	return t.Outcome == assert.Fail || t.Outcome == assert.Error || t.Suspect || alarmed(t) || len(t.Changes) > 0
+}
+
+// place names the workload of a series, its server and, if there are several, its runner.
+func place(t judged.Trend) string {
+	s := t.Workload + " on " + t.Server
+	if t.Runner != "" {
+		s += " (" + t.Runner + ")"
+	}
+	return text.Line(s)
+}
+
+// name names the metric of a series and its statistic.
+func name(t judged.Trend) string { return strings.TrimSpace(t.Metric + " " + t.Stat) }
+
+// suspects returns a line for each series whose last night alone is worse, with the command that
+// measures its workload again.
+func suspects(n judged.Result, o Options) []string {
+	var out []string
+	for _, t := range n.Trends {
+		if !t.Suspect || t.Tonight == nil {
+			continue
+		}
+		last := t.Points[len(t.Points)-1].Value
+		by := signed(t.Unit, t.Tonight.Center, last)
+		out = append(out, page.Line(fmt.Sprintf("Suspect: %s at %s, %s %s; the next night decides. To know now: tokgate run %s --only %s", t.Workload, t.Level, name(t), by,
+			cmp.Or(o.Plan, "PLAN"), t.Workload)))
+	}
+	return out
+}
+
+// signed writes a change of a value, such as "+9.8%" or, for a share, "-1.2 points".
+func signed(unit metric.Unit, from, to float64) string {
+	sign := either(to < from, "-", "+")
+	if unit == metric.Ratio {
+		return sign + strings.TrimSuffix(metric.Format(metric.Ratio, math.Abs(to-from)), "%") + " points"
+	}
+	return sign + metric.Format(metric.Ratio, math.Abs(to/from-1))
+}
+
+// events returns a line for each night on which several series changed together.
+func events(n judged.Result) []string {
+	var out []string
+	for _, e := range n.Events {
+		least, most := metric.Format(metric.Ratio, e.Least), metric.Format(metric.Ratio, e.Most)
+		by := "by " + least
+		if least != most {
+			by += " to " + most
+		}
+		s := fmt.Sprintf("%s (run %s): %s %s %s", e.Started.UTC().Format("2 January"), e.Run, count(len(e.Trends), "series"), either(e.Worse, "worse", "better"), by)
+		out = append(out, page.Line(s+facts(e.Differs, e.Job)))
+	}
+	return out
+}
+
+// facts says what else changed on the night of a change.
+func facts(differs []string, j *metric.Job) string {
+	s := "; no recorded fact of the server changed on that night"
+	if len(differs) > 0 {
+		s = "; these facts of the server changed on the same night: " + strings.Join(differs, ", ")
+	}
+	if said := job(j); said != "" {
+		s += "; " + said
+	}
+	return s
 }
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
@@ -109,9 +174,12 @@ func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
 		expected = metric.Format(t.Unit, b.Low) + " to " + metric.Format(t.Unit, b.High)
+		if t.Outcome == assert.Fail {
+			expected = "about " + metric.Format(t.Unit, b.Center)
+		}
 		noise = "±" + metric.Format(metric.Ratio, b.Noise)
 	}
-	row := []string{t.Level, strings.TrimSpace(t.Metric + " " + t.Stat), tonight(t), expected, noise, spark(t)}
+	row := []string{t.Level, name(t), tonight(t), expected, noise, spark(t)}
 	for i, c := range row {
 		row[i] = text.Line(c)
 	}
@@ -146,17 +214,11 @@ func spark(t judged.Trend) string {
 }
 
 func change(t judged.Trend, c judged.Change) string {
-	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
-		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
-	if len(c.Differs) == 0 {
-		s += "; no recorded fact of the server changed on that night"
-	} else {
-		s += "; these facts of the server changed on the same night: " + strings.Join(c.Differs, ", ")
+	day, from, to := c.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After)
+	if c.Weekly != 0 {
+		return text.Line(fmt.Sprintf("creeps since %s (run %s): from %s to %s", day, c.Run, from, to))
 	}
-	if j := job(c.Job); j != "" {
-		s += "; " + j
-	}
-	return text.Line(s)
+	return text.Line(fmt.Sprintf("changed on %s (run %s): from %s to %s", day, c.Run, from, to) + facts(c.Differs, c.Job))
 }
 
 // job describes the CI job that ran the tests of a night: "commit 1a2b3c4 of refs/heads/main on
@@ -247,18 +309,12 @@ func summary(n judged.Result) string {
 }
 
 // chance returns a sentence about false alarms: how often this history would fail by chance if
-// nothing changed. It returns "" if nothing was judged.
+// nothing changed. It returns "" if that is not known.
 func chance(n judged.Result) string {
-	series := 0
-	for _, t := range n.Trends {
-		if t.Outcome != assert.Skipped {
-			series++
-		}
-	}
-	if series == 0 {
+	if n.ByChance == 0 {
 		return ""
 	}
-	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 nights would fail by chance.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
+	return fmt.Sprintf("If nothing changed, at most %d of 50 mornings would be red by chance.", n.ByChance)
 }
 
 func either(cond bool, a, b string) string {
@@ -275,14 +331,16 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-func word(o assert.Outcome) string {
-	switch o {
-	case assert.Fail, assert.Error:
-		return strings.ToUpper(o.String())
-	case assert.Skipped:
+func word(t judged.Trend) string {
+	switch {
+	case t.Outcome == assert.Fail, t.Outcome == assert.Error:
+		return strings.ToUpper(t.Outcome.String())
+	case t.Outcome == assert.Skipped:
 		return "recorded"
+	case t.Suspect:
+		return "suspect"
 	}
-	return o.String()
+	return t.Outcome.String()
 }
 
 func (o Options) paint(outcome assert.Outcome, s string) string {
@@ -310,7 +368,7 @@ func Document(n judged.Result, d report.Document) *report.Document {
 		}
 		d.Verdicts = append(d.Verdicts, report.Verdict{
 			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
-			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + " at " + t.Level,
+			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + " at " + t.Level + either(t.Runner == "", "", " on "+t.Runner),
 			Outcome: t.Outcome, Severity: verdict.SeverityError, Cause: cause, Message: t.Message,
 		})
 	}

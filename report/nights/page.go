@@ -62,7 +62,7 @@ func HTML(w io.Writer, n judged.Result, o Options) error {
 	p := view{Verdict: conclusion(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
 		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
 	for i, t := range n.Trends {
-		name := t.Workload + " on " + t.Server
+		name := place(t)
 		if len(p.Groups) == 0 || p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
@@ -75,7 +75,7 @@ func HTML(w io.Writer, n judged.Result, o Options) error {
 func pageRow(i int, t judged.Trend) row {
 	c := cells(t)
 	r := row{
-		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t.Outcome), Class: t.Outcome.String(),
+		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t), Class: t.Outcome.String(),
 		Tonight: c[2], Expected: c[3], Noise: c[4], Message: text.Line(t.Message), NeedsAttention: hasDetail(t),
 	}
 	if t.Tonight != nil {
@@ -96,6 +96,8 @@ func pageRow(i int, t judged.Trend) row {
 // alarm returns the label of a night with a change; "" for every other night.
 func alarm(p judged.Point) string {
 	switch {
+	case p.Suspect:
+		return "suspect"
 	case !p.Alarm:
 		return ""
 	case p.Worse:
@@ -170,7 +172,7 @@ func draw(t judged.Trend) *chart {
 		return round(marginTop + (high-v)/(high-low)*(chartHeight-marginTop-marginBottom))
 	}
 	c := &chart{
-		Title: fmt.Sprintf("%s %s of %s at %s, %s", t.Metric, t.Stat, t.Workload, t.Level, count(len(t.Points), "night")),
+		Title: fmt.Sprintf("%s of %s at %s, %s", name(t), t.Workload, t.Level, count(len(t.Points), "night")),
 		Width: chartWidth, Height: chartHeight,
 		Top: metric.Format(t.Unit, top), Bottom: metric.Format(t.Unit, bottom),
 		First: t.Points[0].Started.UTC().Format("2006-01-02"), Last: t.Points[len(t.Points)-1].Started.UTC().Format("2006-01-02"),

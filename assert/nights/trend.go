@@ -1,0 +1,184 @@
+package nights
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// trend returns the lane with its verdict.
+func (l *judgedLane) trend(nights []metric.Night, opts Options) Trend {
+	def, _ := l.src.definition()
+	t := Trend{Trend: l.src.key, Unit: def.Unit, Better: def.Better, Outcome: verdict.Error, Points: l.points(nights), Changes: l.told(nights)}
+	tonight := len(nights) - 1
+	if len(l.others) > 0 {
+		t.Runner = l.name.runner
+		if t.Runner == "" {
+			t.Runner = "a runner without a name"
+		}
+		if l.common {
+			t.Runner = SeveralRunners
+		}
+	}
+	last, lane := l.src.at[len(l.src.at)-1], l.at[len(l.at)-1]
+	switch {
+	case lane == tonight:
+		l.decide(&t, nights, opts)
+	case l.failing(tonight):
+		l.decide(&t, nights, opts)
+		t.Message = fmt.Sprintf("not measured here tonight, but in run %s: %s", nights[lane].Run, t.Message)
+	case last == tonight:
+		t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("tonight ran on another runner; run %s is the last on this one", nights[lane].Run)
+	case l.src.next != nil:
+		t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("this series ends with run %s, because the workload has changed since", nights[lane].Run)
+	case last == lane:
+		t.Message = fmt.Sprintf("was not measured tonight; the last run that measured this series is %s", nights[lane].Run)
+	default:
+		t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("was not measured tonight; run %s is the last on this runner", nights[lane].Run)
+	}
+	return t
+}
+
+// points returns the lane as points, one for each night. It marks the nights of a change.
+func (l *judgedLane) points(nights []metric.Night) []Point {
+	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
+	mark := func(w night, to int) {
+		from := w.From
+		if l.alarm >= 0 && l.changes[l.alarm].weekly == 0 && from == l.last.From {
+			from = l.changes[l.alarm].Night // where the change was located
+		}
+		for k := from; k <= to; k++ {
+			changed[k], worse[k] = true, w.Worse
+		}
+	}
+	for i, w := range l.watched {
+		if w.Changed {
+			mark(w, i)
+		}
+	}
+	if l.last.Changed { // confirmed in hindsight
+		mark(l.last, l.at[len(l.at)-1])
+	}
+	out := make([]Point, 0, len(l.at))
+	for _, i := range l.at {
+		n := nights[i]
+		p := Point{Run: n.Run, Started: n.Started, Value: l.src.scale.invert(l.values[i]), Alarm: changed[i], Worse: worse[i], Suspect: l.watched[i].Suspect && !changed[i]}
+		if n.Job != nil {
+			p.URL = n.Job.URL
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// told returns the changes of the lane, with what else changed in their nights.
+func (l *judgedLane) told(nights []metric.Night) []Change {
+	var out []Change
+	for _, c := range l.changes {
+		n := nights[c.Night]
+		t := Change{Run: n.Run, Started: n.Started, Before: l.src.scale.invert(c.Before), After: l.src.scale.invert(c.After), Weekly: c.weekly, P: c.P}
+		if i, _ := slices.BinarySearch(l.at, c.Night); c.weekly == 0 && i > 0 {
+			t.Job, t.Differs = n.Job, differs(nights[l.at[i-1]], n, l.src.key.Server)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// decide writes the outcome and the message about the lane's last night.
+func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
+	at := l.at[len(l.at)-1]
+	x := l.values[at]
+	said := metric.Format(t.Unit, l.src.scale.invert(x))
+	low, high := l.last.bounds()
+	switch {
+	case !l.last.Judged:
+		t.Outcome = verdict.Skipped
+		t.Message = fmt.Sprintf("%s, recorded only: this is night %d, and judging begins with night %d", said, l.last.Reference+1, l.needed()+1) + l.moved(nights)
+		return
+	case math.IsInf(low, 0):
+		t.Outcome = verdict.Skipped
+		t.Message = fmt.Sprintf("%s, recorded only: each night is so much like the night before that %d nights are too few to judge by", said, l.last.Reference)
+		return
+	}
+	t.Tonight = &Bounds{
+		Reference: l.last.Reference,
+		Center:    l.src.scale.invert(l.last.Expected.Center),
+		Low:       l.src.scale.invert(l.src.scale.within(low)),
+		High:      l.src.scale.invert(l.src.scale.within(high)),
+		Noise:     l.last.Expected.Sigma,
+		Shift:     l.last.Shift,
+	}
+	t.Outcome = verdict.Pass
+	if l.alarm >= 0 {
+		l.decideChange(t, said, nights, opts)
+		return
+	}
+	t.Message = fmt.Sprintf("%s, expected %s to %s after %d nights", said, metric.Format(t.Unit, t.Tonight.Low), metric.Format(t.Unit, t.Tonight.High), l.last.Reference) + l.moved(nights)
+	if l.last.Back {
+		t.Message += "; the value is back where it was before the alarm"
+	}
+	if l.last.Suspect {
+		t.Suspect = true
+		t.Message = fmt.Sprintf("%s, suspect: %s %s than %s, the mean of %d nights; one night does not fail, the next night decides", said,
+			l.src.scale.shift(x-l.last.Expected.Center), direction(x-l.last.Expected.Center), metric.Format(t.Unit, t.Tonight.Center), l.last.Reference)
+	}
+}
+
+// needed returns the number of reference nights that the lane's last night needs.
+func (l *judgedLane) needed() int {
+	if l.before.noise.N >= leastReference || !l.common && len(l.others) > 0 {
+		return leastKnown
+	}
+	return leastReference
+}
+
+// moved says that the reference was moved; "" if it was not.
+func (l *judgedLane) moved(nights []metric.Night) string {
+	run := nights[l.last.Moved].Run
+	for _, c := range l.changes { // the same change, where it was located
+		if c.Night >= l.last.Moved-leastSegment && c.Night <= l.last.Moved+leastSegment {
+			run = nights[c.Night].Run
+		}
+	}
+	switch {
+	case l.last.Moved == 0:
+		return ""
+	case l.last.Adopted:
+		return fmt.Sprintf("; compared with the better level since run %s, which has lasted", run)
+	default:
+		return fmt.Sprintf("; the recorded nights are of two levels: compared with the nights since run %s", run)
+	}
+}
+
+// decideChange writes the outcome and the message of a lane that has changed. It names the levels
+// before and after the change, and no interval.
+func (l *judgedLane) decideChange(t *Trend, said string, nights []metric.Night, opts Options) {
+	c := l.changes[l.alarm]
+	from := nights[c.Night]
+	since := fmt.Sprintf("since run %s of %s", from.Run, from.Started.UTC().Format(time.DateOnly))
+	before, after := metric.Format(t.Unit, l.src.scale.invert(c.Before)), metric.Format(t.Unit, l.src.scale.invert(c.After))
+	if c.weekly != 0 {
+		from = nights[l.at[len(l.at)-1]]
+		t.Message = fmt.Sprintf("%s: the value creeps %s a week %s %s, from %s to %s", said, l.src.scale.shift(c.weekly), upward(c.weekly), since, before, after)
+	} else {
+		t.Message = fmt.Sprintf("%s: %s the value is %s %s, from %s to %s", said, since, l.src.scale.shift(c.After-c.Before), direction(c.After-c.Before), before, after)
+	}
+	switch {
+	case l.last.Worse:
+		t.Outcome, t.Since = verdict.Fail, from.Run
+		t.Message += fmt.Sprintf("; every night fails until the value is back, or until run %s is pinned to accept the change", from.Run)
+	case opts.Wait:
+		t.Message += fmt.Sprintf("; this is an improvement. To hold later nights to this value, pin run %s", from.Run)
+	default:
+		t.Message += fmt.Sprintf("; this is an improvement, and becomes the reference when it has lasted %d nights", leastReference)
+	}
+}
+
+func direction(shift float64) string { return pick(shift < 0, "lower", "higher") }
+
+func upward(shift float64) string { return pick(shift < 0, "down", "up") }
