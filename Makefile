@@ -174,9 +174,9 @@ tinymodel: ## teach a small model for gates on answers on a real engine, plans/r
 ROWS ?= .
 SAME ?= 20
 .PHONY: real-answers
-real-answers: build ## gate the model of `make tinymodel` on vLLM against what an engine may make of it, into docs/answers.md; ROWS= for some rows; 30 minutes
+real-answers: build ## gate the model of `make tinymodel` on vLLM against what an engine may make of it, into docs/engines-tried.md; ROWS= for some rows; 30 minutes
 	@[ -e $(REAL_DIR)/int4-cut/model.safetensors ] || $(MAKE) tinymodel
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealAnswers$$' -timeout 3h -v -real $(REAL_DIR) -real-answers '$(ROWS)' -real-answers-same $(SAME) -real-answers-page $(CURDIR)/docs/answers.md
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealAnswers$$' -timeout 3h -v -real $(REAL_DIR) -real-answers '$(ROWS)' -real-answers-same $(SAME) -real-answers-page $(CURDIR)/docs/engines-tried.md
 
 # A browser and two npm packages are installed into a temporary folder, at the versions that
 # were last tried. No build needs them. Pages have the names of their plans, and limits.json
@@ -238,7 +238,7 @@ characteristics-full: ## the same with more of them, rates on six servers, into 
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- windows -->/,/<!-- end of windows -->/{//!d}' -e '/<!-- windows -->/r results/characteristics/windows.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
-	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
+	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/characteristics.md
 	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/characteristics.md
 
 RUNS ?= 100

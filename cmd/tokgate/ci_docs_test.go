@@ -2,16 +2,12 @@ package main
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/internal/studies/runner"
 )
@@ -143,27 +139,5 @@ func TestLongDocumentedCI(t *testing.T) {
 				c.present(t, step["artifact_paths"].(string))
 			})
 		})
-	}
-}
-
-// The tables of docs/ci.md name exactly the inputs and outputs of the action.
-func TestLongDocumentedAction(t *testing.T) {
-	doc := read(t, filepath.Join(repository, "docs", "ci.md"))
-	v, err := runner.DecodeYAML([]byte(read(t, filepath.Join(repository, "action.yml"))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range []string{"input", "output"} {
-		_, table, _ := strings.Cut(doc, "| "+kind+" |")
-		table, _, _ = strings.Cut(table, "\n\n")
-		var documented []string
-		for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(table, -1) {
-			documented = append(documented, m[1])
-		}
-		slices.Sort(documented)
-		want := slices.Sorted(maps.Keys(v.(map[string]any)[kind+"s"].(map[string]any)))
-		if diff := cmp.Diff(want, documented); diff != "" {
-			t.Errorf("%ss (-action.yml +docs/ci.md):\n%s", kind, diff)
-		}
 	}
 }

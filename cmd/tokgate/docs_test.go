@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
-	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/formats"
 )
@@ -30,7 +28,6 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"engines.md", "launch", launchTable()},
 		{"servers.md", "facts", factTable()},
 		{"reports.md", "formats", formatTable()},
-		{"ci.md", "action", actionTable(t)},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
@@ -85,15 +82,9 @@ func nameTable() string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| | kind | " + "`" + strings.Join(engines, "` | `") + "` |\n|---|---|" + strings.Repeat("---|", len(engines)) + "\n")
+	b.WriteString("| | " + "`" + strings.Join(engines, "` | `") + "` |\n|---|" + strings.Repeat("---|", len(engines)) + "\n")
 	for _, name := range ours {
-		kind := "counter"
-		if def, ok := metric.Lookup(name); ok && def.Scope == metric.Counted {
-			kind = "histogram"
-		} else if ok && name != metric.Preempted {
-			kind = "gauge"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s |", name, kind)
+		fmt.Fprintf(&b, "| `%s` |", name)
 		for _, e := range engines {
 			cell := strings.Join(cells[name][e], ", ")
 			if cell == "" {
@@ -106,16 +97,21 @@ func nameTable() string {
 	return b.String()
 }
 
+// factTable lists the facts of a fingerprint. The longest list of settings is written once, below it.
 func factTable() string {
 	var b strings.Builder
+	longest := slices.MaxFunc(metric.Facts, func(a, b metric.Fact) int { return len(a.Follows) - len(b.Follows) }).Follows
 	b.WriteString("| key | what it is | follows |\n|---|---|---|\n")
 	for _, f := range metric.Facts {
 		follows := strings.Join(f.Follows, ", ")
 		if f.Varies {
 			follows = "*varies*"
+		} else if slices.Equal(f.Follows, longest) {
+			follows = "*start*"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Key, f.Doc, follows)
 	}
+	fmt.Fprintf(&b, "\n*start*: how it is started, by %s.\n", strings.Join(longest, ", "))
 	return b.String()
 }
 
@@ -130,38 +126,6 @@ func formatTable() string {
 		fmt.Fprintf(&b, "|%s | `--%s` | %s | %s |\n", file, f.Flag, f.For, f.Doc)
 	}
 	return b.String()
-}
-
-// actionTable lists the inputs and outputs of the action, in the order of action.yml.
-func actionTable(t *testing.T) string {
-	t.Helper()
-	src := read(t, filepath.Join(repository, "action.yml"))
-	v, err := runner.DecodeYAML([]byte(src))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	for _, part := range []struct{ key, head string }{
-		{"inputs", "| input | what | default |\n|---|---|---|\n"},
-		{"outputs", "\n| output | what |\n|---|---|\n"},
-	} {
-		_, rest, _ := strings.Cut(src, "\n"+part.key+":\n")
-		settings := v.(map[string]any)[part.key].(map[string]any)
-		names := slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
-			return strings.Index(rest, "  "+a+":\n") - strings.Index(rest, "  "+b+":\n")
-		})
-		b.WriteString(part.head)
-		for _, name := range names {
-			setting := settings[name].(map[string]any)
-			fmt.Fprintf(&b, "| `%s` | %s |", name, setting["description"])
-			if part.key == "inputs" {
-				def, _ := setting["default"].(string)
-				fmt.Fprintf(&b, " %s |", code(def))
-			}
-			b.WriteString("\n")
-		}
-	}
-	return strings.ReplaceAll(b.String(), "|  |\n", "| |\n")
 }
 
 // Each command that writes reports has a flag for each format.

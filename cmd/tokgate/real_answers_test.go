@@ -22,7 +22,7 @@ import (
 var (
 	realAnswers     = flag.String("real-answers", "", "gate answers of the model of make tinymodel on vLLM for the rows of the table whose names match this `pattern`")
 	realAnswersSame = flag.Int("real-answers-same", 20, "gates of the model against itself, those that are there already included")
-	realAnswersPage = flag.String("real-answers-page", "", "put the table of all rows that are there into this `page`, docs/answers.md")
+	realAnswersPage = flag.String("real-answers-page", "", "put the table of all rows that are there into this `page`, docs/engines-tried.md")
 )
 
 // spoiltRow describes one test of a gate: the fault of the candidate, and how to start it.
@@ -78,7 +78,7 @@ func TestRealAnswers(t *testing.T) {
 		return
 	}
 	page := read(t, *realAnswersPage)
-	const begin, over = "<!-- real -->\n", "<!-- end of real -->"
+	const begin, over = "<!-- answers -->\n", "<!-- /answers -->"
 	before, rest, ok := strings.Cut(page, begin)
 	_, after, ended := strings.Cut(rest, over)
 	if !ok || !ended {
