@@ -146,7 +146,7 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 		case t.Off:
 			return telemetryOff
 		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
-			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/engines.md", s.Engine)
+			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/metrics.md", s.Engine)
 		}
 	case metric.GPU:
 		return untoldByGPUs(s)

@@ -24,7 +24,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	for _, doc := range []struct{ file, name, want string }{
 		{"metrics.md", "definitions", metricTable()},
 		{"engines.md", "fields", engineTable()},
-		{"engines.md", "metrics", nameTable()},
+		{"metrics.md", "series", nameTable()},
 		{"engines.md", "launch", launchTable()},
 		{"servers.md", "facts", factTable()},
 		{"reports.md", "formats", formatTable()},
