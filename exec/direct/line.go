@@ -155,8 +155,10 @@ func (l *line) head(x *Exchange, b []byte, at time.Duration, err error) {
 		l.fail(x, err)
 		return
 	}
+	had := len(x.head)
 	x.head = append(x.head, b...)
-	if err == nil && len(x.head) < min(2*x.tried, maxHead) && !headEnds(x.head[max(len(x.head)-len(b)-3, 0):]) {
+	started := bytes.IndexByte(x.head, '\n') >= had // the first line is whole, and may be wrong
+	if err == nil && !started && len(x.head) < min(2*x.tried, maxHead) && !headEnds(x.head[max(had-3, 0):]) {
 		return
 	}
 	known := l.p.last.Load()
