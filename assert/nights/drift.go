@@ -29,7 +29,8 @@ func (l *judgedLane) creep(nights []metric.Night) {
 	half := slope * float64(len(at)-1) / 2
 	l.changes = slices.DeleteFunc(l.changes, func(c change) bool { return c.Night >= at[0] })
 	l.alarm = len(l.changes)
-	l.changes = append(l.changes, change{cut: cut{Night: at[0], Before: mean - half, After: mean + half, P: math.NaN()}, weekly: 2 * half / days * 7})
+	over := cut{Night: at[0], Before: mean - half, After: mean + half, P: math.NaN()}
+	l.changes = append(l.changes, change{cut: over, weekly: 2 * half / days * 7})
 }
 
 // creeps reports whether a line describes the values better than a step, and returns its slope per

@@ -62,7 +62,8 @@ func around(lanes []*judgedLane, votes []vote, night int, worse bool) []vote {
 	var out []vote
 	for _, v := range votes {
 		from := night - lanes[v.of].changes[v.change].Night
-		if v.worse == worse && -aroundEvent <= from && from <= aroundEvent && !slices.ContainsFunc(out, func(o vote) bool { return lanes[o.of].src == lanes[v.of].src }) {
+		if v.worse == worse && -aroundEvent <= from && from <= aroundEvent &&
+			!slices.ContainsFunc(out, func(o vote) bool { return lanes[o.of].src == lanes[v.of].src }) {
 			out = append(out, v)
 		}
 	}

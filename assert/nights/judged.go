@@ -27,7 +27,8 @@ type change struct {
 
 // readAll reads the series as lanes of the function watch. It returns the trends of the series that
 // cannot be judged, by the index of the series.
-func readAll(list []*series, nights []metric.Night, opts Options, known map[metric.Trend]map[laneName]memory) (out []*judgedLane, not map[int]Trend) {
+func readAll(list []*series, nights []metric.Night, opts Options,
+	known map[metric.Trend]map[laneName]memory) (out []*judgedLane, not map[int]Trend) {
 	runners := make([]string, len(nights))
 	for i, n := range nights {
 		if n.Job != nil {
@@ -122,7 +123,8 @@ func (l *judgedLane) find(watched []night, nights []metric.Night) {
 	} else {
 		from := l.last.From
 		l.alarm = len(cuts)
-		l.changes = append(l.changes, change{cut: cut{Night: from, Before: l.last.Expected.Center, After: l.last.Expected.Center + l.last.Shift, P: math.NaN()}})
+		before := l.last.Expected.Center
+		l.changes = append(l.changes, change{cut: cut{Night: from, Before: before, After: before + l.last.Shift, P: math.NaN()}})
 	}
 	l.creep(nights)
 }

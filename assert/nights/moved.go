@@ -39,7 +39,8 @@ func (s *watched) rebase() {
 		a, b := robust(xs[before:c.Night], s.floor, 0), robust(xs[c.Night:after], s.floor, 0)
 		shift := b.Mean - a.Mean
 		judged := c.Night >= s.least()
-		if better := shift*float64(s.worse) < 0; judged && (!better || s.wait) || math.Abs(shift) < max(twoLevels*max(a.Sigma, b.Sigma), s.ignore) {
+		better := shift*float64(s.worse) < 0
+		if judged && (!better || s.wait) || math.Abs(shift) < max(twoLevels*max(a.Sigma, b.Sigma), s.ignore) {
 			continue
 		}
 		s.reference, s.numbers, s.memo = slices.Clone(s.reference[c.Night:]), slices.Clone(s.numbers[c.Night:]), nil

@@ -74,7 +74,8 @@ func maturity(c column, runners []string, known map[laneName]memory) (names []st
 			names = append(names, r)
 			alone[r] = len(c.values)
 		}
-		if known[laneName{runner: r}].noise.N >= leastReference || slices.ContainsFunc(names, func(o string) bool { return o != r && earlier[o] >= leastReference }) {
+		if known[laneName{runner: r}].noise.N >= leastReference ||
+			slices.ContainsFunc(names, func(o string) bool { return o != r && earlier[o] >= leastReference }) {
 			enough = leastKnown
 		}
 		if earlier[r] >= enough {

@@ -59,7 +59,8 @@ func (s *series) read(nights []metric.Night, opts Options) (c column, t Trend, o
 	}
 	t.Unit, t.Better = def.Unit, def.Better
 	s.scale = scaleOf(def)
-	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: opts.Ignore, wait: opts.Wait}
+	c = column{worse: worseOf(def.Better), floor: leastNoise, ignore: opts.Ignore, wait: opts.Wait}
+	c.values = slices.Repeat([]float64{math.NaN()}, len(nights))
 	if over := metric.LoadKind(s.key.Stat); def.Name == limitMetric && over != metric.OpenLoop && over != metric.Speedup {
 		c.floor = max(c.floor, 0.5/s.values[0]) // a capacity is rounded by up to half a unit
 	}

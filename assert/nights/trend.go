@@ -13,7 +13,8 @@ import (
 // trend returns the lane with its verdict.
 func (l *judgedLane) trend(nights []metric.Night, opts Options) Trend {
 	def, _ := l.src.definition()
-	t := Trend{Trend: l.src.key, Unit: def.Unit, Better: def.Better, Outcome: verdict.Error, Points: l.points(nights), Changes: l.told(nights)}
+	t := Trend{Trend: l.src.key, Unit: def.Unit, Better: def.Better, Outcome: verdict.Error}
+	t.Points, t.Changes = l.points(nights), l.told(nights)
 	tonight := len(nights) - 1
 	if len(l.others) > 0 {
 		t.Runner = l.name.runner
@@ -66,7 +67,8 @@ func (l *judgedLane) points(nights []metric.Night) []Point {
 	out := make([]Point, 0, len(l.at))
 	for _, i := range l.at {
 		n := nights[i]
-		p := Point{Run: n.Run, Started: n.Started, Value: l.src.scale.invert(l.values[i]), Alarm: changed[i], Worse: worse[i], Suspect: l.watched[i].Suspect && !changed[i]}
+		p := Point{Run: n.Run, Started: n.Started, Value: l.src.scale.invert(l.values[i]),
+			Alarm: changed[i], Worse: worse[i], Suspect: l.watched[i].Suspect && !changed[i]}
 		if n.Job != nil {
 			p.URL = n.Job.URL
 		}
@@ -80,7 +82,8 @@ func (l *judgedLane) told(nights []metric.Night) []Change {
 	var out []Change
 	for _, c := range l.changes {
 		n := nights[c.Night]
-		t := Change{Run: n.Run, Started: n.Started, Before: l.src.scale.invert(c.Before), After: l.src.scale.invert(c.After), Weekly: c.weekly, P: c.P}
+		t := Change{Run: n.Run, Started: n.Started, Weekly: c.weekly, P: c.P}
+		t.Before, t.After = l.src.scale.invert(c.Before), l.src.scale.invert(c.After)
 		if i, _ := slices.BinarySearch(l.at, c.Night); c.weekly == 0 && i > 0 {
 			t.Job, t.Differs = n.Job, differs(nights[l.at[i-1]], n, l.src.key.Server)
 		}
@@ -118,14 +121,16 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 		l.decideChange(t, said, nights, opts)
 		return
 	}
-	t.Message = fmt.Sprintf("%s, expected %s to %s after %d nights", said, metric.Format(t.Unit, t.Tonight.Low), metric.Format(t.Unit, t.Tonight.High), l.last.Reference) + l.moved(nights)
+	t.Message = fmt.Sprintf("%s, expected %s to %s after %d nights", said,
+		metric.Format(t.Unit, t.Tonight.Low), metric.Format(t.Unit, t.Tonight.High), l.last.Reference) + l.moved(nights)
 	if l.last.Back {
 		t.Message += "; the value is back where it was before the alarm"
 	}
 	if l.last.Suspect {
 		t.Suspect = true
+		off := x - l.last.Expected.Center
 		t.Message = fmt.Sprintf("%s, suspect: %s %s than %s, the mean of %d nights; one night does not fail, the next night decides", said,
-			l.src.scale.shift(x-l.last.Expected.Center), direction(x-l.last.Expected.Center), metric.Format(t.Unit, t.Tonight.Center), l.last.Reference)
+			l.src.scale.shift(off), direction(off), metric.Format(t.Unit, t.Tonight.Center), l.last.Reference)
 	}
 }
 

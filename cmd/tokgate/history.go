@@ -317,7 +317,8 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown),
 			html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Wait: h.Improvement == plan.ImprovementWait, Run: doc.Run.ID}, doc.Plan.Path, out)
+	rule := judged.Options{Ignore: h.Ignore, Wait: h.Improvement == plan.ImprovementWait, Run: doc.Run.ID}
+	n, opts, err := a.showNights(h.Folder, rule, doc.Plan.Path, out)
 	if err != nil {
 		return assert.ExitError, err
 	}
