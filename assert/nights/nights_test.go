@@ -73,7 +73,7 @@ func TestJudgeNights(t *testing.T) {
 		// The standard deviation s of the ten nights is √(10/9)·0.01 = 0.01054. The one-sided error
 		// is 0.3·0.007/2 for each of two series, with 0.8·10 − 1 = 7 degrees of freedom: t = 4.74.
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
-		{"one bad night", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Pass, false, "2.2 s, suspect: 10% higher than 2 s, the mean of 10 nights; one night does not fail, the next night decides"},
+		{"one bad night", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Pass, false, "2.2 s, suspect: 10% higher than 2 s, the mean of 10 nights; not yet certain, the next night decides"},
 		// Nights count as at most 3 s beyond the mean, so three bad nights have t = 3/√(1/3 + 1/10) =
 		// 4.56 and p = 0.0013. That is below 0.8·0.007/2; two bad nights have p = 0.0031 and would
 		// need 0.45·0.007/2.

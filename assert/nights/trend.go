@@ -129,7 +129,7 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 	if l.last.Suspect {
 		t.Suspect = true
 		off := x - l.last.Expected.Center
-		t.Message = fmt.Sprintf("%s, suspect: %s %s than %s, the mean of %d nights; one night does not fail, the next night decides", said,
+		t.Message = fmt.Sprintf("%s, suspect: %s %s than %s, the mean of %d nights; not yet certain, the next night decides", said,
 			l.src.scale.shift(off), direction(off), metric.Format(t.Unit, t.Tonight.Center), l.last.Reference)
 	}
 }

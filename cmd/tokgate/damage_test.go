@@ -74,19 +74,19 @@ func newEvidence(t *testing.T) *evidence {
 
 func (e *evidence) files() []string { return slices.Sorted(maps.Keys(e.readers)) }
 
-// worseNights writes a history of nights in which the last night is worse than the nights before
-// it.
+// worseNights writes a history of nights in which the last three nights are worse than the nights
+// before them.
 func worseNights(t *testing.T, n *diskNight) {
 	doc, err := n.document(n.path("results/results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 14 {
+	for i := range 18 {
 		night := doc.Night()
 		night.Run, night.Started = fmt.Sprintf("run-%02d", i), time.Date(1999, 11, 1+i, 3, 0, 0, 0, time.UTC)
 		night.Figures = slices.Clone(night.Figures)
 		for k := range night.Figures {
-			night.Figures[k].Value *= 1 + 0.001*float64(i%3) + map[bool]float64{true: 1}[i == 13]
+			night.Figures[k].Value *= 1 + 0.001*float64(i%3) + map[bool]float64{true: 1}[i >= 15]
 		}
 		if _, _, err := history.Add(n.path("worse"), night); err != nil {
 			t.Fatal(err)

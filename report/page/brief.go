@@ -284,9 +284,14 @@ func ranges(answer string, of map[string][]*compare.Change) []string {
 
 // describeRun describes in two lines how the run was measured.
 func describeRun(r Run) []string {
-	requests, rounds := 0, 0
+	requests, rounds, name := 0, 0, ""
 	for i := range r.Cases {
-		requests, rounds = requests+r.Cases[i].Sent(), max(rounds, len(r.Cases[i].Rounds))
+		c := &r.Cases[i]
+		requests += c.Sent()
+		if len(c.Rounds) > rounds {
+			rounds = len(c.Rounds)
+			_, name = c.RoundNames()
+		}
 	}
 	took := clean.Clock(r.Run.End.Seconds())
 	if r.Run.Simulated {
@@ -297,7 +302,7 @@ func describeRun(r Run) []string {
 		first += ": " + l
 	}
 	if rounds > 1 {
-		first += fmt.Sprintf(", in up to %d rounds for each load", rounds)
+		first += fmt.Sprintf(", in up to %d %s for each load", rounds, name)
 	}
 	first += ", by tokgate " + Line(strings.TrimPrefix(r.Run.Tool, "tokgate ")) + "."
 	return []string{first, howDecided(r) + " " + caching(r)}
