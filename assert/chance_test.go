@@ -23,7 +23,6 @@ func TestLongChances(t *testing.T) {
 		// For a mean, requests stands for what is left of the noise when both servers get the same prompts.
 		{"ttft mean +2%", duels{rounds: 8, perRound: 50, requests: 0.1, starts: 0.01, restart: plan.RestartLeg}},
 		{"ttft p95 +5%", usual},
-		{"ttft p95 +5%", duels{rounds: 16, perRound: 100, requests: 0.3, starts: 0.01, restart: plan.RestartOrder}},
 		{"ttft p95 +4%", duels{rounds: 8, perRound: 600, requests: 0.3, starts: 0.01, restart: plan.RestartNever}},
 	} {
 		claim := tolerate(row.claim)
@@ -45,7 +44,7 @@ func TestLongChances(t *testing.T) {
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
 	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})
-	if !(math.Abs(got-0.977) <= 0.003) {
+	if !(math.Abs(got-0.977) <= 0.015) { // three standard errors of a thousand simulations
 		t.Errorf("%.3f", got)
 	}
 }

@@ -26,7 +26,6 @@ type duels struct {
 	restart          plan.Restart
 	cards            float64 // slowdown of one server's GPUs, as a share of their speed
 	beside           bool
-	byRounds         bool // wrongly count rounds as independent, although only blocks of rounds are
 }
 
 // usual is an ordinary comparison. tokgate assumes the same values when it computes the chances of
@@ -42,11 +41,6 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	walk, slot := 0.0, 0
 	leg := func(round, side int) {
 		fresh := d.restart == plan.RestartLeg
-		// Server B starts once for two turns (legs), one after the other. Server A starts anew for
-		// each turn.
-		if d.restart == plan.RestartOrder {
-			fresh = side == 0 || round%2 == 0
-		}
 		if fresh {
 			speed[side] = d.starts * r.NormFloat64()
 		}
@@ -77,7 +71,7 @@ func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 		}
 	}
 	block := 1
-	if (d.restart == plan.RestartOrder || d.beside) && !d.byRounds {
+	if d.beside {
 		block = 2
 	}
 	for i := 0; i+block <= d.rounds; i += block {
@@ -167,10 +161,6 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 		{"drift: 1 % slower with every leg", true, with(func(d *duels) { d.trend = 0.01 })},
 		{"the same walk, control first, then candidate", false, with(func(d *duels) { d.drift, d.blocks = 0.03, true })},
 		{"1 % slower with every leg, control first, then candidate", false, with(func(d *duels) { d.trend, d.blocks = 0.01, true })},
-		{"restart = \"order\", 16 rounds, starts differ by 3 %", true, with(func(d *duels) { d.restart, d.rounds, d.starts = plan.RestartOrder, 16, 0.03 })},
-		{"the same, were its rounds taken for units", false, with(func(d *duels) {
-			d.restart, d.rounds, d.starts, d.byRounds = plan.RestartOrder, 16, 0.03, true
-		})},
 		{"restart = \"never\", starts differ by 1 %", false, with(func(d *duels) { d.restart = plan.RestartNever })},
 		{"restart = \"never\", starts differ by 3 %", false, with(func(d *duels) { d.restart, d.starts = plan.RestartNever, 0.03 })},
 	} {

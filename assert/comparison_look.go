@@ -9,8 +9,8 @@ import (
 // ComparisonLook is the result of a look: a judgement of a comparison that still runs.
 type ComparisonLook struct {
 	Outcome Outcome // worst outcome of the required changes
-	// More means that more rounds could decide the comparison.
-	More bool
+	// Stop means that no further round is worth its cost.
+	Stop bool
 }
 
 // JudgeComparison judges a comparison before its end, on the rounds that both servers have
@@ -19,14 +19,16 @@ type ComparisonLook struct {
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
 	if len(v.Comparisons) == 0 {
-		return ComparisonLook{Outcome: Error}
+		return ComparisonLook{Outcome: Error, Stop: true}
 	}
 	x := v.Comparisons[0] // Judge gets a plan with only this comparison
-	out := ComparisonLook{Outcome: x.Outcome}
-	for _, row := range x.Changes {
-		if row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {
-			out.More = true
-		}
+	open := false
+	for i := range x.Changes {
+		row := &x.Changes[i]
+		open = open || row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn
 	}
-	return out
+	if x.Stage != nil {
+		open = !x.Stage.Stop
+	}
+	return ComparisonLook{Outcome: x.Outcome, Stop: !open}
 }

@@ -64,7 +64,7 @@ func (j *judge) cases(each metric.Each) {
 			}
 			for _, load := range w.Loads {
 				for _, level := range load.Levels {
-					all = append(all, func() func() { return j.measured(s, w, load, j.shed(w, level)) })
+					all = append(all, func() func() { return j.measured(s, w, load, level) })
 				}
 			}
 			if j.promised.Searches(s, w) {

@@ -3,9 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -26,6 +24,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 // that adds the verdicts.
 func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) (conclude func()) {
 	key := levelKey{server.Address(), w.Address(), level.Name}
+	planned := level
+	level = shed(looksAt(j.promised, j.run, key.server, w), level)
 	v := Verdict{Kind: KindLoad, Place: Place{File: level.Range.Filename, Line: level.Range.Start.Line}}
 	if v.Line == 0 {
 		v.File, v.Line = load.Range.Filename, load.Range.Start.Line
@@ -43,7 +43,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	var verdicts []Verdict
 	l, valid := j.levels[key], false
 	if v.Outcome == Pending {
-		l, verdicts = j.valued(&v, w, load.Kind, level, list, key)
+		l, verdicts = j.valued(&v, w, load.Kind, level, planned, list, key)
 		if why := j.rambling(key.server, w, l); v.Outcome == Pass && why != "" {
 			v.Outcome, v.Message = Error, why
 		}
@@ -97,8 +97,8 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 }
 
 // valued judges the load and the thresholds of a measured level. It returns the level with only the
-// requests that its last look covers, and the verdicts on the thresholds.
-func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
+// requests that its last look (judgement) covers, and the verdicts on the thresholds.
+func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
 		v.Outcome, v.Message = Error, problem
@@ -124,7 +124,13 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	if one := (levelKey{key.server, key.workload, "1"}); key != one {
 		s.one, _ = j.lookedAt(one, w)
 	}
-	verdicts := s.thresholds(list)
+	fail, staged := s.stagedError(j.promised, looksAt(j.promised, j.run, key.server, w), planned)
+	var verdicts []Verdict
+	if staged {
+		verdicts = s.inStages(list, fail)
+	} else {
+		verdicts = s.thresholds(list)
+	}
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
 	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
@@ -180,29 +186,9 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// shed returns the level as planned, or with fewer rounds if a short budget left out rounds of its
-// comparison.
-func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
-	for _, c := range j.promised.Compares {
-		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
-		if i < 0 || len(j.run.Comparisons[i].Looks) == 0 || !slices.Contains(c.Workloads(j.promised), w) {
-			continue
-		}
-		looks := j.run.Comparisons[i].Looks
-		if n := looks[len(looks)-1].Rounds; n >= leastRounds && n < level.Rounds {
-			requests := 0
-			for r := range n {
-				requests += level.RoundRequests(r)
-			}
-			level.Requests, level.Duration, level.Rounds = requests, time.Duration(n)*level.RoundTime(), n
-		}
-	}
-	return level
-}
-
-// upToLook returns the level with the requests that a look covers. For a part of a mix it returns
-// the requests of that part, up to the same look at the mix. If the record lacks these requests,
-// problem says so.
+// upToLook returns the level with the requests that a look (a planned judgement) covers. For a part
+// of a mix it returns the requests of that part, up to the same look at the mix. If the record
+// lacks these requests, problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
 	if w.Of == nil {
 		return begun(j.recorded[key], requests)

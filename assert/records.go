@@ -3,6 +3,7 @@ package assert
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -73,9 +74,22 @@ func (j *judge) comparison(c *plan.Compare) compare.Input {
 		Level: func(server, workload, level string) *metric.Level {
 			return j.recorded[levelKey{server, workload, level}]
 		},
-		Valid:   func(server, workload, level string) bool { return j.valid[levelKey{server, workload, level}] },
-		Invalid: of.invalid, Limit: j.limitIn,
+		Thresholds: j.thresholdsOf(c),
+		Valid:      func(server, workload, level string) bool { return j.valid[levelKey{server, workload, level}] },
+		Invalid:    of.invalid, Limit: j.limitIn,
 	}
+}
+
+// thresholdsOf returns the verdicts on the candidate's thresholds that can fail the plan, of the
+// compared workloads.
+func (j *judge) thresholdsOf(c *plan.Compare) (out []Verdict) {
+	for _, v := range j.list {
+		if v.Kind == KindSLA && v.Server == c.Candidate.Address() && !(v.Threshold != nil && v.Threshold.Implied) && v.Severity != verdict.SeverityWarn &&
+			slices.ContainsFunc(c.Workloads(j.promised), func(w *plan.Workload) bool { return w.Address() == v.Workload }) {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // compare judges a compare block.

@@ -61,9 +61,9 @@ func (t *turns) answersOf() *answering {
 			prompts, a.most = max(prompts, c.Answers.Prompts), max(a.most, c.Answers.MaxTokens)
 		}
 	}
-	a.due = load.Split(prompts, t.group.Compares[0].Rounds)
-	a.picks = load.Split(sampledAnswers, t.group.Compares[0].Rounds)
-	for _, p := range t.places() {
+	rounds := answerRounds(t.looks)
+	a.due, a.picks = load.Split(prompts, rounds), load.Split(sampledAnswers, rounds)
+	for _, p := range t.places(t.sides) {
 		i := len(a.places) - 1
 		switch {
 		case i < 0 || a.places[i].workload != p.workload:
@@ -76,6 +76,16 @@ func (t *turns) answersOf() *answering {
 		return nil
 	}
 	return a
+}
+
+// answerRounds returns in how many rounds the servers answer the prompts. Where a comparison may end
+// at its first look, all are answered and scored by then: the round before that look is the last
+// with prompts, because the control has scored their answers when the look comes.
+func answerRounds(looks []int) int {
+	if len(looks) > 1 {
+		return max(looks[0]-1, 1)
+	}
+	return looks[0]
 }
 
 // heavier reports whether p's level has a larger load than q's level.
@@ -91,8 +101,8 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	if again {
 		round--
 	}
-	if round < 0 || round >= len(a.due) || again && round == len(a.due)-1 {
-		return nil
+	if round < 0 || round >= len(a.due) || again && round == len(a.due)-1 && len(a.looks) == 1 {
+		return nil // no round follows
 	}
 	first := 0
 	for _, n := range a.due[:round] {
@@ -116,8 +126,11 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	if c.Answers == nil || !c.Live() {
 		return 0, 0
 	}
-	due := load.Split(c.Answers.Prompts, c.Rounds)
-	for n := range c.Answers.Prompts - due[len(due)-1] {
+	due, last := load.Split(c.Answers.Prompts, answerRounds(c.Looks())), 0
+	if len(c.Looks()) == 1 {
+		last = due[len(due)-1] // no round follows in which the control could answer these again
+	}
+	for n := range c.Answers.Prompts - last {
 		if repeats(n) {
 			again++
 		}
@@ -126,9 +139,9 @@ func Asks(c *plan.Compare) (prompts, again int) {
 }
 
 // readsLast reports whether the control must start once more to score the last answers. It must if
-// the number of rounds is odd, because the candidate then runs last.
+// the number of rounds is odd and the comparison is judged once, because the candidate then runs last.
 func readsLast(g plan.Group, s *plan.Server) bool {
-	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
+	return len(g.Compares[0].Looks()) == 1 && g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == s
 	})
 }

@@ -31,7 +31,7 @@ type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
 
 // ComparisonJudgement is the verdict on a comparison at one look.
 type ComparisonJudgement struct {
-	// More means that the result is inconclusive, and that more rounds may decide it.
-	More    bool
+	// Stop means that the comparison is decided, or that no further round is worth its cost.
+	Stop    bool
 	Outcome metric.Outcome
 }

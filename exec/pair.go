@@ -21,10 +21,10 @@ func (x *side) has(places []place) bool {
 	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
 }
 
-// places lists the places of all cases of all sides, each place once.
-func (t *turns) places() []place {
+// places lists the places of all cases of the given sides, each place once.
+func (t *turns) places(sides []*side) []place {
 	var out []place
-	for _, x := range t.sides {
+	for _, x := range sides {
 		for _, c := range x.cases {
 			if p := placeOf(c); !slices.Contains(out, p) {
 				out = append(out, p)
@@ -40,7 +40,7 @@ func (t *turns) places() []place {
 // generator's own records, before anything is compared. settle returns the places to measure again;
 // nil if the round is not complete.
 func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
-	for _, p := range t.places() {
+	for _, p := range t.places(sides) {
 		var legs []*series
 		for _, x := range sides {
 			for i, s := range x.series {

@@ -144,7 +144,7 @@ func TestReplayCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newDuel(4, plan.RestartOrder, "a", "b")
+	d := newDuel(4, plan.RestartLeg, "a", "b")
 	load := rateLoad(r.Rate(), r.Due, 4)
 	load.Open.MaxInFlight, load.Open.Trace = 4096, r
 	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1

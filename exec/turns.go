@@ -9,9 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fewestRounds is the smallest number of rounds of a comparison with a short budget.
-const fewestRounds = 5
-
 // turns runs the servers of a group in turns. In each round each server has a leg, and the next
 // round reverses the order:
 //
@@ -33,7 +30,9 @@ type turns struct {
 	sides       []*side
 	records     []*metric.Comparison
 	answering   *answering // the answers that a control scores; nil if it scores none
-	rounds      int        // number of rounds that every server completed
+	rounds      int        // number of rounds that every server of an undecided comparison completed
+	looks       []int      // numbers of rounds after which the comparisons are judged
+	decided     []bool     // the comparisons of the group that need no further round
 	differences string     // differences of the servers that the plan does not declare; "" if none
 	slot        int
 	began       time.Duration
@@ -88,6 +87,8 @@ func (t *turns) compare() {
 			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(), Restart: string(c.Restart), SideBySide: c.SideBySide,
 		})
 	}
+	t.decided = make([]bool, len(t.records))
+	t.plan(t.planned())
 	t.remaining -= cases
 	defer t.conclude(cases)
 	defer t.closeAll()
@@ -96,116 +97,33 @@ func (t *turns) compare() {
 	}
 	t.began, t.answering = t.Clock.Now(), t.answersOf()
 	defer t.answering.rest()
-	planned := t.planned()
 	if t.restart == plan.RestartNever && !t.startAll() {
 		return
 	}
-	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
-		return
-	}
-	if t.rounds < t.group.Compares[0].Rounds { // the time budget did not allow all rounds
-		return
-	}
-	t.extend(planned)
-}
-
-// extend judges the comparisons. If more rounds may decide one of them, it doubles the number of
-// rounds.
-func (t *turns) extend(planned int) {
-	open := false
-	t.answering.rest()
-	for i, c := range t.group.Compares {
-		t.records[i].Answers = t.answering.pairs(c)
-		t.records[i].Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: planned}}
-		j := t.JudgeComparison(c, t.seen())
-		t.records[i].Looks[0].Outcome = j.Outcome
-		open = open || j.More
-	}
-	if !open || !t.affords() || !t.play(planned*t.group.Compares[0].Rounds, false) {
-		return
-	}
-	for _, rec := range t.records {
-		if rec.Looks[0].Outcome == metric.Inconclusive && t.rounds > rec.Looks[0].Rounds {
-			rec.Looks = append(rec.Looks, metric.ComparisonLook{Rounds: t.rounds, Planned: planned})
-		}
-	}
-}
-
-// planned returns how often the comparisons are judged, which divides their error. It is twice if
-// an inconclusive comparison may be extended to twice the rounds, and otherwise once.
-func (t *turns) planned() int {
-	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
-		return 1
-	}
-	for _, c := range t.group.Compares {
-		if c.Policy.OnInconclusive != plan.Extend || c.Policy.Decide == plan.Estimate {
-			return 1
-		}
-		for _, x := range t.sides {
-			for _, k := range x.cases {
-				if most := c.Policy.MaxRequests; most > 0 && 2*k.Level.Requests > most {
-					return 1
-				}
-			}
-		}
-	}
-	return 2
-}
-
-// affords reports whether the budget has time to double the number of rounds.
-func (t *turns) affords() bool {
-	if !t.check() {
-		return false
-	}
-	if t.deadline == 0 {
-		return true
-	}
-	takes, left := t.Clock.Now()-t.began, t.spare()-t.promised()
-	if takes > left {
-		t.note(fmt.Sprintf("not extended to %d rounds: that takes about %v, and the budget leaves %v", 2*t.rounds, takes.Round(time.Second), max(0, left).Round(time.Second)))
-	}
-	return takes <= left
+	t.play()
 }
 
 func (t *turns) note(text string) {
-	for _, rec := range t.records {
-		rec.Notes = append(rec.Notes, text)
+	for i, rec := range t.records {
+		if !t.decided[i] {
+			rec.Notes = append(rec.Notes, text)
+		}
 	}
 }
 
-// play runs rounds until the given number of rounds is complete. It returns false if something
-// ended the run early. If sheds is set and the time budget is short, it runs fewer rounds, but at
-// least fewestRounds.
-func (t *turns) play(until int, sheds bool) bool {
-	block := 1
-	if t.restart == plan.RestartOrder || t.parallel {
-		block = 2
-	}
-	for t.rounds < until {
-		if sheds && t.rounds >= fewestRounds && t.rounds%block == 0 && t.timeShort(block) {
-			t.note(fmt.Sprintf("the budget left time for %d of %d rounds", t.rounds, until))
-			for _, rec := range t.records {
-				rec.Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: 1}}
-			}
-			t.answering.shed()
-			return true
-		}
-		if !t.round(until, sheds) {
-			return false
-		}
-		t.rounds++
-	}
-	return true
-}
-
-// round measures every case once on each server. One server's turn is a leg. The legs of disturbed
-// cases are repeated. round returns false if a leg was cut short.
-func (t *turns) round(until int, sheds bool) (ok bool) {
-	sides := slices.Clone(t.sides)
+// round measures every case once on each server of an undecided comparison. One server's turn is a
+// leg. The legs of disturbed cases are repeated. round returns false if a leg was cut short.
+func (t *turns) round() (ok bool) {
+	sides := t.running()
 	if t.rounds%2 == 1 {
 		slices.Reverse(sides)
 	}
-	ok, again := true, t.places()
+	// The comparison may end at its next look, so only so many rounds may be repeated.
+	until := max(t.rounds+1, t.looks[0])
+	if t.deadline > 0 && until > fewestRounds {
+		until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more rounds
+	}
+	ok, again := true, t.places(sides)
 	for ok && len(again) > 0 {
 		if t.parallel {
 			ok = t.legs(sides, again)
@@ -213,10 +131,7 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 			ok = t.inTurns(sides, again)
 		}
 		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
-			if sheds && t.deadline > 0 {
-				until = max(t.rounds+1, fewestRounds) // the remaining time may allow no more rounds
-			}
-			return measuredAgain(d, voided, until) && !(sheds && t.timeShort(1))
+			return measuredAgain(d, voided, until) && !t.timeShort(1)
 		})
 	}
 	return ok
@@ -225,34 +140,15 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 // inTurns runs one round of the given cases, first on one server and then on the other. It returns
 // false if a case was cut short or a server failed.
 func (t *turns) inTurns(sides []*side, only []place) bool {
-	for i, x := range sides {
+	for _, x := range sides {
 		if !x.has(only) {
 			continue
 		}
-		if !t.leg(x, only) {
+		if !t.leg(x, only) || t.restart == plan.RestartLeg && !t.close(x) {
 			return false
-		}
-		last := i == len(sides)-1
-		switch {
-		case t.restart == plan.RestartNever:
-		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-			// The server keeps running, because it also has the first leg of the next round.
-		default:
-			if !t.close(x) {
-				return false
-			}
 		}
 	}
 	return true
-}
-
-// timeShort reports whether the time budget is too short for the given number of further rounds.
-func (t *turns) timeShort(rounds int) bool {
-	if t.deadline == 0 {
-		return false
-	}
-	each := (t.Clock.Now() - t.began) / time.Duration(max(t.rounds, 1))
-	return time.Duration(rounds)*each > t.spare()-t.promised()
 }
 
 // leg runs one round of the given cases on the server x. It starts the server if necessary. It
@@ -438,63 +334,19 @@ func (t *turns) conclude(cases int) {
 		t.skip(x.cases, why)
 	}
 	for i, rec := range t.records {
-		rec.Answers = t.answering.pairs(t.group.Compares[i])
-		if t.rounds < min(fewestRounds, t.group.Compares[i].Rounds) || why == metric.SkippedOnly {
+		if !t.decided[i] {
+			rec.Answers = t.answering.pairs(t.group.Compares[i])
+		}
+		switch {
+		case t.decided[i]:
+		case why == metric.SkippedOnly:
 			rec.Skipped = why
-			if rec.Skipped == "" {
-				rec.Skipped = fmt.Sprintf("only %d rounds are complete", t.rounds)
-			}
-		} else if len(rec.Looks) == 0 && t.rounds < t.group.Compares[i].Rounds {
-			rec.Skipped = fmt.Sprintf("it was cut short after %d of %d rounds: %s", t.rounds, t.group.Compares[i].Rounds, why)
+		default:
+			rec.Skipped = fmt.Sprintf("it was cut short after %d of up to %d rounds: %s", t.rounds, slices.Max(t.looks), why)
 		}
 		t.runner.run.Comparisons = append(t.runner.run.Comparisons, rec)
 		if o, ok := t.Observer.(ComparisonObserver); ok {
 			t.observe(o.ComparisonDone(rec))
 		}
 	}
-}
-
-// Legs returns how many legs a case has in a run of the plan. A leg is a server's turn: one, or in
-// a comparison one for each round. beside reports whether the legs of a round run at the same time.
-func Legs(p *plan.Plan, c Case) (n int, beside bool) {
-	for _, g := range plan.Groups(p) {
-		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
-			return g.Compares[0].Rounds, g.Compares[0].SideBySide
-		}
-	}
-	return 1, false
-}
-
-// Starts returns how often a run of the plan starts the server. In a comparison this depends on the
-// setting restart and on the number of rounds. Cases without a comparison need one more start.
-func Starts(p *plan.Plan, s *plan.Server) int {
-	n, alone := 0, false
-	for _, c := range append(Cases(p), Searches(p)...) {
-		if c.Server != s {
-			continue
-		}
-		compared := false
-		for _, g := range plan.Groups(p) {
-			if !slices.Contains(g.Servers, s) || !slices.Contains(g.Workloads(p), c.Workload) || c.Load == nil {
-				continue
-			}
-			compared = true
-			switch rounds := g.Compares[0].Rounds; g.Compares[0].Restart {
-			case plan.RestartLeg:
-				n = rounds
-				if readsLast(g, s) {
-					n++ // the control starts once more, to score the last answers
-				}
-			case plan.RestartOrder:
-				n = (3*rounds + 3) / 4 // mean of two servers: the legs A B B A take three starts
-			default:
-				n = 1
-			}
-		}
-		alone = alone || !compared
-	}
-	if alone {
-		n++
-	}
-	return n
 }

@@ -160,9 +160,6 @@ func TestTurns(t *testing.T) {
 		want    string
 	}{
 		{plan.RestartLeg, 4, []string{"a", "b"}, "a{0} b{0} b{1} a{1} a{2} b{2} b{3} a{3}"},
-		// With RestartOrder, a server runs two legs before it restarts, except at the beginning and
-		// the end.
-		{plan.RestartOrder, 4, []string{"a", "b"}, "a{0} b{0 1} a{1} a{2} b{2 3} a{3}"},
 		{plan.RestartNever, 3, []string{"a", "b"}, "a{0 1 2} b{0 1 2}"},
 		{plan.RestartLeg, 2, []string{"a", "b", "c"}, "a{0} b{0} c{0} c{1} b{1} a{1}"},
 	} {
@@ -229,7 +226,6 @@ func TestTurnsDisturbed(t *testing.T) {
 	}{
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
-		{plan.RestartOrder, []string{"a", "b"}, 4, []int{0, 1}, "a{0} a{1} b{0 1 2} a{2} a{3} b{3 4} a{4}", map[int]string{0: words}, 1},
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
 		// If the leg of one candidate is disturbed, all servers of the round repeat their legs.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
@@ -354,7 +350,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}{
 		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
 		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
-		{plan.RestartOrder, []string{"image"}, ""}, // an image may bring its own version
+		{plan.RestartLeg, []string{"image"}, ""}, // an image may bring its own version
 	} {
 		d := newDuel(4, row.restart, "a", "b")
 		d.Compares[0].Changed = row.changed
@@ -443,57 +439,96 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	}
 }
 
-// A short budget first drops the extension of a comparison. Then it drops rounds, but keeps at
-// least five.
-func TestTurnsWithinTheBudget(t *testing.T) {
-	round := func(run *metric.Run) time.Duration {
-		return run.Levels[0].Rounds[1].End - run.Levels[0].Rounds[0].End
-	}
+// A comparison is judged after each round from its first look on, and ends when it is decided. A short
+// budget leaves out the last looks before the first was made.
+func TestTurnsInStages(t *testing.T) {
 	whole := newDuel(8, plan.RestartLeg, "a", "b").run(t, nil)
 	each := whole.End / 8
-	if each <= 0 || round(whole) <= 0 {
+	if each <= 0 {
 		t.Fatal(whole.End)
 	}
-	more := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
-		return exec.ComparisonJudgement{More: true, Outcome: metric.Inconclusive}
-	}
-	pass := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
-		return exec.ComparisonJudgement{Outcome: metric.Pass}
+	// decides returns a judge that decides at the look after the given number of rounds.
+	decides := func(at int) exec.JudgeComparison {
+		return func(_ *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
+			c := run.Comparisons[0]
+			if n := c.Looks[len(c.Looks)-1].Rounds; n < at {
+				return exec.ComparisonJudgement{Outcome: metric.Inconclusive}
+			}
+			return exec.ComparisonJudgement{Outcome: metric.Pass, Stop: true}
+		}
 	}
 	for _, row := range []struct {
-		name   string
-		budget time.Duration
-		judge  exec.JudgeComparison
-		rounds int
-		looks  string
-		note   string
+		name                string
+		rounds, least, most int
+		budget              time.Duration
+		judge               exec.JudgeComparison
+		want                int
+		planned, looks      string
+		note                string
 	}{
-		{"no budget, decided", -1, pass, 8, "[{8 2 pass}]", ""},
-		{"no budget, extended", -1, more, 16, "[{8 2 inconclusive} {16 2 pending}]", ""},
-		{"no time to extend", 12 * each, more, 8, "[{8 2 inconclusive}]", "not extended to 16 rounds"},
-		{"time for six", 6*each + each/2, more, 6, "[{6 1 pending}]", "the budget left time for 6 of 8 rounds"},
-		{"nobody judges", -1, nil, 8, "[]", ""},
+		{"decided at the first look", 6, 3, 0, -1, decides(3), 3, "[3 4 5 6]", "[{3 0 pass}]", ""},
+		{"decided at the third", 6, 3, 0, -1, decides(5), 5, "[3 4 5 6]", "[{3 0 inconclusive} {4 0 inconclusive} {5 0 pass}]", ""},
+		{"never decided", 5, 3, 0, -1, decides(99), 5, "[3 4 5]", "[{3 0 inconclusive} {4 0 inconclusive} {5 0 inconclusive}]", ""},
+		{"extended", 4, 3, 6, -1, decides(99), 6, "[3 4 5 6]", "[{3 0 inconclusive} {4 0 inconclusive} {5 0 inconclusive} {6 0 inconclusive}]", ""},
+		{"time for five", 12, 3, 0, 5*each + each/2, decides(99), 5, "[3 4 5]", "[{3 0 inconclusive} {4 0 inconclusive} {5 0 inconclusive}]", "the budget leaves time for at most 5 of 12 rounds"},
+		{"time for the first look alone", 12, 3, 0, 3*each + each/2, decides(99), 3, "[3]", "[{3 0 pending}]", "at most 3 of 12 rounds"},
+		{"judged once, time for six", 8, 0, 0, 6*each + each/2, decides(99), 6, "[6]", "[{6 0 pending}]", "the budget left time for 6 of 8 rounds"},
+		{"nobody judges", 8, 3, 0, -1, nil, 8, "[8]", "[{8 0 pending}]", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := newDuel(8, plan.RestartLeg, "a", "b")
-			for _, c := range d.Compares {
-				c.Policy.OnInconclusive = plan.Extend
-			}
+			d := newDuel(row.rounds, plan.RestartLeg, "a", "b")
+			d.Compares[0].LeastRounds, d.Compares[0].MostRounds = row.least, row.most
 			run := d.run(t, func(c *exec.Config) { c.Budget, c.JudgeComparison = row.budget, row.judge })
 			c := run.Comparisons[0]
-			if n := len(run.Levels[1].Rounds); n != row.rounds || fmt.Sprint(c.Looks) != row.looks || c.Skipped != "" {
-				t.Errorf("%d rounds, looks %v, skipped %q; want %d, %s", n, c.Looks, c.Skipped, row.rounds, row.looks)
+			if n := len(run.Levels[1].Rounds); n != row.want || fmt.Sprint(c.Planned) != row.planned || fmt.Sprint(c.Looks) != row.looks || c.Skipped != "" {
+				t.Errorf("%d rounds, planned %v, looks %v, skipped %q; want %d, %s, %s", n, c.Planned, c.Looks, c.Skipped, row.want, row.planned, row.looks)
 			}
 			if notes := strings.Join(c.Notes, "; "); !strings.Contains(notes, row.note) || (row.note == "") != (notes == "") {
 				t.Errorf("notes %q", notes)
 			}
 		})
 	}
-	// With fewer than five complete rounds, a comparison is skipped.
-	d := newDuel(8, plan.RestartLeg, "a", "b")
-	run := d.run(t, func(c *exec.Config) { c.Budget = 3 * each })
-	if c := run.Comparisons[0]; c.Skipped == "" || run.Stopped != exec.StoppedBudget {
+	// Without time for the first look, a comparison is skipped.
+	d := newDuel(12, plan.RestartLeg, "a", "b")
+	d.Compares[0].LeastRounds = 3
+	run := d.run(t, func(c *exec.Config) { c.Budget, c.JudgeComparison = 2*each, decides(3) })
+	if c := run.Comparisons[0]; c.Skipped == "" || len(c.Looks) > 0 || run.Stopped != exec.StoppedBudget {
 		t.Errorf("%+v, stopped %q", c, run.Stopped)
+	}
+}
+
+// A candidate that is decided runs no more, while the control goes on beside the others.
+func TestTurnsOfADecidedCandidate(t *testing.T) {
+	d := newDuel(5, plan.RestartLeg, "a", "b", "c")
+	for _, c := range d.Compares {
+		c.LeastRounds = 3
+	}
+	run := d.run(t, func(c *exec.Config) {
+		c.JudgeComparison = func(c *plan.Compare, _ *metric.Run) exec.ComparisonJudgement {
+			return exec.ComparisonJudgement{Outcome: metric.Pass, Stop: c.Name == "b"}
+		}
+	})
+	if got, want := d.story(), "a{0} b{0} c{0} c{1} b{1} a{1} a{2} b{2} c{2} c{3} a{3} a{4} c{4}"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for i, looks := range []int{1, 3} {
+		if c := run.Comparisons[i]; len(c.Looks) != looks || c.Skipped != "" {
+			t.Errorf("%s: looks %v, skipped %q; want %d looks", c.Name, c.Looks, c.Skipped, looks)
+		}
+	}
+}
+
+// With side_by_side a pair of rounds is one observation, so the looks are two rounds apart.
+func TestSideBySideInStages(t *testing.T) {
+	d := newParallelDuel(12)
+	d.Compares[0].LeastRounds = 6
+	run := d.run(t, func(c *exec.Config) {
+		c.JudgeComparison = func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
+			return exec.ComparisonJudgement{Outcome: metric.Inconclusive}
+		}
+	})
+	if c := run.Comparisons[0]; fmt.Sprint(c.Planned) != "[6 8 10 12]" || len(c.Looks) != 4 || len(run.Levels[0].Rounds) != 12 {
+		t.Errorf("planned %v, looks %v, %d rounds", c.Planned, c.Looks, len(run.Levels[0].Rounds))
 	}
 }
 

@@ -8,12 +8,15 @@ type Comparison struct {
 	Name      string `json:"name"`
 	Control   string `json:"control"`   // address, or "baseline" and the folder of the baseline
 	Candidate string `json:"candidate"` // address
-	Restart   string `json:"restart"`   // "leg", "order" or "never"
+	Restart   string `json:"restart"`   // "leg" or "never"; "order" in old recordings
 	// SideBySide means that both legs of a round ran at the same time. The two servers swapped
 	// their GPUs after each round; see Start.GPUs.
 	SideBySide bool `json:"side_by_side,omitempty"`
-	// Looks holds the interim judgements (looks) in order; the last one decides. It is empty if the
-	// comparison was judged only at its end.
+	// Planned lists after how many rounds it was planned to judge the comparison. These looks share
+	// its error. It is empty in recordings of versions that did not plan looks.
+	Planned []int `json:"planned,omitempty"`
+	// Looks holds the interim judgements (looks) in order; the last one decides. Without Planned, it is
+	// empty if the comparison was judged only at its end.
 	Looks []ComparisonLook `json:"looks,omitempty"`
 	// Skipped is the reason why nothing was compared; "" if the comparison was run.
 	Skipped string   `json:"skipped,omitempty"`
@@ -26,8 +29,8 @@ type Comparison struct {
 // ComparisonLook is one planned interim judgement of a comparison: a look, as in sequential tests.
 type ComparisonLook struct {
 	Rounds  int     `json:"rounds"`            // judged rounds, counted from the first round
-	Planned int     `json:"planned"`           // number of planned looks, which share the allowed error; at least 1
-	Outcome Outcome `json:"outcome,omitempty"` // Pending if the look left the decision open
+	Planned int     `json:"planned,omitempty"` // number of planned looks, if the comparison does not list them; at least 1
+	Outcome Outcome `json:"outcome,omitempty"` // Pending if nothing judged the comparison at this look
 }
 
 // Leg is one server's turn in a comparison: a round of a level on this server.

@@ -17,11 +17,9 @@ import (
 type Restart string
 
 const (
-	// RestartLeg gives each leg a fresh server.
+	// RestartLeg gives each leg, one server's turn in a round, a fresh server. The comparison is judged
+	// after each round from LeastRounds on, and ends when it is decided.
 	RestartLeg Restart = "leg"
-	// RestartOrder gives each turn a fresh server. In A B B A the two legs of B are one turn and
-	// share a server. The verdict then counts such a block of four legs as one observation.
-	RestartOrder Restart = "order"
 	// RestartNever starts each server once. Both servers stay up, and the verdict holds only for
 	// these two starts.
 	RestartNever Restart = "never"
@@ -33,8 +31,11 @@ type Compare struct {
 	Name      string
 	Control   Control
 	Candidate *Server
-	Rounds    int // number of rounds, at least 5; an even number under RestartOrder
 	Restart   Restart
+	// Rounds is the largest number of rounds. The comparison is first judged after LeastRounds; 0 means
+	// that it is judged only at its end. MostRounds is the number of rounds to which an undecided
+	// comparison is extended; 0 means that it is not. With SideBySide all are even.
+	Rounds, LeastRounds, MostRounds int
 	// SideBySide runs both legs of a round at the same time. The servers swap their GPUs after each
 	// round, so a pair of rounds is one observation. SideBySide requires RestartLeg and an even
 	// number of rounds.
@@ -74,6 +75,36 @@ const (
 // BaseMissings lists the values of BaseMissing; the first is the default.
 var BaseMissings = []string{string(BaseMissingOthers), string(BaseMissingFail), string(BaseMissingPass)}
 
+// Looks lists after how many rounds the comparison is judged, in ascending order. It ends at the
+// first look that decides.
+func (c *Compare) Looks() []int {
+	most := max(c.Rounds, c.MostRounds)
+	if c.Restart == RestartNever && most > c.Rounds {
+		return []int{c.Rounds, most}
+	}
+	var out []int
+	if c.LeastRounds > 0 {
+		// Of many rounds not each is worth a look.
+		for n := c.LeastRounds; n < most; n += max(c.Unit(), n/8/c.Unit()*c.Unit()) {
+			out = append(out, n)
+		}
+	}
+	return append(out, most)
+}
+
+// Unit is the number of rounds that count as one observation.
+func (c *Compare) Unit() int {
+	if c.SideBySide {
+		return 2
+	}
+	return 1
+}
+
+// Requires reports whether something in the comparison can fail the plan.
+func (c *Compare) Requires() bool {
+	return c.Answers != nil || slices.ContainsFunc(c.Claims, (*Claim).MustHold)
+}
+
 // Requires reports whether a threshold, a required capacity, a rate, an assert, or a comparison that
 // is made can fail the plan.
 func (p *Plan) Requires() bool {
@@ -84,7 +115,7 @@ func (p *Plan) Requires() bool {
 				return s.Severity == SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
 			})
 	}) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
-		return c.Skip == "" && (c.Answers != nil || slices.ContainsFunc(c.Claims, (*Claim).MustHold))
+		return c.Skip == "" && c.Requires()
 	})
 }
 

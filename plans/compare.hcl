@@ -49,14 +49,14 @@ workload "test" {
 
   load {
     concurrency = each.value.concurrency
-    requests    = 8 * each.value.requests # in all rounds together, on each server
+    requests    = 12 * each.value.requests # in all rounds together, on each server
   }
 }
 
 compare "mtp" {
   control   = server.spark["off"]
   candidate = server.spark["on"]
-  rounds    = 8
+  rounds    = 12 # at most
   changed   = ["flags"] # what may differ; any other difference is an error
 
   improve { # it must pay off where one person waits

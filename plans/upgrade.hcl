@@ -30,7 +30,7 @@ workload "chat" {
 
   load {
     concurrency = 8
-    requests    = 8 * 200 # on each server: 200 in each of eight rounds
+    requests    = 12 * 200 # on each server: 200 in each of at most twelve rounds
   }
 
   sla { # judged on the candidate only
@@ -42,6 +42,7 @@ compare "upgrade" {
   control   = server.today
   candidate = server.next
   changed   = ["profile"] # with containers: ["image"]
+  rounds    = 12          # at most: it ends when it is decided, after three rounds at the earliest
 
   tolerate {
     throughput = "-5%"

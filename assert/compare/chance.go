@@ -29,15 +29,25 @@ const (
 	usualDisagreement = 0.035
 )
 
-// Chance is the chance that an unchanged candidate passes a comparison.
+// Chance is what can be foretold of a comparison before its run.
 type Chance struct {
 	Compare *plan.Compare
-	// Passes is the chance that all required changes pass, as if they were independent. They share
-	// their requests, so the true chance is somewhat higher.
+	// Passes is the chance that an unchanged candidate passes all required changes. It is found by
+	// simulation, because they share their starts and prompts.
 	Passes  float64
 	Changes []ChangeChance
 	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
 	Unknown []string
+	Rounds  Rounds
+	Slowest string // what the first look that can decide waits for; "" if it is the first planned look
+}
+
+// Rounds is the number of rounds that a comparison takes.
+type Rounds struct {
+	Least, Most int // at the first look that can decide, and at the last
+	// Unchanged and Tolerated are means: of an unchanged candidate, and of one that is worse by exactly
+	// what the plan tolerates.
+	Unchanged, Tolerated float64
 }
 
 // ChangeChance is the chance that one required change passes at one level.
@@ -61,16 +71,17 @@ func (c ChangeChance) Name() string {
 // Assumed states, in words, what the chances assume about the server.
 const Assumed = "assuming that times vary by 30 % between requests, by 10 % if a request is repeated, and by 1 % between server starts"
 
-// Chances returns for each comparison that the plan does not skip the probability that it passes if
-// nothing changed. It assumes a server that varies by usualRequests, usualRepeats and usualStarts. The
-// probability for a change of a time is the power of a non-inferiority test.
+// Chances foretells each comparison that the plan does not skip: the probability that it passes if
+// nothing changed, and how many rounds it takes. It assumes a server that varies by usualRequests,
+// usualRepeats and usualStarts.
 func Chances(p *plan.Plan) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
 		if c.Skip != "" {
 			continue
 		}
-		x := Chance{Compare: c, Passes: 1}
+		x, f := Chance{Compare: c}, newForetold(p, c)
+		var chances []float64
 		for _, claim := range c.Claims {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
@@ -87,96 +98,29 @@ func Chances(p *plan.Plan) []Chance {
 								continue
 							}
 							one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity, Improve: claim.Improve}
-							var known bool
-							if one.Passes, one.Impossible, known = chance(c, w, ch, level); !known {
+							m, known := f.member(w, ch, level)
+							if !known {
 								x.Unknown = append(x.Unknown, one.Name())
 								continue
 							}
-							if claim.Severity == plan.SeverityError {
-								x.Passes *= one.Passes
-							}
-							x.Changes = append(x.Changes, one)
+							one.Impossible = m.from > f.last() && m.limit > 0 && m.counted
+							m.required = claim.MustHold()
+							f.members, x.Changes = append(f.members, m), append(x.Changes, one)
 						}
 					}
 				}
 			}
 		}
+		x.Passes, chances, x.Rounds.Unchanged = f.unchanged()
+		for i := range x.Changes {
+			x.Changes[i].Passes = chances[i]
+		}
+		x.Rounds.Tolerated = f.tolerated()
+		x.Rounds.Least, x.Slowest = f.least()
+		x.Rounds.Most = f.last() * f.unit
 		out = append(out, x)
 	}
 	return out
-}
-
-// chance returns the probability that an unchanged candidate passes one required change at one
-// level. If impossible is true, no candidate can pass. If known is false, the probability cannot be
-// computed.
-func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
-	if level.Duration > 0 {
-		return 0, false, false // with a duration, the number of requests is not known
-	}
-	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
-	n := float64(level.Requests) / float64(rounds)
-	if c.Policy.OnInconclusive == plan.Extend && c.Live() && (c.Policy.MaxRequests == 0 || 2*level.Requests <= c.Policy.MaxRequests) {
-		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
-	}
-	if c.Policy.Decide == plan.Estimate {
-		// A point estimate passes if its value is within the limit. This is the same as a test at
-		// 50 % confidence, whose bound is the estimate itself.
-		alpha, rounds = 0.5, max(level.Rounds, 1)
-	}
-	limit := (&Change{Metric: ch.Metric, Shift: Shift{Points: ch.Points}}).scaled(ch.Limit)
-	var requests float64
-	switch name := ch.Metric.Name; {
-	case name == "accuracy":
-		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
-		return passes, impossible, true
-	case name == "success" || ch.Stat.Kind == metric.Share:
-		// Even the best result, without a failed request on either server, may be too uncertain to
-		// pass.
-		all := n * float64(rounds)
-		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
-		if !ok || -low >= limit {
-			return 0, limit > 0, true
-		}
-		return 1, false, true
-	case ch.Points, ch.Metric.Source != metric.Client:
-		return 0, false, false
-	case ch.Stat.Kind == metric.Percentile:
-		q := ch.Stat.P / 100
-		z := stat.NormalQuantile(q)
-		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
-		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
-	default: // a mean, or a value that is computed from means
-		requests = math.Sqrt(math.Expm1(usualRepeats*usualRepeats) / n)
-	}
-	units := rounds
-	variance := 2 * (requests*requests + usualStarts*usualStarts)
-	switch {
-	case c.Restart == plan.RestartOrder:
-		// In two rounds with the order A B B A, both legs of B share one start of B. So the two
-		// rounds count as one unit.
-		units /= 2
-		variance = requests*requests + 1.5*usualStarts*usualStarts
-	case c.SideBySide:
-		// The two rounds of a pair depend on each other, so only their mean is an independent
-		// observation. It has half the variance, because each round has server starts of its own.
-		units /= 2
-		variance /= 2
-	case c.Restart == plan.RestartNever && c.Live():
-		return withOneStart(units, requests, limit, alpha), false, true
-	}
-	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
-}
-
-// withOneStart returns the chance to pass if each server starts only once. The random difference
-// between the two starts then does not average out.
-func withOneStart(units int, requests, limit, alpha float64) float64 {
-	sum, weights := 0.0, 0.0
-	for z := -3.0; z <= 3; z += 0.25 {
-		weight := math.Exp(-z * z / 2)
-		sum += weight * stat.NonInferior(units, z*math.Sqrt2*usualStarts, math.Sqrt(2)*requests, limit, alpha)
-		weights += weight
-	}
-	return sum / weights
 }
 
 // leastChance is the smallest chance of a pass for which tokgate gives no warning.
@@ -266,19 +210,6 @@ func (x *Chance) rarePass() *hcl.Diagnostic {
 			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
-// chanceOfItems returns the probability that an unchanged candidate passes a limit on accuracy with
-// the given number of requests. If impossible is true, a candidate cannot pass even if no answer
-// changes.
-func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
-	if set := w.Prompt.Dataset; set != nil {
-		requests = min(requests, len(set.Rows)) // an item that is asked twice counts once
-	}
-	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
-		return 0, limit > 0
-	}
-	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
-}
-
 // itemsNeeded says, in words, how many different items of a task suffice to certify the change.
 func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 	if c.Change.Metric.Name != "accuracy" {
@@ -294,16 +225,23 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }
 
-// String returns the chance in one line.
+// String returns what is foretold in one line.
 func (x Chance) String() string {
 	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
+	rounds := ""
+	if r := x.Rounds; r.Most > r.Least {
+		rounds = fmt.Sprintf("%d to %d starts of each server, about %.0f if nothing changed and %.0f if just as much worse as is tolerated; ", r.Least, r.Most, r.Unchanged, r.Tolerated)
+		if x.Slowest != "" {
+			rounds += x.Slowest + " takes the most; "
+		}
+	}
 	if len(required) == 0 {
-		return fmt.Sprintf("compare.%s: the chance that an unchanged candidate passes is not known", x.Compare.Name)
+		return fmt.Sprintf("compare.%s: %sthe chance that an unchanged candidate passes is not known", x.Compare.Name, rounds)
 	}
 	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
-	s := fmt.Sprintf("compare.%s: an unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, percentOf(x.Passes), Assumed)
+	s := fmt.Sprintf("compare.%s: %san unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, rounds, percentOf(x.Passes), Assumed)
 	if slices.ContainsFunc(required, func(c ChangeChance) bool { return c.Improve }) {
-		s = fmt.Sprintf("compare.%s asks for an improvement, so an unchanged candidate should not pass: its chance to pass is about %s", x.Compare.Name, percentOf(x.Passes))
+		s = fmt.Sprintf("compare.%s: %sit asks for an improvement, so an unchanged candidate should not pass: its chance to pass is about %s", x.Compare.Name, rounds, percentOf(x.Passes))
 	}
 	if len(required) > 1 {
 		s += fmt.Sprintf("; the change that is least likely to pass is %s (%s)", least.Name(), percentOf(least.Passes))

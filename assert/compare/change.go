@@ -246,6 +246,13 @@ func (c *Change) needs(alpha float64) string {
 	if o := c.delta.paired; o != nil {
 		return "needs more answers" + o.needs(c.limit, alpha)
 	}
+	if drift, ok := c.delta.drift(); ok && c.delta.counts == nil {
+		n, ok := drift.StartsNeeded(c.limit, alpha)
+		if !ok {
+			return "the change is too near to its limit: more than 1000 starts of each server would be needed"
+		}
+		return fmt.Sprintf("needs about %d starts of each server if the change stays as it seems, or more requests in each round", n)
+	}
 	n, ok := stat.MeanNeeded(c.delta.units, c.limit, alpha)
 	if !ok || n <= len(c.delta.units) {
 		return "needs more rounds"

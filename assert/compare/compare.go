@@ -24,6 +24,7 @@ type Comparison struct {
 	Rounds      int               `json:"rounds"` // number of judged rounds on each side
 	Units       int               `json:"units"`  // number of independent observations; dependent rounds count as one
 	Outcome     verdict.Outcome   `json:"outcome"`
+	Stage       *Stage            `json:"stage,omitempty"`    // what the last look decided; nil if the comparison was judged once
 	Skipped     string            `json:"skipped,omitempty"`  // why nothing was compared; "" if something was
 	LeftOut     bool              `json:"left_out,omitempty"` // the user did not select this comparison
 	Line        string            `json:"line"`               // the result in one line
@@ -92,6 +93,9 @@ type Input struct {
 	// Invalid explains why a level of the baseline, the control's recorded run, cannot be used; ""
 	// if it can.
 	Invalid func(*metric.Level, *plan.Workload) string
+	// Thresholds are the verdicts on the candidate's thresholds that can fail the plan, of the compared
+	// workloads.
+	Thresholds []verdict.Verdict
 	// Limit judges the capacity of a server again, from the samples of run.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
@@ -105,12 +109,15 @@ type Limit struct {
 // comparison is the state while a compare block is judged.
 type comparison struct {
 	Input
-	out     *Comparison
-	alpha   float64
-	control *metric.Run // run with the control's levels: this run or a recorded one
-	address string      // address of the control's server in that run
-	look    *metric.ComparisonLook
-	record  *metric.Comparison // record of the comparison in the run; nil if there is none
+	out *Comparison
+	// alpha is the error of one test: the plan's error whole, or less if several looks share it. nominal
+	// returns the error of one test for any error that the looks share.
+	alpha, whole float64
+	nominal      func(alpha float64) float64
+	control      *metric.Run // run with the control's levels: this run or a recorded one
+	address      string      // address of the control's server in that run
+	look         *metric.ComparisonLook
+	record       *metric.Comparison // record of the comparison in the run; nil if there is none
 	// required holds the claims of the plan, its limits on changes, and those that tokgate adds. usual
 	// holds the default claim on natural answers; nil if the comparison has none. failures holds the
 	// default claims on failed requests.

@@ -28,9 +28,9 @@ func (x *comparison) unfounded() {
 }
 
 // settle takes into account how many changes were tested. Among many tests, one may fail by chance,
-// so a failed change may become inconclusive. Changes that pass, and changes that only warn, do not
-// count as tests. The default limits on the form of answers count if they fail: they fail the
-// comparison if that is certain among all tests, and otherwise warn.
+// so a failed change may become inconclusive. Changes that only warn do not count as tests. The
+// default limits on the form of answers count if they fail: they fail the comparison if that is
+// certain among all tests, and otherwise warn.
 func (x *comparison) settle() {
 	var tests []test
 	var rows []*Change
@@ -39,7 +39,7 @@ func (x *comparison) settle() {
 		row := &x.out.Changes[c.index]
 		if x.onForm(c) && (row.Outcome == verdict.Fail || row.Outcome == verdict.Inconclusive) {
 			row.Severity, forms[row] = verdict.SeverityWarn, true
-			if row.pFail = row.delta.pAbove(row.limit); row.pFail > x.alpha {
+			if row.pFail = row.delta.pAbove(row.limit); row.pFail > x.whole {
 				continue
 			}
 		} else if row.Severity == verdict.SeverityWarn || row.Outcome == verdict.Pass || row.Outcome == verdict.Skipped {
@@ -47,19 +47,21 @@ func (x *comparison) settle() {
 		}
 		tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
 	}
-	for i, certain := range certain(tests, x.alpha) {
-		row := rows[i]
+	many, certain := fmt.Sprintf("%s are tested together (%s)", verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "independent facts")), certain(tests, x.whole, x.nominal)
+	if x.staged() {
+		many, certain = "all that the plan requires is tested together", x.certain(rows, forms)
+	}
+	for i, row := range rows {
 		if forms[row] {
-			if certain {
+			if certain[i] {
 				row.Severity = verdict.SeverityError
 			}
 			continue
 		}
-		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
+		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain[i] && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
-			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s are tested together (%s), so one of them may fail by chance",
-				row.pFail, verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "independent facts")))
+			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s, so one of them may fail by chance", row.pFail, many))
 		}
 	}
 }
@@ -133,7 +135,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 	}
 	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,
 		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
-		Test: verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared")}, Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
+		Test: verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.whole, Value: metric.None("not compared")}, Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
 }
 
 // decide decides for each level of each workload whether the candidate is better than the control.
@@ -189,7 +191,7 @@ func (x *comparison) ways() map[int]Direction {
 		of = append(of, side{i, Worse}, side{i, Better})
 	}
 	way := map[int]Direction{}
-	for i, certain := range certain(tests, x.alpha) {
+	for i, certain := range certain(tests, x.whole, x.nominal) {
 		if certain {
 			way[of[i].row] = of[i].direction
 		}

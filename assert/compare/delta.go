@@ -11,11 +11,15 @@ import (
 // of ratios, or differences if the change is in points. A positive value is worse.
 type delta struct {
 	units []float64 // change from control to candidate, for each independent unit
-	// The sides are not paired if the control is a stored run. Then control and candidate hold the
-	// values of the sides. Only if a value is infinite, units is set too: it holds the differences
-	// between the first rounds of both sides, the second rounds, and so on.
+	// control and candidate hold the values of the sides, unless they are compared in pairs. unpaired
+	// means that the control is a stored run: the sides may differ in their spread, and units is set
+	// only if a value is infinite. It then holds the differences between the first rounds of both
+	// sides, the second rounds, and so on.
 	control, candidate []float64
 	unpaired           bool
+	// starts is set if each value is that of a fresh start: the places in time of the control's and of
+	// the candidate's values. Both sides then share their spread and a linear drift.
+	starts *[2][]float64
 	// counts is set for metrics that count requests. For each side it holds the number of
 	// independent requests: the good ones and all.
 	counts *counts
@@ -39,9 +43,15 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 		low, high, ok = stat.PairedShare(o.lost, o.won, o.all, alpha)
 		return (o.lost - o.won) / o.all, low, high, ok
 	}
-	if d.unpaired {
+	switch {
+	case d.starts != nil:
+		var drift stat.Drift
+		drift, ok = d.drift()
+		low, high = drift.Bounds(alpha)
+		mid = drift.Diff
+	case d.unpaired:
 		mid, low, high, ok = stat.Welch(d.control, d.candidate, alpha)
-	} else {
+	default:
 		mid, low, high, ok = stat.MeanInterval(d.units, alpha)
 		ok = ok && len(d.units) >= 2
 	}
@@ -57,6 +67,14 @@ func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
 	return mid, low, high, ok
 }
 
+// drift returns the change between two sides whose values are of fresh starts.
+func (d delta) drift() (stat.Drift, bool) {
+	if d.starts == nil || d.infinite() {
+		return stat.Drift{}, false
+	}
+	return stat.Drifting(stat.Timed{Values: d.control, At: d.starts[0]}, stat.Timed{Values: d.candidate, At: d.starts[1]})
+}
+
 // pAbove is the p-value for a change above the limit: the smallest error at which the data show it.
 // It is 1 if they never do.
 func (d delta) pAbove(limit float64) float64 {
@@ -68,6 +86,9 @@ func (d delta) pAbove(limit float64) float64 {
 		return 1
 	}
 	lo, hi := 1e-9, 0.5
+	if drift, ok := d.drift(); ok && d.paired == nil && d.counts == nil {
+		return max(drift.Above(limit), lo)
+	}
 	if d.paired == nil && !d.unpaired && d.counts == nil {
 		if p := stat.MeanAbove(d.units, limit); p <= hi {
 			return max(p, lo)
@@ -121,7 +142,7 @@ func (d delta) mirrored() delta {
 		}
 		return out
 	}
-	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired}
+	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired, starts: d.starts}
 	if c := d.counts; c != nil {
 		out.counts = &counts{c.goodB, c.allB, c.goodA, c.allA}
 	}

@@ -19,7 +19,7 @@ type test struct {
 // p.
 func testOf(workload string, d delta, limit, p float64) test {
 	t := test{workload: workload, p: p}
-	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
+	if d.unpaired || d.starts != nil || d.infinite() || d.counts != nil || p == 0 {
 		return t
 	}
 	for _, x := range d.units {
@@ -33,8 +33,9 @@ func testOf(workload string, d delta, limit, p float64) test {
 //
 // Tests on the same rounds of a workload depend on each other, so they form one group, a fact. The
 // facts share alpha by Holm's rule, and sign flips (stat.Flips) decide the tests of a fact. If
-// rounds are too few for a fact to become certain in this way, each test is its own fact.
-func certain(tests []test, alpha float64) []bool {
+// rounds are too few for a fact to become certain in this way, each test is its own fact. nominal
+// returns the error that one test may use if several looks share the given error.
+func certain(tests []test, alpha float64, nominal func(alpha float64) float64) []bool {
 	facts := factsOf(tests)
 	for _, f := range facts {
 		if n := len(tests[f[0]].units); len(f) > 1 && float64(len(facts))*math.Ldexp(1, -n) > alpha {
@@ -79,7 +80,7 @@ func certain(tests []test, alpha float64) []bool {
 	})
 	out := make([]bool, len(tests))
 	for k, f := range facts {
-		allowed := alpha / float64(len(facts)-k)
+		allowed := nominal(alpha / float64(len(facts)-k))
 		if !(least(f) <= allowed) {
 			break
 		}

@@ -15,7 +15,7 @@ import (
 // Then each required change has one verdict.
 func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	c := in.Block
-	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
+	x := comparison{Input: in, alpha: c.Policy.Alpha(), whole: c.Policy.Alpha(), nominal: once, out: &Comparison{
 		Name: c.Name, Control: c.Control.Baseline, Candidate: c.Candidate.Address(), Paired: c.Control.Baseline == "",
 	}}
 	x.failures = succeeding(in.Plan, c)
@@ -30,7 +30,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	if x.out.Paired {
 		x.out.Restart = c.Restart
 	}
-	confidence := 1 - x.alpha
+	confidence := 1 - x.whole
 	outcome, message := x.comparable()
 	if outcome == verdict.Pass && c.Skip == "" {
 		x.measure()
@@ -64,6 +64,11 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 		x.out.Outcome = verdict.Error
 	}
 	x.list[0].Outcome = x.out.Outcome
+	x.stage()
+	if held := x.held(); held != "" && x.out.Line != "" {
+		x.out.Line += ". " + held
+		x.list[0].Message = x.out.Line
+	}
 	return x.out, x.list
 }
 
@@ -166,10 +171,11 @@ func (x *comparison) changes(m matched) {
 			if !ofLevel(ch) || !applies(ch, m.workload) {
 				continue
 			}
+			alpha := x.errorOf(claim)
 			judged := func(m matched) Change {
 				row := Change{Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points}}
-				m.measure(&row, x.alpha)
-				row.require(ch, claim, x.Block.Policy, x.alpha)
+				m.measure(&row, alpha)
+				row.require(ch, claim, x.Block.Policy, alpha)
 				if slices.Contains(x.failures, claim) {
 					m.fewMore(&row)
 				}
@@ -207,7 +213,7 @@ func (x *comparison) changes(m matched) {
 // comparison of few answers inconclusive. So if its change is undecided but within the limit, the
 // row is only shown.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
-	if claim == x.usual && row.unsettled(x.alpha) {
+	if claim == x.usual && row.unsettled(x.whole) {
 		row.showOnly()
 	} else {
 		x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
@@ -258,7 +264,7 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 			if !ofLevel(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.alpha},
+			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole},
 				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}, Outcome: verdict.Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
 			out = append(out, row)

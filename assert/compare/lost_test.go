@@ -80,7 +80,7 @@ func TestOddest(t *testing.T) {
 		{"not kept", func(i int, p *metric.AnswerPair) { shift(i, p); p.Control.Text, p.Candidate.Text = "", "" }, 0, nil},
 	} {
 		r := answersOf(200, tt.change)
-		x := comparison{alpha: 0.05, out: &Comparison{}, record: &metric.Comparison{Answers: r}, Input: Input{Plan: &plan.Plan{},
+		x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, record: &metric.Comparison{Answers: r}, Input: Input{Plan: &plan.Plan{},
 			Block: &plan.Compare{Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
 		x.reads = x.readings()
 		x.read()

@@ -20,9 +20,10 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 
 // match finds a level of both servers. If one server lacks the level, problem is the reason.
 func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
-	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
+	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1, confidence: 1 - x.whole,
 		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
-	if x.out.Paired && (x.Block.Restart == plan.RestartOrder || x.out.SideBySide) {
+	m.fresh = x.out.Paired && x.Block.Restart == plan.RestartLeg
+	if x.out.SideBySide {
 		m.block = 2
 	}
 	candidate := x.Level(x.out.Candidate, w.Address(), level.Name)
@@ -135,6 +136,8 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 // pairs explains why the rounds of control and candidate cannot be compared with each other. It
 // returns "" if they can be compared.
 func (m matched) pairs() string {
+	type start struct{ side, number int }
+	seen := map[start]int{}
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
 		// Control and candidate must have the same number of requests, because a percentile of few
@@ -147,6 +150,15 @@ func (m matched) pairs() string {
 		}
 		if !m.unpaired && (p.Leg == nil || q.Leg == nil) {
 			return "the control and the candidate did not take turns"
+		}
+		if !m.fresh {
+			continue
+		}
+		for side, leg := range []*metric.Leg{p.Leg, q.Leg} {
+			if first, ok := seen[start{side, leg.Start}]; ok {
+				return fmt.Sprintf("the record says that rounds %d and %d had one start of the same server, but each round needs a fresh start", first+1, i+1)
+			}
+			seen[start{side, leg.Start}] = i
 		}
 	}
 	return ""

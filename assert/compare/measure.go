@@ -27,12 +27,14 @@ type matched struct {
 	// price and priceCandidate are the prices per hour of the control and of the candidate.
 	price, priceCandidate metric.Price
 	unpaired              bool
-	block                 int // number of rounds in an independent unit
+	block                 int  // number of rounds in an independent unit
+	fresh                 bool // every unit is of fresh starts of both servers
+	confidence            float64
 }
 
 // measure fills in those fields of a change that do not depend on its limit.
 func (m matched) measure(c *Change, alpha float64) {
-	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
+	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, m.confidence
 	good, window := sample.Good(m.workload), m.workload.Policy.Window
 	a, b := values(c, m.control, m.one, m.price, window, good), values(c, m.candidate, m.oneCandidate, m.priceCandidate, window, good)
 	for i := range max(len(a), len(b)) {
@@ -202,23 +204,15 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 // candidate, one for each independent unit.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
 	d := delta{unpaired: m.unpaired}
+	control, candidate := c.logs(a, m.block), c.logs(b, m.block)
 	if m.unpaired {
-		side := func(l *metric.Level, values []metric.Value) []float64 {
-			out := make([]float64, len(values))
-			for i, v := range values {
-				out[i], _ = c.step(metric.Some(map[bool]float64{true: 0, false: 1}[c.Points]), v)
-			}
-			return sample.Apart(l, out, c.Metric.Scope == metric.PerLevel)
-		}
-		d.control, d.candidate = side(m.control, a), side(m.candidate, b)
-		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
-			// A value is infinite, so compare the rounds in pairs. The rounds of the two servers
-			// are independent. So any pairing is valid that does not depend on the values.
-			for i := range min(len(d.control), len(d.candidate)) {
-				d.units = append(d.units, d.candidate[i]-d.control[i])
-			}
-		}
-	} else {
+		control = sample.Apart(m.control, control, c.Metric.Scope == metric.PerLevel)
+		candidate = sample.Apart(m.candidate, candidate, c.Metric.Scope == metric.PerLevel)
+	}
+	some := slices.ContainsFunc(slices.Concat(control, candidate), func(x float64) bool { return math.IsInf(x, 0) })
+	if !m.unpaired || some {
+		// Rounds of separate runs and of fresh starts are independent. So any pairing is valid that does
+		// not depend on the values.
 		for i := 0; i+m.block <= min(len(a), len(b)); i += m.block {
 			unit := 0.0
 			for k := i; k < i+m.block; k++ {
@@ -227,6 +221,12 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 			}
 			d.units = append(d.units, unit)
 		}
+	}
+	if m.unpaired || m.fresh {
+		d.control, d.candidate = control, candidate
+	}
+	if m.fresh && !some { // an infinite value, or zero on both sides, is judged in pairs
+		d.starts = &[2][]float64{slots(m.control, m.block), slots(m.candidate, m.block)}
 	}
 	switch {
 	case c.Metric.OfAnswers:
@@ -245,6 +245,37 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	x.goodB, x.allB = goodOnes(m.candidate, good, alpha)
 	d.counts = &x
 	return d
+}
+
+// logs returns the values of one side in the units of delta, one for each block of rounds: the mean of
+// their logarithms, or of the values if the change is in points.
+func (c *Change) logs(values []metric.Value, block int) []float64 {
+	var out []float64
+	for i := 0; i+block <= len(values); i += block {
+		mean := 0.0
+		for _, v := range values[i : i+block] {
+			x := v.V
+			if !c.Points {
+				x = math.Log(v.V)
+			}
+			mean += turned(c.Metric) * x / float64(block)
+		}
+		out = append(out, mean)
+	}
+	return out
+}
+
+// slots returns the places in time of a level's blocks of rounds.
+func slots(l *metric.Level, block int) []float64 {
+	var out []float64
+	for i := 0; i+block <= len(l.Rounds); i += block {
+		mean := 0.0
+		for _, r := range l.Rounds[i : i+block] {
+			mean += float64(r.Leg.Slot) / float64(block)
+		}
+		out = append(out, mean)
+	}
+	return out
 }
 
 // goodOnes returns the number k of a level's good requests, and the number n of all its requests.

@@ -77,7 +77,7 @@ func (x *comparison) read() {
 			x.readOne(&again, answered(r), c)
 			row.sure = again.Outcome == verdict.Fail
 		}
-		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
+		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.whole) {
 			row.showOnly()
 			row.instead = "there are too few answers to judge this metric, so the metric is only shown; odd_answers counts answers with a fault that the control's answers lack"
 		}
@@ -114,7 +114,8 @@ func (x *comparison) answersRow(ch *plan.Change) Change {
 	for _, w := range x.Block.Workloads(x.Plan) {
 		names = append(names, w.Address())
 	}
-	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.alpha}, Limit: metric.None("")}
+	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat,
+		Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole}, Limit: metric.None("")}
 }
 
 // readOne judges one claim on scored answers. The claim does not pass if answers or scores are
@@ -126,18 +127,18 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 	switch name := row.Metric.Name; {
 	case name == "odd_answers":
-		row.count(r, x.alpha)
+		row.count(r, x.whole)
 	case name == "answer_nll" && r.Unscored != "" && x.mute():
 		row.inapplicable("the control does not report how likely an answer is: " + verdict.OneLine(r.Unscored))
 		return
 	case name == "answer_nll":
 		row.loss(r)
-		row.estimate(x.alpha)
-		row.require(c.change, c.claim, x.Block.Policy, x.alpha)
+		row.estimate(x.whole)
+		row.require(c.change, c.claim, x.Block.Policy, x.whole)
 	default:
 		row.form(r)
-		row.estimate(x.alpha)
-		row.require(c.change, c.claim, x.Block.Policy, x.alpha)
+		row.estimate(x.whole)
+		row.require(c.change, c.claim, x.Block.Policy, x.whole)
 	}
 	why := lacking(r, row.Metric)
 	if row.Metric.Paired && r.Unscored != "" && !x.mute() {

@@ -39,7 +39,7 @@ func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswe
 // judgeAnswersOf judges paired answers like judgeAnswers, but of a server with the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
-	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{Level: func(string, string, string) *metric.Level { return nil },
+	x := comparison{alpha: 0.05, whole: 0.05, nominal: once, out: &Comparison{}, Input: Input{Level: func(string, string, string) *metric.Level { return nil },
 		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95},
 			Control: plan.Control{Server: &plan.Server{Engine: engine}}}}}
 	if r != nil {

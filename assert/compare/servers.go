@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -24,8 +23,8 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 	// side_by_side.
 	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.Run, x.out.Control
-	problem := ""
-	if !x.out.Paired {
+	problem := x.looked()
+	if problem == "" && !x.out.Paired {
 		problem = x.baseline()
 	}
 	if problem == "" && x.control.Simulated != x.Run.Simulated {
@@ -65,11 +64,24 @@ func (x *comparison) recorded() {
 	x.record = x.Run.Comparisons[i]
 	if n := len(x.record.Looks); n > 0 {
 		x.look = &x.record.Looks[n-1]
-		x.alpha = stat.SplitAlpha(x.alpha, x.look.Planned)
 	}
+	x.nominal = nominal(x.record, x.Block)
+	x.alpha = x.nominal(x.whole)
 	for _, note := range x.record.Notes {
 		x.out.Notes = append(x.out.Notes, verdict.OneLine(note))
 	}
+}
+
+// looked explains why the record of a comparison cannot be judged as it was looked at; "" if it can.
+func (x *comparison) looked() string {
+	switch {
+	case x.record == nil:
+	case x.record.Restart == "order":
+		return `the run restarted its servers with restart = "order", which was removed. Judge it with the version that recorded it`
+	case len(x.record.Planned) > 0 && (x.look == nil || !slices.Contains(x.record.Planned, x.look.Rounds)):
+		return "the record does not say at which of its planned looks the comparison ended"
+	}
+	return ""
 }
 
 // skipped returns the outcome of a comparison for which nothing was measured, and the reason. It

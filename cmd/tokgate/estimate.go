@@ -187,11 +187,10 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 		}
 		return "unknown before the first run"
 	}
-	f := l.forecast(p, nil, start)
-	sum, unknown := f.Total()
-	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.kind, l.path)
-	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(sum), l.kind, l.path, count(unknown, "part"))
+	whole := l.takes(p, start)
+	s := fmt.Sprintf("%s, by the %s in %s", whole.text(), l.kind, l.path)
+	if whole.unknown > 0 {
+		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.unchanged), l.kind, l.path, count(whole.unknown, "part"))
 	}
 	return s
 }

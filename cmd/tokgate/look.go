@@ -20,7 +20,7 @@ func looks(p *plan.Plan) exec.Judge {
 func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
 		look := assert.JudgeComparison(p, c, run)
-		return exec.ComparisonJudgement{Outcome: look.Outcome, More: look.More}
+		return exec.ComparisonJudgement{Outcome: look.Outcome, Stop: look.Stop}
 	}
 }
 

@@ -78,6 +78,9 @@ type expansion struct {
 
 func (x *expansion) print() {
 	x.para("", x.p.Path+": "+planSize(x.p))
+	if price := x.last.takes(x.p, x.start).price(x.p); price != "" {
+		x.para("", "Price: "+price)
+	}
 	x.cases()
 	x.searches()
 	x.asked()

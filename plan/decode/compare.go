@@ -12,14 +12,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// An interval needs at least five observations. With restart = "order", a pair of rounds is one
-// observation.
+// These are the numbers of observations of a comparison. With side_by_side an observation is a pair
+// of rounds, otherwise a round.
 const (
-	compareRounds      = 8
-	compareOrderRounds = 16
-	leastRounds        = 5
-	leastOrderRounds   = 10
-	mostRounds         = 1000
+	stagedMost  = 12 // default of rounds, if the comparison is judged after each
+	stagedLeast = 3  // default of least_rounds, and the fewest
+	fixedRounds = 8  // default of rounds, if the comparison is judged once
+	fixedLeast  = 5  // the fewest, if the comparison is judged once: an interval needs as many
+	extended    = 16 // rounds of an extended comparison
+	mostRounds  = 1000
 )
 
 func (d *decoder) decodeCompares() {
@@ -57,7 +58,6 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	readRestart(b, c)
 	b.bind(c)
 	readSideBySide(b, c)
-	readRounds(b, c)
 	var work []*plan.Workload
 	switch {
 	case c.Candidate == nil || len(d.diags) > before && d.diags[before:].HasErrors():
@@ -80,6 +80,10 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		}
 	}
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
+	known := len(d.diags)
+	if readRounds(b, c, work); d.diags[known:].HasErrors() {
+		d.out.Compares = slices.DeleteFunc(d.out.Compares, func(other *plan.Compare) bool { return other == c })
+	}
 	for _, ch := range c.Paired() {
 		if c.Answers == nil && !b.stray && len(b.blocks["answers"]) == 0 {
 			d.errorf(ch.Range, sumUnread, "%s compares answers to the same prompts, but nothing scores them. Add answers {} to compare.%s.", ch.Metric.Name, c.Name)
@@ -120,7 +124,17 @@ func readRestart(b *body, c *plan.Compare) {
 		}
 		return
 	}
-	c.Restart = plan.Restart(b.oneOf("restart"))
+	text, ok := get(b, "restart", func(x item) (string, bool) {
+		if v := x.value; v.IsKnown() && !v.IsNull() && v.Type() == cty.String && v.AsString() == "order" {
+			x.errorf(sumOneOf, `restart = "order" was removed: a comparison with a fresh server for each leg decides more with as many starts, and ends when it is decided. Write restart = "leg", or remove restart.`)
+			return "", false
+		}
+		return x.word()
+	})
+	if c.Restart = plan.Restart(text); !ok {
+		c.Restart = plan.RestartLeg
+		return
+	}
 	switch {
 	case c.Control.Baseline != "":
 		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "The control is a recorded run, so tokgate does not restart it. Remove restart.")
@@ -198,30 +212,85 @@ func sharesGPU(a, b *plan.Server) bool {
 	return x.All || y.All || slices.ContainsFunc(x.IDs, func(id string) bool { return slices.Contains(y.IDs, id) })
 }
 
-func readRounds(b *body, c *plan.Compare) {
-	c.Rounds = compareRounds
-	least := float64(leastRounds)
-	pairs := ""
-	switch {
-	case c.SideBySide:
-		pairs = "With side_by_side"
-	case c.Restart == plan.RestartOrder:
-		pairs = `With restart = "order"`
+// readRounds reads after how many rounds a comparison is judged. work lists the compared workloads.
+func readRounds(b *body, c *plan.Compare, work []*plan.Workload) {
+	unit := c.Unit()
+	staged := c.Restart == plan.RestartLeg && c.Control.Baseline == "" && c.Requires() && c.Policy.Decide == plan.Certified && !b.d.out.Gate.MeasureOnly
+	usual, least := fixedRounds, fixedLeast
+	if staged {
+		least = stagedLeast
+		if !b.d.setsRequests(work) {
+			usual = stagedMost
+		}
 	}
-	if pairs != "" {
-		c.Rounds, least = compareOrderRounds, leastOrderRounds
+	c.Rounds = usual * unit
+	whole := func(name string, least, most int) (int, bool) {
+		return get(b, name, func(x item) (int, bool) {
+			return x.like(&Attr{Bounds: Bounds{Min: float64(least), Max: float64(most)}}).integer()
+		})
 	}
-	n, ok := get(b, "rounds", func(x item) (int, bool) {
-		return x.like(&Attr{Bounds: Bounds{Min: least, Max: mostRounds}}).integer()
-	})
+	n, ok := whole("rounds", least*unit, mostRounds)
 	switch {
-	case ok && pairs != "" && n%2 == 1:
-		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds count as one observation. Write an even number of rounds.`, pairs)
+	case ok && n%unit == 1:
+		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, "With side_by_side two rounds count as one observation. Write an even number of rounds.")
 	case ok:
 		c.Rounds = n
 	case !b.given("rounds"):
-		b.note("rounds", strconv.Itoa(c.Rounds), "")
+		why := ""
+		if staged && usual == fixedRounds {
+			why = "the plan sets requests, which the rounds divide"
+		}
+		b.note("rounds", strconv.Itoa(c.Rounds), why)
 	}
+	if !staged {
+		if b.given("least_rounds") {
+			b.d.errorf(b.attrs["least_rounds"].NameRange, sumConflict, `This comparison is judged once, after all rounds. Remove least_rounds. It needs restart = "leg", a tolerate or improve block that can fail the gate, and decide = "certified".`)
+		}
+		return
+	}
+	c.LeastRounds = min(stagedLeast*unit, c.Rounds)
+	if n, ok := whole("least_rounds", stagedLeast*unit, c.Rounds); ok {
+		if c.LeastRounds = n; c.LeastRounds%unit != 0 {
+			b.d.errorf(b.rangeOf("least_rounds"), sumOutOfRange, "With side_by_side two rounds count as one observation. Write an even number of rounds.")
+		}
+	} else if !b.given("least_rounds") {
+		b.note("least_rounds", strconv.Itoa(c.LeastRounds), "")
+	}
+}
+
+// setsRequests reports whether the plan sets a number of requests that the rounds of a comparison
+// divide. More rounds than the plan's author had in mind would then make each leg smaller.
+func (d *decoder) setsRequests(work []*plan.Workload) bool {
+	return slices.ContainsFunc(work, func(w *plan.Workload) bool {
+		return slices.ContainsFunc(w.Loads, func(l *plan.Load) bool {
+			return slices.ContainsFunc(l.Levels, func(level plan.Level) bool {
+				return level.Speedup > 0 || l.Kind == metric.ClosedLoop && d.unasked[l][level.Name] == 0
+			})
+		})
+	})
+}
+
+// readExtension decides how far an undecided comparison is extended: to 16 observations, and at
+// least by a third. With restart = "never" the number of rounds doubles.
+func readExtension(c *plan.Compare, work []*plan.Workload) {
+	if !c.Requires() || c.Policy.OnInconclusive != plan.Extend || c.Policy.Decide != plan.Certified || c.Control.Baseline != "" {
+		return
+	}
+	unit := c.Unit()
+	most := max(extended*unit, c.Rounds+c.Rounds/3/unit*unit)
+	if c.Restart == plan.RestartNever {
+		most = 2 * c.Rounds
+	}
+	for _, w := range work {
+		for _, l := range w.Loads {
+			for _, level := range l.Levels {
+				if limit := c.Policy.MaxRequests; limit > 0 && most*level.Requests > limit*c.Rounds {
+					return
+				}
+			}
+		}
+	}
+	c.MostRounds = most
 }
 
 func checkSame(b *body, c *plan.Compare) {
@@ -255,10 +324,11 @@ func (d *decoder) takeTurns() {
 		first := g.Compares[0]
 		if i := slices.IndexFunc(g.Compares, func(c *plan.Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
 			d.errorf(g.Compares[i].Range, sumConflict, "side_by_side needs two servers that no other comparison uses, but compare.%s uses one of them.", g.Compares[i].Name)
+			continue
 		}
 		for _, c := range g.Compares[1:] {
-			if c.Rounds != first.Rounds || c.Restart != first.Restart {
-				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Set the same `rounds` and the same `restart` in both.", c.Name, first.Name)
+			if c.Rounds != first.Rounds || c.LeastRounds != first.LeastRounds || c.Restart != first.Restart {
+				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Set the same `rounds`, `least_rounds` and `restart` in both.", c.Name, first.Name)
 			}
 		}
 	}
@@ -275,6 +345,7 @@ func (d *decoder) takeTurns() {
 			}
 			w.ShareOut()
 		}
+		readExtension(c, c.Workloads(d.out))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestBaseBranch(t *testing.T) {
 			if c.Skip != row.skip || c.Unchanged != row.unchanged || c.Live() == (row.skip != "") {
 				t.Errorf("skip %q, unchanged %v, live %v", c.Skip, c.Unchanged, c.Live())
 			}
-			if c.Live() && (c.Control.Server.Address() != "base.s" || len(p.Workloads[0].Servers) != 2 || p.Workloads[0].Loads[0].Levels[0].Rounds != 8) {
+			if c.Live() && (c.Control.Server.Address() != "base.s" || len(p.Workloads[0].Servers) != 2 || p.Workloads[0].Loads[0].Levels[0].Rounds != 12) {
 				t.Errorf("control %s, the workload on %d servers, %d rounds", c.Control.Server.Address(), len(p.Workloads[0].Servers), p.Workloads[0].Loads[0].Levels[0].Rounds)
 			}
 		})

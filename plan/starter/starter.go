@@ -212,7 +212,7 @@ func (a Answers) Unmeasured(u UseCase) []int {
 
 // Budget returns the time budget of the plan in minutes. The first start and a reserve get half an
 // hour. Each use case gets the time that a slow GPU needs for it and for each rate. A comparison
-// doubles the time of the use cases, and adds 16 starts of 5 minutes.
+// doubles the time of the use cases, and adds up to 24 starts of 5 minutes.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {
@@ -224,7 +224,7 @@ func Budget(a Answers) int {
 		minutes += 8 * len(a.Rates)
 	}
 	if a.Upgrade {
-		return 30 + 2*minutes + 16*5
+		return 30 + 2*minutes + 24*5
 	}
 	return 30 + minutes
 }

@@ -107,8 +107,8 @@ compare "settings" {
 compare "odd" {
   control   = server.c["off"]
   candidate = server.c["on"]
-  rounds    = 11 # ERROR: Value out of range
-  restart   = "order"
+  rounds    = 2       # ERROR: Value out of range
+  restart   = "order" # ERROR: Unknown choice
   changed   = ["flags"]
 }
 
@@ -192,10 +192,10 @@ compare "beside_port" {
   side_by_side = true # ERROR: Conflicting settings
 }
 
-compare "beside_order" {
+compare "beside_never" {
   control      = server.x["one"]
   candidate    = server.x["fine"]
-  restart      = "order"
+  restart      = "never"
   side_by_side = true # ERROR: Conflicting settings
 }
 
@@ -209,7 +209,7 @@ compare "beside_odd" {
 compare "beside_few" {
   control      = server.x["one"]
   candidate    = server.x["fine"]
-  rounds       = 8 # ERROR: Value out of range
+  rounds       = 4 # ERROR: Value out of range
   side_by_side = true
 }
 

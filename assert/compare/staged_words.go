@@ -1,0 +1,63 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// held says on how many starts the result of a comparison rests, and what so few starts cannot show.
+// It returns "" for a recorded control.
+func (x *comparison) held() string {
+	switch n := x.out.Rounds; {
+	case !x.out.Paired || n == 0:
+		return ""
+	case x.Block.Restart != plan.RestartLeg:
+		return "This holds for these two starts; it says nothing about other starts of the servers"
+	case x.out.Stage != nil && x.out.Stage.Futile:
+		return x.futile()
+	default:
+		out := verdict.Count(n, "starts") + " of each"
+		if s := x.out.Stage; s.Early() {
+			out += fmt.Sprintf("; stopped early, and the bounds hold for all %d planned looks", len(s.Planned))
+		}
+		if x.out.Outcome == verdict.Pass {
+			out += ". " + Missed(n)
+		}
+		return out
+	}
+}
+
+// Missed says which slow states of a server n starts may not have shown. A state that a share q of
+// all starts fall into is missed by n starts with probability (1 − q)ⁿ, which is 5 % at q = 1 −
+// 0.05^(1/n).
+func Missed(n int) string {
+	return fmt.Sprintf("A slow state that fewer than %d of 100 starts fall into may have been missed", int(100*(1-math.Pow(0.05, 1/float64(n)))))
+}
+
+// futile says why an undecided comparison stopped before its last look.
+func (x *comparison) futile() string {
+	s := x.out.Stage
+	out := fmt.Sprintf("Undecided after %s of each, so it stopped: ", verdict.Count(s.Rounds, "starts"))
+	more := slices.Max(s.Planned) - s.Rounds
+	var worst float64
+	for i := range x.out.Changes {
+		row := &x.out.Changes[i]
+		if drift, ok := row.delta.drift(); ok && !row.Points && row.Limit.OK && row.Outcome == verdict.Inconclusive {
+			worst = max(worst, drift.Spread)
+		}
+	}
+	if s.Hope == 0 && worst == 0 {
+		return out + "more starts cannot decide " + strings.Join(s.Open, ", ")
+	}
+	out += fmt.Sprintf("%d more of each would decide with a chance of %s", more, percentOf(s.Hope))
+	if worst > 0 {
+		out += fmt.Sprintf(". Starts differ by %s", metric.FormatDigits(metric.Ratio, worst, 2))
+	}
+	return out
+}

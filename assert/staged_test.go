@@ -1,0 +1,159 @@
+package assert
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// looksOf judges a comparison at each of its looks, whether it stops or not, and returns what stopped
+// or would have stopped it.
+func looksOf(t *testing.T, d duel, change func(*plan.Plan, *metric.Run)) (p *plan.Plan, run *metric.Run, at func(rounds int) Verdicts) {
+	t.Helper()
+	p, run = d.make()
+	p.Compares[0].LeastRounds = 3
+	run.Comparisons[0].Planned = p.Compares[0].Looks()
+	if change != nil {
+		change(p, run)
+	}
+	whole := [2][]*metric.Round{run.Levels[0].Rounds, run.Levels[1].Rounds}
+	return p, run, func(n int) Verdicts {
+		run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: n}}
+		for side, l := range run.Levels {
+			l.Rounds = whole[side][:n]
+		}
+		v := Judge(p, run, Options{})
+		if look := JudgeComparison(p, p.Compares[0], run); look.Stop != v.Comparisons[0].Stage.Stop {
+			t.Errorf("after %d rounds a run says stop %v, and judge says %v", n, look.Stop, v.Comparisons[0].Stage.Stop)
+		}
+		return v
+	}
+}
+
+// A comparison stops when all that the plan requires is decided. The slowest member decides.
+func TestStagedMembers(t *testing.T) {
+	constant := func(x float64) func(int, int) float64 { return func(int, int) float64 { return x } }
+	sla := func(texts ...string) func(*plan.Plan, *metric.Run) {
+		return func(p *plan.Plan, _ *metric.Run) {
+			s := &plan.SLA{At: []string{"4"}, Severity: plan.SeverityError}
+			for _, text := range texts {
+				name, limit, _ := strings.Cut(text, " ")
+				s.Thresholds = append(s.Thresholds, threshold(name, limit))
+			}
+			p.Workloads[0].SLAs = []*plan.SLA{s}
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		d      duel
+		change func(*plan.Plan, *metric.Run)
+		stops  int // rounds at the look that stops it
+		want   Outcome
+		open   string // members that are open at the first look
+	}{
+		{"nothing changed", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, Pass, ""},
+		{"far too slow", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil, 3, Fail, ""},
+		// A percentile over all starts needs five of them.
+		{"a threshold that waits", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft p95 < 2s"), 5, Pass, "sla.ttft.p95 at 4"},
+		{"a mean of the candidate waits as well", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft mean < 2s"), 5, Pass, "sla.ttft.mean at 4"},
+		{"an exact one need not", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, Pass, ""},
+		{"an exact one that nothing mends", duel{control: constant(3), candidate: constant(3), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("ttft max < 2s"), 3, Fail, ""},
+		// Of 3 · 40 requests with no failure, a success of 98 % is not certain; of 7 · 40 it is.
+		{"counts wait for their number", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "success rate -2pp")}}, nil, 7, Pass, "success rate"},
+		// The candidate refuses every fourth request: tokgate's own limit ends the comparison.
+		{"certain harm by what tokgate requires", duel{candidateFails: every(4), claims: []*plan.Claim{tolerate("ttft p50 +5%")}}, nil, 3, Fail, ""},
+		{"one that only warns decides nothing", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +50%"), {Severity: plan.SeverityWarn, Changes: tolerate("e2e mean +5%").Changes}}}, nil, 3, Pass, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.d.rounds, row.d.perRound = 12, 40
+			_, _, at := looksOf(t, row.d, row.change)
+			for n := 3; ; n++ {
+				v := at(n)
+				s := v.Comparisons[0].Stage
+				if n == 3 && !strings.Contains(strings.Join(s.Open, ", "), row.open) || n == 3 && row.open == "" && len(s.Open) > 0 {
+					t.Errorf("open after 3 rounds: %q, want %q", s.Open, row.open)
+				}
+				if !s.Stop {
+					continue
+				}
+				if n != row.stops || v.Outcome != row.want {
+					t.Errorf("stops after %d rounds with %v, want %d and %v\n%s", n, v.Outcome, row.stops, row.want, strings.Join(names(v), "\n"))
+				}
+				break
+			}
+		})
+	}
+}
+
+// An undecided comparison stops if even the last look would hardly decide it.
+func TestStagedFutile(t *testing.T) {
+	// The starts of both sides alternate by ± 3 %, and the candidate is exactly as much slower as is
+	// tolerated: after four starts the last look, after 12, decides with a chance of 2 · 5 % at most.
+	alternating := func(x float64) func(int, int) float64 {
+		return func(round, _ int) float64 { return x * math.Exp([]float64{0.03, -0.03, -0.03, 0.03}[round%4]) }
+	}
+	_, _, at := looksOf(t, duel{rounds: 12, perRound: 4, control: alternating(1), candidate: alternating(1.05), claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil)
+	v := at(4)
+	c := v.Comparisons[0]
+	if !c.Stage.Futile || v.Outcome != Inconclusive || !strings.Contains(c.Line, "Undecided after 4 starts of each, so it stopped: 8 more of each would decide with a chance of") || !strings.Contains(c.Line, "Starts differ by") {
+		t.Errorf("%v: %+v: %s", v.Outcome, c.Stage, c.Line)
+	}
+}
+
+// What holds at the error of one test may still fail to be certain among all members.
+func TestStagedCorrects(t *testing.T) {
+	// Differences of the logarithms of about 15.5 %, 21.4 %, 18.8 % … against a tolerance of 10 %.
+	d := duel{rounds: 8, perRound: 40, candidate: func(r, _ int) float64 { return []float64{1.12, 1.2, 1.07, 1.16, 1.2, 1.09, 1.18, 1.15}[r] },
+		claims: []*plan.Claim{tolerate("ttft mean +10%")}}
+	_, _, at := looksOf(t, d, nil)
+	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != Fail {
+		t.Errorf("alone: %v %s", v.Outcome, v.Message)
+	}
+	d.claims = []*plan.Claim{tolerate("ttft mean +10%", "ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%", "throughput -50%")}
+	_, _, at = looksOf(t, d, nil)
+	if v := verdictOf(t, at(8), "compare.ab.tolerate.ttft.mean at 4"); v.Outcome != Inconclusive || !strings.Contains(strings.Join(v.NotesOf(), " "), "all that the plan requires is tested together") {
+		t.Errorf("among five: %v %s %q", v.Outcome, v.Message, v.Notes)
+	}
+}
+
+// The verdict says how many starts it rests on, and what so few may have missed.
+func TestStagedSays(t *testing.T) {
+	d := duel{rounds: 12, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +5%")}}
+	_, _, at := looksOf(t, d, nil)
+	want := "ab: no meaningful difference for chat. 3 starts of each; stopped early, and the bounds hold for all 10 planned looks. A slow state that fewer than 63 of 100 starts fall into may have been missed"
+	if c := at(3).Comparisons[0]; c.Line != want {
+		t.Errorf("%s, want %s", c.Line, want)
+	}
+	d.restart = plan.RestartNever
+	p, run := d.make()
+	if c := Judge(p, run, Options{}).Comparisons[0]; !strings.HasSuffix(c.Line, "This holds for these two starts; it says nothing about other starts of the servers") {
+		t.Error(c.Line)
+	}
+}
+
+// A record that does not say how its comparison was looked at is an error.
+func TestStagedFailsClosed(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(*metric.Run)
+		says   string
+	}{
+		{"no look", func(r *metric.Run) { r.Comparisons[0].Looks = nil }, "does not say at which of its planned looks"},
+		{"a look that was not planned", func(r *metric.Run) { r.Comparisons[0].Looks[0].Rounds = 2 }, "does not say at which of its planned looks"},
+		{"two rounds of one start", func(r *metric.Run) { r.Levels[0].Rounds[2].Leg.Start = 0 }, "rounds 1 and 3 had one start of the same server"},
+		{"an order that is gone", func(r *metric.Run) { r.Comparisons[0].Restart = "order" }, `restart = "order", which was removed`},
+		{"planned looks that go down", func(r *metric.Run) { slices.Reverse(r.Comparisons[0].Planned) }, "cannot tell"},
+	} {
+		p, run, at := looksOf(t, duel{rounds: 12, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +5%")}}, nil)
+		at(3)
+		row.change(run)
+		v := Judge(p, run, Options{})
+		if text := strings.Join(names(v), "\n"); v.Outcome == Pass || !strings.Contains(text, row.says) {
+			t.Errorf("%s: %v, want %q:\n%s", row.name, v.Outcome, row.says, text)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package stat
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+)
+
+// Timed holds the values of one side of a comparison, and the time of each in any unit. A value is
+// that of one start of a server.
+type Timed struct{ Values, At []float64 }
+
+// Drift is the difference of two sides' means beside a linear drift that both sides share.
+type Drift struct {
+	Diff float64 // mean of the second side minus that of the first, at the same time
+	SE   float64 // standard error of Diff
+	DF   float64 // degrees of freedom of SE
+	// Spread is the standard deviation of one value about its side and the drift.
+	Spread float64
+}
+
+// Drifting estimates the difference between two sides by least squares: value = side + slope·time,
+// with one variance for both sides (Fisher's analysis of covariance, Statistical Methods for
+// Research Workers, 1932). With fewer than three values on a side there is no slope.
+//
+// ok is false with fewer than two values on a side, or if a result is not finite.
+func Drifting(a, b Timed) (d Drift, ok bool) {
+	if len(a.Values) < 2 || len(b.Values) < 2 {
+		return Drift{}, false
+	}
+	var x, y sums
+	for i, v := range a.Values {
+		x.add(v, a.At[i])
+	}
+	for i, v := range b.Values {
+		y.add(v, b.At[i])
+	}
+	d = drifting(x, y)
+	if math.IsNaN(d.Diff) || math.IsInf(d.Diff, 0) || math.IsNaN(d.SE) || math.IsInf(d.SE, 0) {
+		return Drift{}, false
+	}
+	return d, true
+}
+
+// Above returns the p-value of the claim that the true difference lies above the limit.
+func (d Drift) Above(limit float64) float64 {
+	switch {
+	case d.SE > 0:
+		return StudentCDF(-(d.Diff-limit)/d.SE, d.DF)
+	case d.Diff > limit:
+		return 0
+	}
+	return 1
+}
+
+// Bounds returns one-sided bounds of the difference, each of which errs with probability alpha.
+func (d Drift) Bounds(alpha float64) (low, high float64) {
+	half := StudentQuantile(1-alpha, d.DF) * d.SE
+	return d.Diff - half, d.Diff + half
+}
+
+// StartsNeeded returns how many values a side takes to tell the difference from the limit, if the
+// difference and the spread stay the same. ok is false if a thousand would not suffice.
+func (d Drift) StartsNeeded(limit, alpha float64) (n int, ok bool) {
+	distance := math.Abs(d.Diff - limit)
+	half := func(n int) float64 {
+		return StudentQuantile(1-alpha, float64(2*n-3)) * d.Spread * math.Sqrt(2/float64(n))
+	}
+	low, high := 2, 1000
+	if !(half(high) < distance) {
+		return 0, false
+	}
+	for high-low > 1 {
+		if mid := (low + high) / 2; half(mid) < distance {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high, true
+}
+
+// sums holds what Drifting needs of one side. The first value is subtracted from all values, so that
+// the squares stay small.
+type sums struct{ n, first, y, yy, t, tt, ty float64 }
+
+func (s *sums) add(y, t float64) {
+	if s.n == 0 {
+		s.first = y
+	}
+	y -= s.first
+	s.n, s.y, s.yy, s.t, s.tt, s.ty = s.n+1, s.y+y, s.yy+y*y, s.t+t, s.tt+t*t, s.ty+t*y
+}
+
+// about returns the mean, and the sums of squares and products about the means.
+func (s *sums) about() (y, t, yy, tt, ty float64) {
+	y, t = s.y/s.n, s.t/s.n
+	return y + s.first, t, s.yy - s.y*y, s.tt - s.t*t, s.ty - s.t*y
+}
+
+func drifting(a, b sums) Drift {
+	ya, ta, yya, tta, tya := a.about()
+	yb, tb, yyb, ttb, tyb := b.about()
+	yy, tt, ty := yya+yyb, tta+ttb, tya+tyb
+	d := Drift{Diff: yb - ya, DF: a.n + b.n - 2}
+	per := 1/a.n + 1/b.n
+	if min(a.n, b.n) >= 3 && tt > 0 {
+		slope := ty / tt
+		d.Diff -= slope * (tb - ta)
+		yy -= slope * ty
+		per += (tb - ta) * (tb - ta) / tt
+		d.DF--
+	}
+	// Equal values leave a rest of the order of rounding errors.
+	if yy <= 1e-24*(a.n+b.n) {
+		yy = 0
+	}
+	d.Spread = math.Sqrt(yy / d.DF)
+	d.SE = d.Spread * math.Sqrt(per)
+	return d
+}
+
+// Boundary returns the error that each of several looks at a comparison may use, so that all looks
+// together err with probability alpha. Each look tests all values so far with Drifting, and looks
+// lists after how many values a side. All looks get the same error (Pocock, Biometrika 64, 1977).
+//
+// The statistics of the looks do not depend on the spread of the values, so their joint
+// distribution is found by drawing normal values with a fixed seed: the same arguments give the same
+// result. The draws are for the order A B B A A B B A of the two sides.
+//
+// looks must ascend from at least 2. Boundary returns 0 if they do not.
+func Boundary(looks []int, alpha float64) float64 {
+	for i, n := range looks {
+		if n < 2 || i > 0 && n <= looks[i-1] {
+			return 0
+		}
+	}
+	switch len(looks) {
+	case 0:
+		return 0
+	case 1:
+		return alpha
+	}
+	key := fmt.Sprint(looks, alpha)
+	if found, ok := boundaries.Load(key); ok {
+		return found.(float64)
+	}
+	drawn, _ := looksDrawn.LoadOrStore(fmt.Sprint(looks), sync.OnceValue(func() [][]float32 { return drawLooks(looks) }))
+	t := drawn.(func() [][]float32)()
+	allowed := int(alpha * float64(len(t[0])))
+	within := func(p float64) bool {
+		most := make([]float32, len(looks))
+		for k, n := range looks {
+			most[k] = float32(StudentQuantile(1-p, lookDF(n)))
+		}
+		crossed := 0
+		for i := range t[0] {
+			for k := range t {
+				if t[k][i] >= most[k] {
+					crossed++
+					break
+				}
+			}
+		}
+		return crossed <= allowed
+	}
+	// Any error up to alpha divided by the number of looks is safe; a larger one must be shown to be.
+	low, high := alpha/float64(len(looks)), alpha
+	for range 22 {
+		if mid := math.Sqrt(low * high); within(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	boundaries.Store(key, low)
+	return low
+}
+
+var boundaries, looksDrawn sync.Map
+
+func lookDF(n int) float64 {
+	if n < 3 {
+		return float64(2*n - 2)
+	}
+	return float64(2*n - 3)
+}
+
+// drawLooks draws comparisons of equal servers. Element [k][i] of the result is the t statistic of
+// comparison i at look k.
+func drawLooks(looks []int) [][]float32 {
+	last := looks[len(looks)-1]
+	draws := max(20_000, min(100_000, 2_400_000/last))
+	out := make([][]float32, len(looks))
+	for k := range out {
+		out[k] = make([]float32, draws)
+	}
+	r := rand.New(rand.NewPCG(12, 3))
+	for i := range draws {
+		var sides [2]sums
+		k := 0
+		for round := range last {
+			for turn := range 2 {
+				side := (turn + round) % 2
+				sides[side].add(r.NormFloat64(), float64(2*round+turn))
+			}
+			if round+1 == looks[k] {
+				d := drifting(sides[0], sides[1])
+				out[k][i] = float32(d.Diff / d.SE)
+				k++
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package stat
+
+import (
+	"math"
+	"testing"
+)
+
+// The errors of the looks of a comparison, by independent simulation: looks after 3, 4 … starts a
+// side, for the smallest of m p-values.
+func TestBoundary(t *testing.T) {
+	for _, row := range []struct {
+		first, last, changes int
+		want                 float64
+	}{
+		{3, 12, 1, 0.0120}, {3, 12, 2, 0.0054}, {3, 12, 3, 0.0033}, {3, 12, 5, 0.0019},
+		{3, 8, 1, 0.0163}, {3, 8, 2, 0.0073}, {3, 8, 3, 0.0046}, {3, 8, 5, 0.0027},
+		{3, 16, 1, 0.0105}, {3, 16, 3, 0.0031},
+	} {
+		var looks []int
+		for n := row.first; n <= row.last; n++ {
+			looks = append(looks, n)
+		}
+		got := Boundary(looks, 0.05/float64(row.changes))
+		// Both are counts of about 5000/m of 100,000 draws, so each has a standard error of √(m/5000).
+		if off := math.Abs(got/row.want - 1); off > 4*math.Sqrt(float64(row.changes)/5000)+0.00005/row.want {
+			t.Errorf("looks %d to %d, %d changes: %.4f, want %.4f", row.first, row.last, row.changes, got, row.want)
+		}
+	}
+	for _, looks := range [][]int{nil, {1, 2}, {3, 3}, {4, 3}} {
+		if got := Boundary(looks, 0.05); got != 0 {
+			t.Errorf("%v: %v, want 0", looks, got)
+		}
+	}
+	if got := Boundary([]int{8}, 0.05); got != 0.05 {
+		t.Errorf("one look: %v, want 0.05", got)
+	}
+}
+
+// With many changes the draws are too few. Then the looks divide the error evenly, which is safe.
+func TestBoundaryOfManyChanges(t *testing.T) {
+	const alpha = 0.05 / 4000
+	if got := Boundary([]int{3, 4, 5, 6, 7, 8}, alpha); got < alpha/6 || got > alpha {
+		t.Errorf("%v, want between %v and %v", got, alpha/6, alpha)
+	}
+}
+
+// Values 1 2 3 on one side and 3 4 8 on the other, at the times 0 3 4 and 1 2 5 of the order A B B A
+// A B. Means 2 and 5, mean times 7/3 and 8/3. About the means: squares of values 2 and 14, of times
+// 26/3 and 26/3, products 4 and 11. So slope = 15 / (52/3) = 45/52, the difference is 3 − 45/52 · 1/3
+// = 141/52, and the squares left are 16 − 15²/(52/3) = 157/52 with 3 degrees of freedom.
+func TestDrifting(t *testing.T) {
+	a := Timed{[]float64{1, 2, 3}, []float64{0, 3, 4}}
+	b := Timed{[]float64{3, 4, 8}, []float64{1, 2, 5}}
+	d, ok := Drifting(a, b)
+	spread := math.Sqrt(157.0 / 52 / 3)
+	se := spread * math.Sqrt(2.0/3+1.0/9/(52.0/3))
+	if !ok || math.Abs(d.Diff-141.0/52) > 1e-12 || math.Abs(d.Spread-spread) > 1e-12 || math.Abs(d.SE-se) > 1e-12 || d.DF != 3 {
+		t.Errorf("%+v %v, want %v ± %v", d, ok, 141.0/52, se)
+	}
+	// With two values a side there is no slope: means 1.5 and 3.5, squares left 0.5 + 0.5.
+	d, ok = Drifting(Timed{a.Values[:2], a.At[:2]}, Timed{b.Values[:2], b.At[:2]})
+	if !ok || d.Diff != 2 || math.Abs(d.SE-math.Sqrt(0.5)) > 1e-12 || d.DF != 2 {
+		t.Errorf("%+v %v, want 2 ± √½", d, ok)
+	}
+	if _, ok := Drifting(Timed{[]float64{1}, []float64{0}}, b); ok {
+		t.Error("one value on a side has no error")
+	}
+	if _, ok := Drifting(Timed{[]float64{1, math.Inf(1), 2}, []float64{0, 3, 4}}, b); ok {
+		t.Error("an infinite value has no mean")
+	}
+	if low, high := d.Bounds(d.Above(1.5)); math.Abs(low-1.5) > 1e-9 || math.Abs(high-2.5) > 1e-9 {
+		t.Errorf("at the p-value of 1.5 the bounds are %v and %v, want 1.5 and 2.5", low, high)
+	}
+}
+
+// A drift that both sides share does not look like a difference, whatever the order of the starts.
+func TestDriftingIgnoresDrift(t *testing.T) {
+	var a, b Timed
+	for round := range 6 {
+		for turn := range 2 {
+			at := float64(2*round + turn)
+			side := &a
+			if (turn+round)%2 == 1 {
+				side = &b
+			}
+			side.Values, side.At = append(side.Values, 7+0.3*at), append(side.At, at)
+		}
+	}
+	if d, ok := Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-9 {
+		t.Errorf("%+v %v", d, ok)
+	}
+}
+
+// Equal values have no spread, so the difference is exact.
+func TestDriftingOfEqualValues(t *testing.T) {
+	d, ok := Drifting(Timed{[]float64{0.1, 0.1, 0.1}, []float64{0, 3, 4}}, Timed{[]float64{0.3, 0.3, 0.3}, []float64{1, 2, 5}})
+	if !ok || d.SE != 0 || math.Abs(d.Diff-0.2) > 1e-12 || d.Above(0.1) != 0 || d.Above(0.3) != 1 {
+		t.Errorf("%+v %v", d, ok)
+	}
+}
+
+// StartsNeeded is the number at which the bound of the same spread first excludes the limit.
+func TestStartsNeeded(t *testing.T) {
+	d := Drift{Diff: 0.04, Spread: 0.02}
+	n, ok := d.StartsNeeded(0.05, 0.012)
+	half := func(n int) float64 {
+		return StudentQuantile(1-0.012, float64(2*n-3)) * 0.02 * math.Sqrt(2/float64(n))
+	}
+	if !ok || half(n) >= 0.01 || half(n-1) < 0.01 {
+		t.Errorf("%d %v: %v, one fewer %v", n, ok, half(n), half(n-1))
+	}
+	if _, ok := d.StartsNeeded(0.04, 0.012); ok {
+		t.Error("no number tells a difference from itself")
+	}
+}
+
+func BenchmarkBoundary(b *testing.B) {
+	looks := []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	for b.Loop() {
+		looksDrawn.Clear()
+		boundaries.Clear()
+		Boundary(looks, 0.05)
+		Boundary(looks, 0.05/3)
+	}
+}

@@ -1,0 +1,177 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// fewestRounds is the smallest number of rounds of a comparison that is judged once, with a short
+// budget.
+const fewestRounds = 5
+
+// planned lists after how many rounds the comparisons of the group are judged. If nobody judges them
+// while they run, it is at their end.
+func (t *turns) planned() []int {
+	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
+		return []int{t.group.Compares[0].Rounds}
+	}
+	return t.group.Compares[0].Looks()
+}
+
+// plan sets the looks of the comparisons, which share their error.
+func (t *turns) plan(looks []int) {
+	t.looks = looks
+	for _, rec := range t.records {
+		rec.Planned = slices.Clone(looks)
+	}
+}
+
+// play runs rounds and judges the comparisons at their looks, until all are decided or the last look
+// was made. It returns early if something ended the run, or if the budget is too short for another
+// round.
+func (t *turns) play() {
+	unit := t.group.Compares[0].Unit()
+	for {
+		if t.rounds%unit == 0 && !t.affords(unit) {
+			return
+		}
+		if !t.round() {
+			return
+		}
+		t.rounds++
+		if t.rounds == t.looks[0] && len(t.looks) > 1 {
+			t.foresee()
+		}
+		if slices.Contains(t.looks, t.rounds) && t.look() {
+			return
+		}
+	}
+}
+
+// affords reports whether the budget has time for further rounds. If not, the comparisons end as
+// their last look left them. A comparison that is judged once is judged on the rounds so far, if they
+// are enough.
+func (t *turns) affords(rounds int) bool {
+	first := t.looks[0]
+	switch {
+	case t.rounds < min(first, fewestRounds) || !t.timeShort(rounds):
+		return true
+	case t.rounds < first:
+		t.note(fmt.Sprintf("the budget left time for %d of %d rounds", t.rounds, first))
+		t.answering.shed()
+		t.plan([]int{t.rounds})
+		t.look()
+	default:
+		t.note(fmt.Sprintf("the budget left time for %d of up to %d rounds", t.rounds, slices.Max(t.looks)))
+		for i := range t.decided {
+			t.decided[i] = true
+		}
+	}
+	return false
+}
+
+// foresee leaves out the looks for which the budget has no time, before the first look. The others
+// then share the whole error.
+func (t *turns) foresee() {
+	if t.deadline == 0 {
+		return
+	}
+	most := t.rounds + int((t.spare()-t.promised())/max(t.pace(), 1))
+	looks := slices.DeleteFunc(slices.Clone(t.looks), func(n int) bool { return n > max(most, t.rounds) })
+	if len(looks) < len(t.looks) {
+		t.note(fmt.Sprintf("the budget leaves time for at most %d of %d rounds", slices.Max(looks), slices.Max(t.looks)))
+		t.plan(looks)
+	}
+}
+
+// pace returns the mean time of a round so far, with the starts of its servers.
+func (t *turns) pace() time.Duration {
+	return (t.Clock.Now() - t.began) / time.Duration(max(t.rounds, 1))
+}
+
+// timeShort reports whether the time budget is too short for the given number of further rounds.
+func (t *turns) timeShort(rounds int) bool {
+	return t.deadline > 0 && time.Duration(rounds)*t.pace() > t.spare()-t.promised()
+}
+
+// look judges the comparisons that are not decided yet. It reports whether all are decided now.
+func (t *turns) look() (all bool) {
+	last := t.rounds == slices.Max(t.looks)
+	if last || len(t.looks) == 1 {
+		t.answering.rest()
+	}
+	all = true
+	for i, c := range t.group.Compares {
+		if t.decided[i] {
+			continue
+		}
+		rec := t.records[i]
+		rec.Looks = append(rec.Looks, metric.ComparisonLook{Rounds: t.rounds})
+		rec.Answers = t.answering.pairs(c)
+		t.decided[i] = last
+		if len(t.looks) > 1 {
+			j := t.JudgeComparison(c, t.seen())
+			rec.Looks[len(rec.Looks)-1].Outcome = j.Outcome
+			t.decided[i] = last || j.Stop
+		}
+		all = all && t.decided[i]
+	}
+	return all
+}
+
+// running returns the servers of the comparisons that are not decided yet.
+func (t *turns) running() []*side {
+	var out []*side
+	for _, x := range t.sides {
+		if slices.ContainsFunc(t.group.Compares, func(c *plan.Compare) bool {
+			return !t.decided[slices.Index(t.group.Compares, c)] && (c.Candidate == x.server || c.Control.Server == x.server)
+		}) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Legs returns how many legs a case has at most in a run of the plan. A leg is a server's turn: one, or in
+// a comparison one for each round. beside reports whether the legs of a round run at the same time.
+func Legs(p *plan.Plan, c Case) (n int, beside bool) {
+	for _, g := range plan.Groups(p) {
+		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
+			return slices.Max(g.Compares[0].Looks()), g.Compares[0].SideBySide
+		}
+	}
+	return 1, false
+}
+
+// Starts returns how often a run of the plan starts the server at most. In a comparison this depends
+// on the setting restart and on the number of rounds. Cases without a comparison need one more start.
+func Starts(p *plan.Plan, s *plan.Server) int {
+	n, alone := 0, false
+	for _, c := range append(Cases(p), Searches(p)...) {
+		if c.Server != s {
+			continue
+		}
+		compared := false
+		for _, g := range plan.Groups(p) {
+			if !slices.Contains(g.Servers, s) || !slices.Contains(g.Workloads(p), c.Workload) || c.Load == nil {
+				continue
+			}
+			compared = true
+			if n = 1; g.Compares[0].Restart == plan.RestartLeg {
+				n = slices.Max(g.Compares[0].Looks())
+				if readsLast(g, s) {
+					n++ // the control starts once more, to score the last answers
+				}
+			}
+		}
+		alone = alone || !compared
+	}
+	if alone {
+		n++
+	}
+	return n
+}
