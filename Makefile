@@ -223,20 +223,22 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddAnswersCharacteristics$$' -odd-gates 2000 -v
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddTokensCharacteristics$$' -token-gates 200
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongStagedCharacteristics$$' -timeout 60m -staged $(11) -staged-table $(CURDIR)/results/characteristics/staged.md
 	@cat results/characteristics/gates.md results/characteristics/failures.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
 .PHONY: characteristics characteristics-full
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,100,100,40,,5,50,20,30)
-	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
+	$(call characteristics,500,500,100,100,40,,5,50,20,30,100)
+	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/staged.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100,300,1000)
+	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100,100,300,1000,4000)
 	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- windows -->/,/<!-- end of windows -->/{//!d}' -e '/<!-- windows -->/r results/characteristics/windows.md' docs/characteristics.md
+	@sed -i -e '/<!-- staged -->/,/<!-- end of staged -->/{//!d}' -e '/<!-- staged -->/r results/characteristics/staged.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/characteristics.md
 	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/characteristics.md

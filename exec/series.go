@@ -191,6 +191,9 @@ func (s *series) draws(rd *round, due []int) {
 			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
 			Seed: m.seed, Workload: a.level.Workload, Level: rd.level.Name, Round: m.index,
 		}
+		if s.leg != nil && a.workload.Alike() {
+			l.lengths.Seed, l.lengths.Round = seed(s.Load, 0), 0
+		}
 		if a.workload.Output.Natural {
 			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
 		}

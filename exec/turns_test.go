@@ -497,6 +497,31 @@ func TestTurnsInStages(t *testing.T) {
 	}
 }
 
+// All rounds of a comparison ask for answers of the same lengths, in the same order and whatever their
+// seeds are. So what differs between them is the servers. Without a comparison each round draws lengths.
+func TestTurnsAskForTheSame(t *testing.T) {
+	for _, compared := range []bool{true, false} {
+		d := newDuel(6, plan.RestartLeg, "a", "b")
+		d.Workloads[0].Output = plan.Output{Mean: 10, Jitter: 0.5}
+		if !compared {
+			d.Compares = nil
+		}
+		asked := map[string]bool{}
+		for _, l := range d.run(t, nil).Levels {
+			for _, r := range l.Rounds {
+				lengths := ""
+				for _, s := range r.MeasuredSamples() {
+					lengths += fmt.Sprint(s.Order, ":", s.OutputAsked, " ")
+				}
+				asked[lengths] = true
+			}
+		}
+		if (len(asked) == 1) != compared || asked[""] {
+			t.Errorf("compared %v: %v", compared, asked)
+		}
+	}
+}
+
 // A candidate that is decided runs no more, while the control goes on beside the others.
 func TestTurnsOfADecidedCandidate(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b", "c")

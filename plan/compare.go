@@ -92,6 +92,20 @@ func (c *Compare) Looks() []int {
 	return append(out, most)
 }
 
+// Alike reports whether all rounds of the comparison ask for the same work. If not, only the two legs
+// of a round do.
+func (c *Compare) Alike(p *Plan) bool {
+	return !slices.ContainsFunc(c.Workloads(p), func(w *Workload) bool { return !w.Alike() })
+}
+
+// Alike reports whether all rounds of a comparison can send the workload with the same lengths at the
+// same times: generated prompts and answers whose length is set, in closed loops or bursts. Rounds of
+// a trace, a rate, users, a data set, a conversation or a mix differ in what they send.
+func (w *Workload) Alike() bool {
+	return w.Of == nil && w.Mix == nil && w.Prompt.Dataset == nil && !w.Prompt.Turns.Several() && !w.Output.Natural &&
+		!slices.ContainsFunc(w.Loads, func(l *Load) bool { return l.Open != nil || l.People != nil })
+}
+
 // Unit is the number of rounds that count as one observation.
 func (c *Compare) Unit() int {
 	if c.SideBySide {

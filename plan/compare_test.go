@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Servers that are compared take turns. If two comparisons share a server, the servers of both take
@@ -36,6 +38,38 @@ func TestGroups(t *testing.T) {
 		}
 		if strings.Join(got, "|") != row.want {
 			t.Errorf("%v, want %v", got, row.want)
+		}
+	}
+}
+
+// Rounds are alike if each sends the same lengths at the same times.
+func TestAlike(t *testing.T) {
+	closed := func() *Workload { return &Workload{Output: Output{Mean: 100, Jitter: 0.1}, Loads: []*Load{{}}} }
+	a, b := &Server{Name: "a"}, &Server{Name: "b"}
+	for _, row := range []struct {
+		name  string
+		alter func(w *Workload)
+		want  bool
+	}{
+		{"generated lengths in closed loops", func(*Workload) {}, true},
+		{"the model ends its answers", func(w *Workload) { w.Output.Natural = true }, false},
+		{"a data set", func(w *Workload) { w.Prompt.Dataset = &traffic.Dataset{} }, false},
+		{"conversations", func(w *Workload) { w.Prompt.Turns = traffic.Turns{Mean: 2, Max: 3} }, false},
+		{"a rate or a trace", func(w *Workload) { w.Loads = append(w.Loads, &Load{Open: &Open{}}) }, false},
+		{"users", func(w *Workload) { w.Loads[0].People = &People{} }, false},
+		{"a mix", func(w *Workload) { w.Mix = []*Workload{closed()} }, false},
+		{"a part of a mix", func(w *Workload) { w.Of = closed() }, false},
+	} {
+		w, other := closed(), closed()
+		row.alter(w)
+		w.Servers, other.Servers = []*Server{a, b}, []*Server{a, b}
+		c := &Compare{Control: Control{Server: a}, Candidate: b}
+		if got := c.Alike(&Plan{Workloads: []*Workload{other, w}}); got != row.want {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
+		w.Servers = []*Server{b} // not compared
+		if !c.Alike(&Plan{Workloads: []*Workload{other, w}}) {
+			t.Errorf("%s: decides although the workload is not compared", row.name)
 		}
 	}
 }

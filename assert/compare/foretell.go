@@ -12,6 +12,7 @@ import (
 // foretold simulates a comparison that has not run yet.
 type foretold struct {
 	*plan.Compare
+	design     stat.Design
 	unit       int   // rounds of an observation
 	looks      []int // numbers of observations after which the comparison is judged
 	pass       float64
@@ -47,7 +48,7 @@ const (
 const foretellings = 1000
 
 func newForetold(p *plan.Plan, c *plan.Compare) *foretold {
-	f := &foretold{Compare: c, unit: c.Unit()}
+	f := &foretold{Compare: c, design: designOf(p, c), unit: c.Unit()}
 	planned := c.Looks()
 	if p.Gate.MeasureOnly {
 		planned = []int{c.Rounds}
@@ -56,7 +57,7 @@ func newForetold(p *plan.Plan, c *plan.Compare) *foretold {
 		f.looks = append(f.looks, n/f.unit)
 	}
 	alpha := c.Policy.Alpha()
-	of := nominal(&metric.Comparison{Planned: planned}, c)
+	of := nominal(p, &metric.Comparison{Planned: planned}, c)
 	if c.Policy.Decide == plan.Estimate {
 		// A point estimate passes if it is within the limit: a test at 50 % confidence, whose bound is
 		// the estimate itself.
@@ -254,13 +255,13 @@ func (f *foretold) drift(values [2][]float64, n int) (stat.Drift, bool) {
 			units[i] = values[1][i] - values[0][i]
 		}
 		mean, variance := stat.Moments(units)
-		return stat.Drift{Diff: mean, SE: math.Sqrt(variance / float64(n)), DF: float64(n - 1), Spread: math.Sqrt(variance / 2)}, n > 1
+		return stat.Drift{Design: stat.Pairs, Diff: mean, SE: math.Sqrt(variance / float64(n)), DF: float64(n - 1), Spread: math.Sqrt(variance / 2)}, n > 1
 	}
 	at := [2][]float64{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		at[i%2][i], at[1-i%2][i] = float64(2*i), float64(2*i+1)
 	}
-	return stat.Drifting(stat.Timed{Values: values[0][:n], At: at[0]}, stat.Timed{Values: values[1][:n], At: at[1]})
+	return f.design.Drifting(stat.Timed{Values: values[0][:n], At: at[0]}, stat.Timed{Values: values[1][:n], At: at[1]})
 }
 
 // draw returns the values of each change, for both sides and each observation. What a start and a leg

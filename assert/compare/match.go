@@ -23,6 +23,7 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1, confidence: 1 - x.whole,
 		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
 	m.fresh = x.out.Paired && x.Block.Restart == plan.RestartLeg
+	m.design = designOf(x.Plan, x.Block)
 	if x.out.SideBySide {
 		m.block = 2
 	}

@@ -65,7 +65,7 @@ func (x *comparison) recorded() {
 	if n := len(x.record.Looks); n > 0 {
 		x.look = &x.record.Looks[n-1]
 	}
-	x.nominal = nominal(x.record, x.Block)
+	x.nominal = nominal(x.Plan, x.record, x.Block)
 	x.alpha = x.nominal(x.whole)
 	for _, note := range x.record.Notes {
 		x.out.Notes = append(x.out.Notes, verdict.OneLine(note))

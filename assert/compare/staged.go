@@ -43,14 +43,14 @@ const leastFutile = 3
 
 // nominal returns a function for the error of one test, if the planned looks of a comparison together
 // may err with a given probability.
-func nominal(record *metric.Comparison, block *plan.Compare) func(alpha float64) float64 {
+func nominal(p *plan.Plan, record *metric.Comparison, block *plan.Compare) func(alpha float64) float64 {
 	switch n := len(record.Planned); {
 	case n > 0 && block.Restart == plan.RestartLeg:
 		looks := make([]int, n)
 		for i, rounds := range record.Planned {
 			looks[i] = rounds / block.Unit()
 		}
-		return func(alpha float64) float64 { return stat.Boundary(looks, alpha) }
+		return func(alpha float64) float64 { return designOf(p, block).Boundary(looks, alpha) }
 	case n > 0:
 		return func(alpha float64) float64 { return stat.SplitAlpha(alpha, n) }
 	case len(record.Looks) > 0:
@@ -58,6 +58,16 @@ func nominal(record *metric.Comparison, block *plan.Compare) func(alpha float64)
 		return func(alpha float64) float64 { return stat.SplitAlpha(alpha, planned) }
 	}
 	return once
+}
+
+// designOf says how the starts of a comparison are compared. If other prompts or lengths are sent in
+// one round than in another, but the same on both sides, then pairs cancel that. Otherwise two groups
+// have nearly twice the degrees of freedom.
+func designOf(p *plan.Plan, c *plan.Compare) stat.Design {
+	if c.Alike(p) {
+		return stat.Groups
+	}
+	return stat.Pairs
 }
 
 // once is the error of a test that is the only one to use it.
@@ -69,7 +79,7 @@ func Errors(p *plan.Plan, c *plan.Compare, record *metric.Comparison, w *plan.Wo
 	if c.Restart != plan.RestartLeg || len(record.Planned) < 2 {
 		return alpha, alpha, false
 	}
-	of, workloads := nominal(record, c), 0
+	of, workloads := nominal(p, record, c), 0
 	for _, other := range c.Workloads(p) {
 		if members(p, c, other) > 0 {
 			workloads++
@@ -268,14 +278,11 @@ func (x *comparison) hope(undecided []*Change) float64 {
 // tests at that look.
 func decides(drift stat.Drift, limit float64, n, last int, pass, fail float64) (passes, fails float64) {
 	moves := drift.Spread * math.Sqrt(2*(1/float64(n)-1/float64(last)))
-	half := func(alpha float64) float64 {
-		return stat.StudentQuantile(1-alpha, float64(2*last-3)) * drift.Spread * math.Sqrt(2/float64(last))
-	}
 	tail := func(distance float64) float64 {
 		if moves <= 0 {
 			return map[bool]float64{true: 1}[distance < 0]
 		}
 		return 0.5 * math.Erfc(distance/moves/math.Sqrt2)
 	}
-	return tail(drift.Diff + half(pass) - limit), tail(limit + half(fail) - drift.Diff)
+	return tail(drift.Diff + drift.Half(last, pass) - limit), tail(limit + drift.Half(last, fail) - drift.Diff)
 }

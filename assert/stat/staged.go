@@ -11,32 +11,50 @@ import (
 // that of one start of a server.
 type Timed struct{ Values, At []float64 }
 
+// Design says how the values of two sides are compared.
+type Design string
+
+const (
+	// Groups compares two groups of independent values.
+	Groups Design = "groups"
+	// Pairs compares each value with that of the same place on the other side. It is for values that
+	// share something with their pair that other pairs lack, such as the prompts that were sent.
+	Pairs Design = "pairs"
+)
+
 // Drift is the difference of two sides' means beside a linear drift that both sides share.
 type Drift struct {
+	Design
 	Diff float64 // mean of the second side minus that of the first, at the same time
 	SE   float64 // standard error of Diff
 	DF   float64 // degrees of freedom of SE
-	// Spread is the standard deviation of one value about its side and the drift.
+	// Spread is the standard deviation of one value about its side and the drift. Of pairs it is
+	// that of their differences, divided by √2.
 	Spread float64
 }
 
-// Drifting estimates the difference between two sides by least squares: value = side + slope·time,
-// with one variance for both sides (Fisher's analysis of covariance, Statistical Methods for
-// Research Workers, 1932). With fewer than three values on a side there is no slope.
+// Drifting estimates the difference between two sides by least squares. As groups: value = side +
+// slope·time, with one variance for both sides (Fisher's analysis of covariance, Statistical Methods
+// for Research Workers, 1932). As pairs: difference = change + slope·(difference in time). With fewer
+// than three values on a side there is no slope, nor for pairs that are all equally far apart.
 //
-// ok is false with fewer than two values on a side, or if a result is not finite.
-func Drifting(a, b Timed) (d Drift, ok bool) {
-	if len(a.Values) < 2 || len(b.Values) < 2 {
+// ok is false with fewer than two values on a side, with unequal numbers of values of pairs, or if a
+// result is not finite.
+func (g Design) Drifting(a, b Timed) (d Drift, ok bool) {
+	if len(a.Values) < 2 || len(b.Values) < 2 || g == Pairs && len(a.Values) != len(b.Values) {
 		return Drift{}, false
 	}
-	var x, y sums
+	var s sides
 	for i, v := range a.Values {
-		x.add(v, a.At[i])
+		s[0].add(v, a.At[i])
+		if g == Pairs {
+			s[2].add(b.Values[i]-v, b.At[i]-a.At[i])
+		}
 	}
 	for i, v := range b.Values {
-		y.add(v, b.At[i])
+		s[1].add(v, b.At[i])
 	}
-	d = drifting(x, y)
+	d = s.drifting(g)
 	if math.IsNaN(d.Diff) || math.IsInf(d.Diff, 0) || math.IsNaN(d.SE) || math.IsInf(d.SE, 0) {
 		return Drift{}, false
 	}
@@ -64,21 +82,46 @@ func (d Drift) Bounds(alpha float64) (low, high float64) {
 // difference and the spread stay the same. ok is false if a thousand would not suffice.
 func (d Drift) StartsNeeded(limit, alpha float64) (n int, ok bool) {
 	distance := math.Abs(d.Diff - limit)
-	half := func(n int) float64 {
-		return StudentQuantile(1-alpha, float64(2*n-3)) * d.Spread * math.Sqrt(2/float64(n))
-	}
 	low, high := 2, 1000
-	if !(half(high) < distance) {
+	if !(d.Half(high, alpha) < distance) {
 		return 0, false
 	}
 	for high-low > 1 {
-		if mid := (low + high) / 2; half(mid) < distance {
+		if mid := (low + high) / 2; d.Half(mid, alpha) < distance {
 			high = mid
 		} else {
 			low = mid
 		}
 	}
 	return high, true
+}
+
+// Half returns the distance from the estimate to its bound after n values a side, at least 2, if the
+// spread stays the same. The bound errs with probability alpha.
+func (d Drift) Half(n int, alpha float64) float64 {
+	return StudentQuantile(1-alpha, d.df(n)) * d.Spread * math.Sqrt(2/float64(n))
+}
+
+// df returns the degrees of freedom after n values a side.
+func (g Design) df(n int) float64 {
+	df := n - 1
+	if g != Pairs {
+		df *= 2
+	}
+	if n >= 3 {
+		df-- // of the slope
+	}
+	return float64(df)
+}
+
+// sides holds the sums of both sides, and of the differences between them.
+type sides [3]sums
+
+func (s *sides) drifting(g Design) Drift {
+	if g == Pairs {
+		return paired(s[2])
+	}
+	return grouped(s[0], s[1])
 }
 
 // sums holds what Drifting needs of one side. The first value is subtracted from all values, so that
@@ -99,11 +142,11 @@ func (s *sums) about() (y, t, yy, tt, ty float64) {
 	return y + s.first, t, s.yy - s.y*y, s.tt - s.t*t, s.ty - s.t*y
 }
 
-func drifting(a, b sums) Drift {
+func grouped(a, b sums) Drift {
 	ya, ta, yya, tta, tya := a.about()
 	yb, tb, yyb, ttb, tyb := b.about()
 	yy, tt, ty := yya+yyb, tta+ttb, tya+tyb
-	d := Drift{Diff: yb - ya, DF: a.n + b.n - 2}
+	d := Drift{Design: Groups, Diff: yb - ya, DF: a.n + b.n - 2}
 	per := 1/a.n + 1/b.n
 	if min(a.n, b.n) >= 3 && tt > 0 {
 		slope := ty / tt
@@ -121,8 +164,27 @@ func drifting(a, b sums) Drift {
 	return d
 }
 
+func paired(s sums) Drift {
+	y, t, yy, tt, ty := s.about()
+	d := Drift{Design: Pairs, Diff: y, DF: s.n - 1}
+	per := 1 / s.n
+	if s.n >= 3 && tt > 0 {
+		slope := ty / tt
+		d.Diff -= slope * t
+		yy -= slope * ty
+		per += t * t / tt
+		d.DF--
+	}
+	if yy <= 1e-24*s.n { // as in grouped
+		yy = 0
+	}
+	d.Spread = math.Sqrt(yy / d.DF / 2)
+	d.SE = math.Sqrt(yy / d.DF * per)
+	return d
+}
+
 // Boundary returns the error that each of several looks at a comparison may use, so that all looks
-// together err with probability alpha. Each look tests all values so far with Drifting, and looks
+// together err with probability alpha. Each look tests all values so far by this design, and looks
 // lists after how many values a side. All looks get the same error (Pocock, Biometrika 64, 1977).
 //
 // The statistics of the looks do not depend on the spread of the values, so their joint
@@ -130,7 +192,7 @@ func drifting(a, b sums) Drift {
 // result. The draws are for the order A B B A A B B A of the two sides.
 //
 // looks must ascend from at least 2. Boundary returns 0 if they do not.
-func Boundary(looks []int, alpha float64) float64 {
+func (g Design) Boundary(looks []int, alpha float64) float64 {
 	for i, n := range looks {
 		if n < 2 || i > 0 && n <= looks[i-1] {
 			return 0
@@ -142,17 +204,17 @@ func Boundary(looks []int, alpha float64) float64 {
 	case 1:
 		return alpha
 	}
-	key := fmt.Sprint(looks, alpha)
+	key := fmt.Sprint(g, looks, alpha)
 	if found, ok := boundaries.Load(key); ok {
 		return found.(float64)
 	}
-	drawn, _ := looksDrawn.LoadOrStore(fmt.Sprint(looks), sync.OnceValue(func() [][]float32 { return drawLooks(looks) }))
+	drawn, _ := looksDrawn.LoadOrStore(fmt.Sprint(g, looks), sync.OnceValue(func() [][]float32 { return g.drawLooks(looks) }))
 	t := drawn.(func() [][]float32)()
 	allowed := int(alpha * float64(len(t[0])))
 	within := func(p float64) bool {
 		most := make([]float32, len(looks))
 		for k, n := range looks {
-			most[k] = float32(StudentQuantile(1-p, lookDF(n)))
+			most[k] = float32(StudentQuantile(1-p, g.df(n)))
 		}
 		crossed := 0
 		for i := range t[0] {
@@ -180,16 +242,9 @@ func Boundary(looks []int, alpha float64) float64 {
 
 var boundaries, looksDrawn sync.Map
 
-func lookDF(n int) float64 {
-	if n < 3 {
-		return float64(2*n - 2)
-	}
-	return float64(2*n - 3)
-}
-
 // drawLooks draws comparisons of equal servers. Element [k][i] of the result is the t statistic of
 // comparison i at look k.
-func drawLooks(looks []int) [][]float32 {
+func (g Design) drawLooks(looks []int) [][]float32 {
 	last := looks[len(looks)-1]
 	draws := max(20_000, min(100_000, 2_400_000/last))
 	out := make([][]float32, len(looks))
@@ -198,15 +253,18 @@ func drawLooks(looks []int) [][]float32 {
 	}
 	r := rand.New(rand.NewPCG(12, 3))
 	for i := range draws {
-		var sides [2]sums
+		var s sides
 		k := 0
 		for round := range last {
+			var pair [2]float64
 			for turn := range 2 {
 				side := (turn + round) % 2
-				sides[side].add(r.NormFloat64(), float64(2*round+turn))
+				pair[side] = r.NormFloat64()
+				s[side].add(pair[side], float64(2*round+turn))
 			}
+			s[2].add(pair[1]-pair[0], float64(1-round%2*2))
 			if round+1 == looks[k] {
-				d := drifting(sides[0], sides[1])
+				d := s.drifting(g)
 				out[k][i] = float32(d.Diff / d.SE)
 				k++
 			}

@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -20,18 +21,18 @@ func TestBoundary(t *testing.T) {
 		for n := row.first; n <= row.last; n++ {
 			looks = append(looks, n)
 		}
-		got := Boundary(looks, 0.05/float64(row.changes))
+		got := Groups.Boundary(looks, 0.05/float64(row.changes))
 		// Both are counts of about 5000/m of 100,000 draws, so each has a standard error of √(m/5000).
 		if off := math.Abs(got/row.want - 1); off > 4*math.Sqrt(float64(row.changes)/5000)+0.00005/row.want {
 			t.Errorf("looks %d to %d, %d changes: %.4f, want %.4f", row.first, row.last, row.changes, got, row.want)
 		}
 	}
 	for _, looks := range [][]int{nil, {1, 2}, {3, 3}, {4, 3}} {
-		if got := Boundary(looks, 0.05); got != 0 {
+		if got := Groups.Boundary(looks, 0.05); got != 0 {
 			t.Errorf("%v: %v, want 0", looks, got)
 		}
 	}
-	if got := Boundary([]int{8}, 0.05); got != 0.05 {
+	if got := Groups.Boundary([]int{8}, 0.05); got != 0.05 {
 		t.Errorf("one look: %v, want 0.05", got)
 	}
 }
@@ -39,7 +40,7 @@ func TestBoundary(t *testing.T) {
 // With many changes the draws are too few. Then the looks divide the error evenly, which is safe.
 func TestBoundaryOfManyChanges(t *testing.T) {
 	const alpha = 0.05 / 4000
-	if got := Boundary([]int{3, 4, 5, 6, 7, 8}, alpha); got < alpha/6 || got > alpha {
+	if got := Groups.Boundary([]int{3, 4, 5, 6, 7, 8}, alpha); got < alpha/6 || got > alpha {
 		t.Errorf("%v, want between %v and %v", got, alpha/6, alpha)
 	}
 }
@@ -51,25 +52,99 @@ func TestBoundaryOfManyChanges(t *testing.T) {
 func TestDrifting(t *testing.T) {
 	a := Timed{[]float64{1, 2, 3}, []float64{0, 3, 4}}
 	b := Timed{[]float64{3, 4, 8}, []float64{1, 2, 5}}
-	d, ok := Drifting(a, b)
+	d, ok := Groups.Drifting(a, b)
 	spread := math.Sqrt(157.0 / 52 / 3)
 	se := spread * math.Sqrt(2.0/3+1.0/9/(52.0/3))
 	if !ok || math.Abs(d.Diff-141.0/52) > 1e-12 || math.Abs(d.Spread-spread) > 1e-12 || math.Abs(d.SE-se) > 1e-12 || d.DF != 3 {
 		t.Errorf("%+v %v, want %v ± %v", d, ok, 141.0/52, se)
 	}
 	// With two values a side there is no slope: means 1.5 and 3.5, squares left 0.5 + 0.5.
-	d, ok = Drifting(Timed{a.Values[:2], a.At[:2]}, Timed{b.Values[:2], b.At[:2]})
+	d, ok = Groups.Drifting(Timed{a.Values[:2], a.At[:2]}, Timed{b.Values[:2], b.At[:2]})
 	if !ok || d.Diff != 2 || math.Abs(d.SE-math.Sqrt(0.5)) > 1e-12 || d.DF != 2 {
 		t.Errorf("%+v %v, want 2 ± √½", d, ok)
 	}
-	if _, ok := Drifting(Timed{[]float64{1}, []float64{0}}, b); ok {
+	if _, ok := Groups.Drifting(Timed{[]float64{1}, []float64{0}}, b); ok {
 		t.Error("one value on a side has no error")
 	}
-	if _, ok := Drifting(Timed{[]float64{1, math.Inf(1), 2}, []float64{0, 3, 4}}, b); ok {
+	if _, ok := Groups.Drifting(Timed{[]float64{1, math.Inf(1), 2}, []float64{0, 3, 4}}, b); ok {
 		t.Error("an infinite value has no mean")
 	}
 	if low, high := d.Bounds(d.Above(1.5)); math.Abs(low-1.5) > 1e-9 || math.Abs(high-2.5) > 1e-9 {
 		t.Errorf("at the p-value of 1.5 the bounds are %v and %v, want 1.5 and 2.5", low, high)
+	}
+}
+
+// The same values in pairs: the differences 2 2 5 at the distances 1 -1 1 in time. The means are 3 and
+// 1/3; about them, squares of differences 6, of distances 8/3, products 2. So slope = 3/4, the change
+// is 3 − 3/4 · 1/3 = 11/4, and the squares left are 6 − 3/4 · 2 = 9/2 with 1 degree of freedom.
+func TestDriftingInPairs(t *testing.T) {
+	a := Timed{[]float64{1, 2, 3}, []float64{0, 3, 4}}
+	b := Timed{[]float64{3, 4, 8}, []float64{1, 2, 5}}
+	d, ok := Pairs.Drifting(a, b)
+	se := math.Sqrt(9.0 / 2 * (1.0/3 + 1.0/9/(8.0/3)))
+	if !ok || math.Abs(d.Diff-11.0/4) > 1e-12 || math.Abs(d.Spread-1.5) > 1e-12 || math.Abs(d.SE-se) > 1e-12 || d.DF != 1 {
+		t.Errorf("%+v %v, want %v ± %v", d, ok, 11.0/4, se)
+	}
+	// Side by side both legs of a pair have the same time, so there is no slope.
+	d, ok = Pairs.Drifting(Timed{a.Values, []float64{0, 1, 2}}, Timed{b.Values, []float64{0, 1, 2}})
+	if !ok || d.Diff != 3 || math.Abs(d.SE-1) > 1e-12 || d.DF != 2 {
+		t.Errorf("%+v %v, want 3 ± 1", d, ok)
+	}
+	if _, ok := Pairs.Drifting(Timed{a.Values[:2], a.At[:2]}, b); ok {
+		t.Error("two values and three are no pairs")
+	}
+}
+
+// What only the two values of a pair share cancels, and so does a drift.
+func TestPairsShare(t *testing.T) {
+	a := Timed{[]float64{10, 33, 24}, []float64{0, 3, 4}}
+	b := Timed{[]float64{10.5, 32.5, 24.5}, []float64{1, 2, 5}} // the drift is 0.5 for each leg
+	if d, ok := Pairs.Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-7 {
+		t.Errorf("%+v %v", d, ok)
+	}
+}
+
+// The looks together err as often as they may, by comparisons drawn and judged one by one, with other
+// draws than the boundary's: beside a content that pairs share and a drift, and also for the pairs of
+// servers side by side, which have no slope. 20,000 draws at 5 % have a standard error of 0.15 points.
+func TestBoundaryOfPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const draws = 20_000
+	for _, row := range []struct {
+		first, last int
+		beside      bool
+	}{{3, 12, false}, {3, 8, false}, {2, 6, true}} {
+		var looks []int
+		for n := row.first; n <= row.last; n++ {
+			looks = append(looks, n)
+		}
+		level, crossed := Pairs.Boundary(looks, 0.05), 0
+		for range draws {
+			sides, over := [2]Timed{}, false
+			for round := range row.last {
+				content := 3 * r.NormFloat64()
+				for side := range 2 {
+					at := float64(2*round + (side+round)%2)
+					if row.beside {
+						at = float64(round)
+					}
+					sides[side].Values = append(sides[side].Values, content+0.2*at+r.NormFloat64())
+					sides[side].At = append(sides[side].At, at)
+				}
+				if round+1 >= row.first && !over {
+					d, ok := Pairs.Drifting(sides[0], sides[1])
+					over = ok && d.Above(0) <= level
+				}
+			}
+			if over {
+				crossed++
+			}
+		}
+		share := float64(crossed) / draws
+		t.Logf("looks %d to %d, beside %v: level %.4f, errs in %.4f", row.first, row.last, row.beside, level, share)
+		if share > 0.056 || share < 0.035 {
+			t.Errorf("looks %d to %d, beside %v: level %.4f errs in %.4f of comparisons, want 0.05", row.first, row.last, row.beside, level, share)
+		}
 	}
 }
 
@@ -86,14 +161,14 @@ func TestDriftingIgnoresDrift(t *testing.T) {
 			side.Values, side.At = append(side.Values, 7+0.3*at), append(side.At, at)
 		}
 	}
-	if d, ok := Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-9 {
+	if d, ok := Groups.Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-9 {
 		t.Errorf("%+v %v", d, ok)
 	}
 }
 
 // Equal values have no spread, so the difference is exact.
 func TestDriftingOfEqualValues(t *testing.T) {
-	d, ok := Drifting(Timed{[]float64{0.1, 0.1, 0.1}, []float64{0, 3, 4}}, Timed{[]float64{0.3, 0.3, 0.3}, []float64{1, 2, 5}})
+	d, ok := Groups.Drifting(Timed{[]float64{0.1, 0.1, 0.1}, []float64{0, 3, 4}}, Timed{[]float64{0.3, 0.3, 0.3}, []float64{1, 2, 5}})
 	if !ok || d.SE != 0 || math.Abs(d.Diff-0.2) > 1e-12 || d.Above(0.1) != 0 || d.Above(0.3) != 1 {
 		t.Errorf("%+v %v", d, ok)
 	}
@@ -119,7 +194,7 @@ func BenchmarkBoundary(b *testing.B) {
 	for b.Loop() {
 		looksDrawn.Clear()
 		boundaries.Clear()
-		Boundary(looks, 0.05)
-		Boundary(looks, 0.05/3)
+		Groups.Boundary(looks, 0.05)
+		Groups.Boundary(looks, 0.05/3)
 	}
 }
