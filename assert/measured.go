@@ -97,7 +97,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 }
 
 // valued judges the load and the thresholds of a measured level. It returns the level with only the
-// requests that its last look (judgement) covers, and the verdicts on the thresholds.
+// requests that its last look covers, and the verdicts on the thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
@@ -186,7 +186,7 @@ func (j *judge) pairs(of levelKey) []*metric.Level {
 	return out
 }
 
-// upToLook returns the level with the requests that a look (a planned judgement) covers. For a part
+// upToLook returns the level with the requests that a look covers. For a part
 // of a mix it returns the requests of that part, up to the same look at the mix. If the record
 // lacks these requests, problem says so.
 func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {

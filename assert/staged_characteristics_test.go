@@ -31,6 +31,9 @@ type inTurns struct {
 	candidate     float64                       // factor of the candidate's starts; 0 means 1
 	slow          float64                       // chance that a start of the candidate alone is 27 % slower
 	drift         func(r *rand.Rand, minutes []float64) []float64
+	// parts is the standard deviation of what a round sends, the same on both sides. If it is not 0,
+	// rounds are not alike, so they are compared in pairs.
+	parts float64
 }
 
 // stagedOutcomes counts the outcomes of comparisons in stages.
@@ -126,6 +129,10 @@ func (c inTurns) draw(r *rand.Rand) (factor [2][][2]float64) {
 		drift = c.drift(r, minutes)
 	}
 	for round := range c.most {
+		part := 0.0
+		if c.parts > 0 {
+			part = c.parts * r.NormFloat64()
+		}
 		for turn := range 2 {
 			side := (turn + round) % 2
 			start, leg, requests := c.start(r), correlated(r, 0.005), correlated(r, 0.01)
@@ -134,7 +141,7 @@ func (c inTurns) draw(r *rand.Rand) (factor [2][][2]float64) {
 				if side == 1 && c.candidate > 0 {
 					start[k] *= c.candidate
 				}
-				x[k] = start[k] + leg[k] + requests[k] + drift[2*round+turn]
+				x[k] = start[k] + leg[k] + requests[k] + drift[2*round+turn] + part
 				if side == 1 {
 					x[k] += math.Log1p(c.worse)
 				}
@@ -168,13 +175,14 @@ func (c inTurns) run(r *rand.Rand) (Verdicts, int) {
 	}
 	d.control, d.candidate = func(round, _ int) float64 { return factor[0][round][0] }, func(round, _ int) float64 { return factor[1][round][0] }
 	d.change = [2]func(*metric.Sample){later(0), later(1)}
-	return d.inStages()
+	return d.inStages(c.parts == 0)
 }
 
 // inStages judges the comparison at its looks, until it stops. It returns the verdicts at the last
-// look, and the number of its rounds.
-func (d duel) inStages() (Verdicts, int) {
+// look, and the number of its rounds. Rounds are alike or send something else each.
+func (d duel) inStages(alike bool) (Verdicts, int) {
 	p, run := d.make()
+	p.Workloads[0].Output.Natural = !alike
 	block := p.Compares[0]
 	block.LeastRounds = 3
 	rec := run.Comparisons[0]
@@ -239,6 +247,11 @@ func TestLongStagedCharacteristics(t *testing.T) {
 		{name: "1 %, the candidate's by 3 %", c: one(func(c *inTurns) { c.candidate = 3 }), most: 0.065},
 		{name: "1 %, the candidate's by 10 %", c: one(func(c *inTurns) { c.candidate = 10 }), most: 0.085},
 	}
+	pairs := []*cell{
+		{name: "starts differ by 1 %", c: one(func(c *inTurns) { c.parts = 0.3 }), most: 0.057},
+		{name: "1 %; it slows down by 5 % an hour", c: one(func(c *inTurns) { c.parts, c.drift = 0.3, linear(0.05) }), most: 0.057},
+		{name: "1 %, the candidate's by 3 %", c: one(func(c *inTurns) { c.parts, c.candidate = 0.3, 3 }), most: 0.065},
+	}
 	three := func(tolerance, worse, starts float64) inTurns {
 		return inTurns{most: 12, changes: 3, tolerance: tolerance, worse: worse, start: normal(starts)}
 	}
@@ -253,9 +266,10 @@ func TestLongStagedCharacteristics(t *testing.T) {
 		{name: "5 times", c: three(0.05, 0.25, 0.01), red: 0.995, starts: 6.5},
 		{name: "5 %, one start of seven 27 % slower: unchanged", c: func() inTurns { c := three(0.05, 0, 0); c.start = oneOfSeven; return c }()},
 		{name: "5 %, one start of four of the candidate 27 % slower", c: func() inTurns { c := three(0.05, 0, 0.003); c.slow = 0.25; return c }()},
+		{name: "5 %, starts 1 %, what rounds send 30 %, in pairs: unchanged", c: func() inTurns { c := three(0.05, 0, 0.01); c.parts = 0.3; return c }(), green: 0.98},
 	}
 	var todo []func()
-	for i, x := range slices.Concat(limits, powers) {
+	for i, x := range slices.Concat(limits, powers, pairs) {
 		if *only == "" || strings.Contains(x.name, *only) {
 			todo = append(todo, func() { x.got = x.c.of(n, uint64(500+i)) })
 		}
@@ -263,21 +277,26 @@ func TestLongStagedCharacteristics(t *testing.T) {
 	twoAtATime(todo)
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 	var out strings.Builder
-	out.WriteString("**Comparison in stages, at the tolerance: one change, 5 % tolerated and 5 % worse, looks after 3 to 12 starts of each**\n\n| what varies | green | red | bound above the truth | below it | starts |\n|---|---|---|---|---|---|\n")
-	for _, x := range limits {
-		o := x.got
-		fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %.1f |\n", x.name, pct(o.share(o.green)), pct(o.share(o.red)), pct(o.share(o.tooLow)), pct(o.share(o.tooHigh)), o.meanStarts())
-		for what, share := range map[string]float64{"green": o.share(o.green), "red": o.share(o.red), "low bounds": o.share(o.tooLow), "high bounds": o.share(o.tooHigh)} {
-			if share > most(x.most) {
-				t.Errorf("%s: wrong %s %.3f, at most %.3f", x.name, what, share, most(x.most))
+	atTheLimit := func(title string, list []*cell) {
+		out.WriteString("**" + title + "**\n\n| what varies | green | red | bound above the truth | below it | starts |\n|---|---|---|---|---|---|\n")
+		for _, x := range list {
+			o := x.got
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %.1f |\n", x.name, pct(o.share(o.green)), pct(o.share(o.red)), pct(o.share(o.tooLow)), pct(o.share(o.tooHigh)), o.meanStarts())
+			for what, share := range map[string]float64{"green": o.share(o.green), "red": o.share(o.red), "low bounds": o.share(o.tooLow), "high bounds": o.share(o.tooHigh)} {
+				if share > most(x.most) {
+					t.Errorf("%s: wrong %s %.3f, at most %.3f", x.name, what, share, most(x.most))
+				}
 			}
 		}
 	}
+	atTheLimit("Comparison in stages, at the tolerance: one change, 5 % tolerated and 5 % worse, looks after 3 to 12 starts of each", limits)
+	out.WriteString("\n")
+	atTheLimit("The same in pairs, where what is sent varies by 30 % from round to round", pairs)
 	out.WriteString("\n**Comparison in stages: three changes with a correlation of 0.9; minutes beside those of eight fixed rounds**\n\n| tolerance | green | red | starts | minutes |\n|---|---|---|---|---|\n")
 	for _, x := range powers {
 		o := x.got
 		fmt.Fprintf(&out, "| %s | %s | %s | %.1f | %.0f%% |\n", x.name, pct(o.share(o.green)), pct(o.share(o.red)), o.meanStarts(), 100*o.minutes())
-		if n < 50 {
+		if o.n < 50 {
 			continue // too few to tell
 		}
 		for what, short := range map[string]float64{"green": x.green - o.share(o.green), "red": x.red - o.share(o.red)} {
@@ -292,7 +311,7 @@ func TestLongStagedCharacteristics(t *testing.T) {
 			t.Errorf("%s: red in %.3f", x.name, o.share(o.red))
 		}
 	}
-	for _, x := range slices.Concat(limits, powers) {
+	for _, x := range slices.Concat(limits, powers, pairs) {
 		if x.got.unmissing > 0 {
 			t.Errorf("%s: %d greens do not name the slow states that they may have missed", x.name, x.got.unmissing)
 		}

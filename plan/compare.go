@@ -17,7 +17,7 @@ import (
 type Restart string
 
 const (
-	// RestartLeg gives each leg, one server's turn in a round, a fresh server. The comparison is judged
+	// RestartLeg gives each leg a fresh server. The comparison is judged
 	// after each round from LeastRounds on, and ends when it is decided.
 	RestartLeg Restart = "leg"
 	// RestartNever starts each server once. Both servers stay up, and the verdict holds only for

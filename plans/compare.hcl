@@ -56,7 +56,7 @@ workload "test" {
 compare "mtp" {
   control   = server.spark["off"]
   candidate = server.spark["on"]
-  rounds    = 12 # at most
+  rounds    = 12        # at most
   changed   = ["flags"] # what may differ; any other difference is an error
 
   improve { # it must pay off where one person waits

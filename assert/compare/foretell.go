@@ -210,28 +210,20 @@ func (f *foretold) once(r *rand.Rand, worse float64) (ended int, passed bool, he
 	for k, n := range f.looks {
 		all, failed, passes, fails := n >= f.thresholds, false, 1.0, 0.0
 		for i, m := range f.members {
-			ok := false
+			var s stood
 			switch {
 			case m.counted && m.chance != nil:
-				ok = luck[i] < m.chance[k]
+				s.holds = luck[i] < m.chance[k]
 			case m.counted:
-				ok = n >= m.from
+				s.holds = n >= m.from
 			default:
-				d, known := f.drift(values[i], n)
-				if !known {
-					break
-				}
-				d.Diff += worse * m.limit
-				ok = f.passes(d, m.limit)
-				if fail := f.fail(m.workload); m.required && d.Above(m.limit) <= fail {
-					failed = true
-				} else if m.required && !ok {
-					p, q := decides(d, m.limit, n, f.last(), f.pass, fail)
-					passes, fails = min(passes, p), max(fails, q)
-				}
+				s = f.stands(m, values[i], n, worse)
 			}
-			held[i] = held[i] || ok
-			all = all && (ok || !m.required)
+			held[i] = held[i] || s.holds
+			if m.required {
+				all, failed = all && s.holds, failed || s.fails
+				passes, fails = min(passes, 1-s.noPass), max(fails, s.mayFail)
+			}
 		}
 		if all || failed || len(f.looks) > 1 && n >= leastFutile && passes+fails < leastHope || n == f.last() {
 			if ended == 0 {
@@ -240,6 +232,29 @@ func (f *foretold) once(r *rand.Rand, worse float64) (ended int, passed bool, he
 		}
 	}
 	return ended, passed, held
+}
+
+// stood is how a change stands at a look: whether it holds or certainly fails. If neither, noPass and
+// mayFail are the chances that it does not hold, and that it fails, at the last look.
+type stood struct {
+	holds, fails    bool
+	noPass, mayFail float64
+}
+
+// stands judges a change after n observations, if it is worse by the share worse of its limit.
+func (f *foretold) stands(m member, values [2][]float64, n int, worse float64) (s stood) {
+	d, known := f.drift(values, n)
+	if !known {
+		return s
+	}
+	d.Diff += worse * m.limit
+	fail := f.fail(m.workload)
+	s.holds, s.fails = f.passes(d, m.limit), d.Above(m.limit) <= fail
+	if !s.holds && !s.fails {
+		pass, fails := decides(d, m.limit, n, f.last(), f.pass, fail)
+		s.noPass, s.mayFail = 1-pass, fails
+	}
+	return s
 }
 
 func (f *foretold) passes(d stat.Drift, limit float64) bool {

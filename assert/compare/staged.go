@@ -20,16 +20,16 @@ import (
 
 // Stage is what a look decided about a comparison.
 type Stage struct {
-	Planned []int // numbers of rounds after which it was planned to look
-	Rounds  int   // rounds at this look
+	Planned []int `json:"planned"` // numbers of rounds after which it was planned to look
+	Rounds  int   `json:"rounds"`  // rounds at this look
 	// Stop means that no further round is worth its cost: the comparison is decided, was looked at for
 	// the last time, or is futile.
-	Stop bool
+	Stop bool `json:"stop"`
 	// Futile means that the comparison is undecided, and that its last look would decide it with a
 	// chance below leastHope. Hope is that chance.
-	Futile bool
-	Hope   float64
-	Open   []string // members that are not decided
+	Futile bool     `json:"futile,omitempty"`
+	Hope   float64  `json:"hope,omitempty"`
+	Open   []string `json:"open,omitempty"` // members that are not decided
 }
 
 // Early reports whether the comparison ended before its last planned look.

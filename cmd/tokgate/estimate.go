@@ -138,6 +138,9 @@ func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 
 func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
 	var f progress.Forecast
+	for _, g := range plan.Groups(p) {
+		f.Early = f.Early || len(g.Compares[0].Looks()) > 1
+	}
 	if l != nil {
 		f.Rest = time.Duration(l.rest * float64(time.Second))
 	}

@@ -275,6 +275,8 @@ workload "w" {
 compare "c" {
   control   = server.a
   candidate = server.b
+  rounds    = 8
+  least_rounds = 8 # judged once, so its end is known
   tolerate { e2e = "mean +20%" }
 }
 `

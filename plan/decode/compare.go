@@ -215,7 +215,8 @@ func sharesGPU(a, b *plan.Server) bool {
 // readRounds reads after how many rounds a comparison is judged. work lists the compared workloads.
 func readRounds(b *body, c *plan.Compare, work []*plan.Workload) {
 	unit := c.Unit()
-	staged := c.Restart == plan.RestartLeg && c.Control.Baseline == "" && c.Requires() && c.Policy.Decide == plan.Certified && !b.d.out.Gate.MeasureOnly
+	staged := c.Restart == plan.RestartLeg && c.Control.Baseline == "" && c.Requires() &&
+		c.Policy.Decide == plan.Certified && !b.d.out.Gate.MeasureOnly
 	usual, least := fixedRounds, fixedLeast
 	if staged {
 		least = stagedLeast

@@ -13,6 +13,7 @@ import (
 type Forecast struct {
 	Parts []Part
 	Rest  time.Duration // expected time outside the parts, such as warm-up and teardown; 0 if unknown
+	Early bool          // comparisons may end before their last round, so the forecast is for the longest run
 }
 
 // Part is a kind of work that a run may repeat: starting a server, measuring a level, or a capacity
@@ -207,7 +208,7 @@ func (d *Display) remaining() []string {
 }
 
 // runETA formats the remaining time of the run: "12m30s", or "12m30s and a capacity
-// search"; "" if it is unknown.
+// search"; "at most 12m30s" if comparisons may end early; "" if it is unknown.
 func (d *Display) runETA() string {
 	now := d.opt.Now()
 	if len(d.opt.Forecast.Parts) == 0 {
@@ -221,13 +222,17 @@ func (d *Display) runETA() string {
 		}
 	}
 	left, searches, ok := d.opt.Forecast.remaining(now, d.begun)
+	eta := text.Clock(left.Seconds())
+	if d.opt.Forecast.Early {
+		eta = "at most " + eta
+	}
 	switch {
 	case !ok:
 		return ""
 	case searches == 1:
-		return text.Clock(left.Seconds()) + " and a capacity search"
+		return eta + " and a capacity search"
 	case searches > 1:
-		return fmt.Sprintf("%s and %d capacity searches", text.Clock(left.Seconds()), searches)
+		return fmt.Sprintf("%s and %d capacity searches", eta, searches)
 	}
-	return text.Clock(left.Seconds())
+	return eta
 }

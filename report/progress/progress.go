@@ -189,7 +189,10 @@ func (d *Display) RunStarted(r *metric.Run) error {
 	if d.opt.Simulated != nil {
 		line += ", simulated: times are virtual"
 	} else if eta := d.runETA(); eta != "" {
-		line += ", about " + eta
+		if !d.opt.Forecast.Early {
+			eta = "about " + eta
+		}
+		line += ", " + eta
 	}
 	d.say(line)
 	return nil

@@ -291,6 +291,17 @@ func TestETA(t *testing.T) {
 	}
 }
 
+// Comparisons that may end early make the forecast an upper bound.
+func TestETAOfTheLongestRun(t *testing.T) {
+	for early, want := range map[bool]string{false: "1m00s", true: "at most 1m00s"} {
+		parts := []Part{{Server: "s", Workload: "w", Level: "1", Times: 3, Took: 20 * time.Second, Known: true}}
+		d := New(&strings.Builder{}, Options{Now: func() time.Duration { return 0 }, Forecast: Forecast{Parts: parts, Early: early}})
+		if got := d.runETA(); got != want {
+			t.Errorf("early %t: %q, want %q", early, got, want)
+		}
+	}
+}
+
 func TestBar(t *testing.T) {
 	tests := []struct {
 		done, due, n int
