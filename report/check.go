@@ -132,21 +132,24 @@ func (c *checker) identities(x *Case) {
 				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
 		}
 	}
-	// The mean gap between chunks, divided by the mean time per token, is the number of tokens per
-	// chunk.
+	// The mean gap between chunks, divided by the time per token, is the number of tokens per chunk.
+	// The time per token is that of all answers together, as the mean gap is: the mean of tpot
+	// counts an answer of ten tokens as much as one of a thousand.
 	itl, ok1 := mean("itl")
-	tpot, ok2 := mean("tpot")
-	per, ok3 := mean("tokens_per_chunk")
-	if !ok1 || !ok2 || !ok3 || x.Completed < leastForMeans || tpot <= 0 || per <= 0 {
+	ttft, ok3 := mean("ttft")
+	per, ok4 := mean("tokens_per_chunk")
+	decoded := float64(x.OutputTokens - x.Completed)
+	if !ok1 || !ok2 || !ok3 || !ok4 || x.Completed < leastForMeans || decoded <= 0 || e2e <= ttft || per <= 0 {
 		return
 	}
+	perToken := (e2e - ttft) * float64(x.Completed) / decoded
 	// If the first chunk has only one token, the later chunks hold more tokens than the mean.
 	most, tokens := per, float64(x.OutputTokens)/float64(x.Completed)
 	if chunks := tokens / per; chunks > 1.5 {
 		most = max(per, (tokens-1)/(chunks-1))
 	}
-	if got := itl / tpot; got < per*(1-slack) || got > most*(1+slack) {
-		c.say("%s: the mean gap divided by the mean time per token is %s tokens, but a chunk holds %s. The stream may have been held back at its start", at(x),
+	if got := itl / perToken; got < per*(1-slack) || got > most*(1+slack) {
+		c.say("%s: the mean gap divided by the time per token is %s tokens, but a chunk holds %s. The stream may have been held back at its start", at(x),
 			metric.Format(metric.Count, got), metric.Format(metric.Tokens, per))
 	}
 }

@@ -142,7 +142,7 @@ func TestCheckOfStages(t *testing.T) {
 // only the requests that were sent. Check must not report this as a contradiction.
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
-	d.Cases[0].Completed = 40
+	d.Cases[0].Completed, d.Cases[0].OutputTokens = 40, 40*21
 	if found := Check(d); len(found) > 0 {
 		t.Errorf("said %q", found)
 	}
