@@ -33,11 +33,14 @@ const (
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
-	completed, failed, failures := 0, 0, map[string]int{}
+	completed, atLimit, failed, failures := 0, 0, 0, map[string]int{}
 	for _, x := range samples {
 		switch {
 		case x.Completed():
 			completed++
+			if x.Finish == metric.FinishLimit {
+				atLimit++
+			}
 		case !x.Canceled():
 			failed++
 			failures[verdict.OneLine(words(x))]++
@@ -45,10 +48,10 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	v.N = s.n
 	_, rounds := l.RoundNames()
-	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, verdict.Count(len(l.Rounds), rounds))
+	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed-atLimit, s.n, verdict.Count(len(l.Rounds), rounds))
 	often := mostFrequent(failures)
 	if failed > 0 {
-		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed, s.n, failed, often)
+		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed-atLimit, s.n, failed, often)
 	}
 
 	var problems []string
@@ -153,11 +156,12 @@ func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples 
 	}
 	due := s.level.Due()
 	// If a level at a rate was given up, its earlier requests are still judged.
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != ""
+	// So are those of a leg that reached its limit of time.
+	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" || len(s.level.Overran()) > 0
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: only %d of %d planned requests were due", due, level.Requests)
 	}
-	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {
+	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: requests were sent for only %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
 	}
 	round, rounds := s.level.RoundNames()

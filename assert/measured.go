@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -133,6 +134,14 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	}
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
+	if over := l.Overran(); len(over) > 0 {
+		v.Note(compare.Overran(over))
+		for i := range verdicts {
+			if verdicts[i].Outcome == Pass {
+				verdicts[i].Outcome, verdicts[i].Needs = Inconclusive, compare.NeedsEnd
+			}
+		}
+	}
 	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
 		v.Message += fmt.Sprintf("; the load lasted %s, so an event rarer than once in %s may have been missed",
 			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))

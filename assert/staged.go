@@ -67,7 +67,7 @@ func (s *subject) stagedError(p *plan.Plan, looks []turn, level plan.Level) (fai
 			continue
 		}
 		staged, s.alpha, fail = true, min(s.alpha, passes), min(fail, fails)
-		if most := slices.Max(at.record.Planned); at.rounds < most {
+		if most := slices.Max(at.record.Planned); at.rounds < most && len(s.level.Overran()) == 0 {
 			s.due = max(s.due, sentIn(level, most))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -101,6 +102,44 @@ func TestStagedFutile(t *testing.T) {
 	c := v.Comparisons[0]
 	if !c.Stage.Futile || v.Outcome != Inconclusive || !strings.Contains(c.Line, "Undecided after 4 starts of each, so it stopped: 8 more of each would decide with a chance of") || !strings.Contains(c.Line, "Starts differ by") {
 		t.Errorf("%v: %+v: %s", v.Outcome, c.Stage, c.Line)
+	}
+}
+
+// A leg that reached its limit of time can show a failure. It never passes, and ends the comparison at
+// its next look.
+func TestStagedTooSlow(t *testing.T) {
+	for _, row := range []struct {
+		claim string
+		want  Outcome
+		line  string
+	}{
+		// Two of four requests had waited for 9 s when the leg was ended, and two of them took 1 s, like
+		// the control's: a mean of at least 5 s.
+		{"ttft mean +50%", Fail, "ab: no for chat. 3 starts of each"},
+		{"success rate -50pp", Inconclusive, "ab: no for chat. The candidate is too slow to measure: its legs reached their limit of time, and no requirement certainly fails by then"},
+	} {
+		_, _, at := looksOf(t, duel{rounds: 12, perRound: 4, claims: []*plan.Claim{tolerate(row.claim)}}, func(_ *plan.Plan, run *metric.Run) {
+			for _, r := range run.Levels[1].Rounds {
+				r.Limit, r.Complete, r.Stopped = 9*time.Second, false, "its leg reached its limit of 9 s"
+				r.Due += 40 // that were never sent
+				for _, x := range r.MeasuredSamples()[2:] {
+					x.End = x.Sent + 9*time.Second
+					x.First, x.Last, x.Chunks, x.Gaps, x.Usage, x.FirstAnswer = 0, 0, 0, nil, nil, 0
+					x.Failure = &metric.Failure{Kind: metric.FailCanceled}
+					r.End = max(r.End, x.End)
+				}
+			}
+		})
+		v := at(3)
+		c := v.Comparisons[0]
+		if v.Outcome != row.want || !c.Stage.Stop || !strings.HasPrefix(c.Line, row.line) || !strings.Contains(strings.Join(c.Notes, " "), "3 legs reached the limit of time (up to 9 s") {
+			t.Errorf("%s: %v, stop %v: %s\n%s", row.claim, v.Outcome, c.Stage.Stop, c.Line, strings.Join(names(v), "\n"))
+		}
+		for _, one := range v.List {
+			if one.Outcome == Pass && one.Kind != KindServer && one.Kind != KindLoad {
+				t.Errorf("%s: %s passes", row.claim, one.Name)
+			}
+		}
 	}
 }
 

@@ -75,6 +75,10 @@ func (rd *round) send(step shape.Step) {
 		if t.Nth <= 1 {
 			rd.taken++
 		}
+		if rd.began == 0 {
+			rd.began = rd.Clock.Now()
+			rd.limit(rd.most)
+		}
 	}
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
 	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared

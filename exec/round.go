@@ -38,6 +38,27 @@ type round struct {
 	// inside reads the server's own metrics while the round runs; nil if they are not read.
 	inside *telemetry.Session
 	health healths
+	clocked
+}
+
+// clocked is the limit of time of a leg.
+type clocked struct {
+	began time.Duration // when its first measured request was sent; 0 before
+	most  time.Duration // how long it may take from then on; 0: any time
+	reach func() bool   // stops the timer that ends it; nil if none runs
+}
+
+// limit ends the round when it has measured for that long; 0 means any time.
+func (rd *round) limit(most time.Duration) {
+	if rd.most = most; rd.began == 0 || most == 0 || rd.reach != nil {
+		return
+	}
+	rd.reach = rd.Clock.Timer(rd.began+most, func() {
+		if rd.judged > 0 && !rd.halted() {
+			rd.out.Limit = most
+			rd.cut("its leg reached its limit of " + metric.Format(metric.Seconds, most.Seconds()))
+		}
+	})
 }
 
 // walking is where the round is among the steps of its shape.
@@ -73,6 +94,9 @@ func (rd *round) end() {
 	}
 	rd.read()
 	rd.drain()
+	if rd.reach != nil {
+		rd.reach()
+	}
 	rd.health.closesAll()
 	if rd.inside != nil {
 		rd.inside.End()
@@ -195,7 +219,7 @@ func (rd *round) drain() {
 		}
 	}
 	if rd.out.Stopped == "" {
-		rd.runUntil(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
+		rd.runUntil(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil || rd.out.Stopped != "" })
 		for _, f := range rd.inFlight() {
 			f.cancel()
 		}

@@ -25,6 +25,7 @@ type series struct {
 	before []*metric.Round
 	leg    *metric.Leg   // current leg of a comparison; nil otherwise
 	held   *metric.Round // finished leg that waits for its pair's other leg; nil if none
+	most   time.Duration // limit of time of the leg; 0 if it has none
 	picked *picked       // the answers of this leg that a control scores; nil: none
 	now    *round        // the round that is running; nil between rounds
 	last   *round        // the round that ended last
@@ -141,6 +142,7 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	l := s.level
 	rd := s.newRound(due)
 	s.now, s.last = rd, rd
+	rd.limit(s.most)
 	rounds := rd.play()
 	s.now = nil
 	if l.Probe == nil {
@@ -149,7 +151,9 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
 		s.durations[s.Workload] = d
 	}
-	stopped = cmp.Or(rd.out.Stopped, rounds[len(rounds)-1].Stopped)
+	if rd.out.Limit == 0 {
+		stopped = cmp.Or(rd.out.Stopped, rounds[len(rounds)-1].Stopped)
+	}
 	for i, r := range rounds {
 		switch {
 		case s.leg != nil:

@@ -23,6 +23,9 @@ type side struct {
 	began  time.Duration // time of the last start
 	ready  time.Duration // time at which the server was ready after its last start
 	gpus   []string      // GPUs that the server got at its last start
+	// longest is the longest leg so far of each case, from the first measured request to the end of
+	// the last.
+	longest map[place]time.Duration
 	// fingerprints holds the server's first fingerprint on its own GPUs, and its first on the other
 	// side's GPUs.
 	fingerprints [2]metric.Fingerprint

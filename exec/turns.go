@@ -46,7 +46,7 @@ func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order
 	rest = map[*plan.Server][]Case{}
 	order = t.order()
 	for _, s := range order {
-		x := &side{server: s}
+		x := &side{server: s, longest: map[place]time.Duration{}}
 		for _, c := range cases(s) {
 			if slices.ContainsFunc(g.Compares, func(cmp *plan.Compare) bool {
 				return (cmp.Candidate == s || cmp.Control.Server == s) && slices.Contains(cmp.Workloads(r.Plan), c.Workload)
@@ -165,7 +165,7 @@ func (t *turns) leg(x *side, only []place) bool {
 			continue
 		}
 		due := t.begin(x, i)
-		ended, lost := x.series[i].play([]int{due})
+		ended, lost := t.measure(x, i, due)
 		if !t.end(x, i, ended, lost) {
 			return false
 		}
@@ -204,7 +204,40 @@ func (t *turns) begin(x *side, i int) int {
 	t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
 	s.leg = &metric.Leg{Slot: t.slot, Start: x.starts - 1}
 	s.picked = t.answering.pick(x, i, due)
+	s.most = t.limit(x, i)
 	return due
+}
+
+// measure measures a case on a server.
+func (t *turns) measure(x *side, i, due int) (ended bool, lost error) {
+	ended, lost = x.series[i].play([]int{due})
+	if r := x.series[i].held; r != nil && ended {
+		at := placeOf(x.cases[i])
+		x.longest[at] = max(x.longest[at], r.End-r.Start)
+	}
+	for _, y := range t.sides { // a leg beside this one may get its limit only now
+		for k, s := range y.series {
+			if s.now != nil && y != x {
+				s.now.limit(t.limit(y, k))
+			}
+		}
+	}
+	return ended, lost
+}
+
+// limit returns how long a candidate's leg may take: LegLimit times the control's longest leg so far,
+// times one plus the largest loss that the plan tolerates. It is 0 if the server is no candidate, or
+// if its control had no leg.
+func (t *turns) limit(x *side, i int) (most time.Duration) {
+	for _, c := range t.group.Compares {
+		for _, control := range t.sides {
+			if c.Candidate == x.server && c.Control.Server == control.server {
+				longest := control.longest[placeOf(x.cases[i])]
+				most = max(most, time.Duration(metric.LegLimit*(1+c.Loss())*float64(longest)))
+			}
+		}
+	}
+	return most
 }
 
 // end records the result of one case on a server. It returns false if the case was cut short.
@@ -243,7 +276,7 @@ func (t *turns) legs(sides []*side, only []place) bool {
 			p, due := &played{side: x}, t.begin(x, i)
 			results = append(results, p)
 			strands = append(strands, func() {
-				if p.ended, p.lost = x.series[i].play([]int{due}); !p.ended {
+				if p.ended, p.lost = t.measure(x, i, due); !p.ended {
 					t.cutRound(x, i, sides)
 				}
 			})
@@ -314,7 +347,7 @@ func (t *turns) ended(cases int) string {
 	for _, x := range t.sides {
 		for _, l := range x.levels {
 			for _, r := range l.Rounds {
-				if !r.Complete {
+				if !r.Complete && r.Limit == 0 {
 					return fmt.Sprintf("round %d of %s at %s on %s was cut short: %s", r.Index+1, l.Workload, l.Name, l.Server, r.Stopped)
 				}
 			}

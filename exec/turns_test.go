@@ -36,6 +36,7 @@ type duel struct {
 	// launch is called at the start of a server. It may return an error or change the fingerprint;
 	// nil changes nothing.
 	launch func(address string, start int) (metric.Fingerprint, error)
+	itl    map[string]time.Duration // of a server; 0: 100 ms
 }
 
 func newDuel(rounds int, restart plan.Restart, names ...string) *duel {
@@ -82,7 +83,7 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 			Model: "fake", Fingerprint: found, Cold: 3 * time.Second, ColdEnd: 4 * time.Second,
 			Transport: &transport{clock: c, tick: 100 * time.Millisecond, script: func(_ int, r *client.Request) reply {
 				d.prompts[address] = append(d.prompts[address], r.Prompt.Text)
-				return reply{ttft: time.Second, itl: 100 * time.Millisecond, text: "word "}
+				return reply{ttft: time.Second, itl: max(d.itl[address], 100*time.Millisecond), text: "word "}
 			}},
 			Prompts: func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
 				return prompts{w.Address()}, nil
@@ -301,6 +302,46 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	for _, l := range got.Levels {
 		if len(l.Rounds) != 4 || len(l.Voided) != 1 || l.Voided[0].Index != 0 || len(l.Voided[0].Samples) == 0 {
 			t.Errorf("%s: %d rounds, voided %v", l.Server, len(l.Rounds), l.Voided)
+		}
+	}
+}
+
+// A candidate's leg ends after three times the control's longest leg, times one plus the tolerated
+// loss. The comparison goes on.
+func TestTurnsLimit(t *testing.T) {
+	for _, row := range []struct {
+		tolerated float64
+		limit     time.Duration // 0: the leg ends by itself
+		canceled  int
+	}{
+		// The control answers 4 requests in two waves of 1.1 s, its second slot 0.55 s behind the first:
+		// 2.75 s. The candidate takes 6 s for a wave, so its last answer comes after more than 12 s.
+		{0, 8250 * time.Millisecond, 2},
+		{0.5, 12375 * time.Millisecond, 1},
+		{1, 0, 0},
+	} {
+		d := newDuel(2, plan.RestartLeg, "a", "b")
+		d.itl = map[string]time.Duration{"b": 5 * time.Second}
+		d.Compares[0].Claims = []*plan.Claim{{Changes: []*plan.Change{{Metric: metric.MustLookup("e2e"), Limit: row.tolerated}}}}
+		run := d.run(t, nil)
+		if got, want := d.story(), "a{0} b{0} b{1} a{1}"; got != want || run.Comparisons[0].Skipped != "" {
+			t.Errorf("%v: %s, want %s: %q", row.tolerated, got, want, run.Comparisons[0].Skipped)
+		}
+		for _, r := range run.Levels[0].Rounds {
+			if r.Limit != 0 || !r.Complete {
+				t.Errorf("%v: the control's leg was ended after %v", row.tolerated, r.Limit)
+			}
+		}
+		for _, r := range run.Levels[1].Rounds {
+			canceled := 0
+			for _, x := range r.MeasuredSamples() {
+				if x.Canceled() {
+					canceled++
+				}
+			}
+			if r.Limit != row.limit || r.Complete != (row.limit == 0) || canceled != row.canceled || r.Due != 4 {
+				t.Errorf("%v: the candidate's leg: limit %v, want %v; %d cancelled, want %d; complete %v", row.tolerated, r.Limit, row.limit, canceled, row.canceled, r.Complete)
+			}
 		}
 	}
 }

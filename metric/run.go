@@ -279,6 +279,8 @@ type Round struct {
 	// Unended means that the recording lacks the end of the round, and with it all that the
 	// generator measured about itself. It is false while the round still runs.
 	Unended bool `json:"-"`
+	// Limit is the limit of time at which the round's leg was ended; 0 if it was not. See AtLimit.
+	Limit time.Duration `json:"limit_ns,omitempty"`
 	// Void is the reason why the round is in its level's Voided list; "" if the round is judged.
 	Void string `json:"void,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -198,6 +199,19 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 // SkipNoBase is the Skip of a comparison with a base branch if there is no checkout
 // of it.
 const SkipNoBase = "no --base was given"
+
+// Loss is the largest relative change for the worse that the comparison tolerates at a level, such as
+// 0.05; 0 if it tolerates none.
+func (c *Compare) Loss() (most float64) {
+	for _, claim := range c.Claims {
+		for _, ch := range claim.Changes {
+			if !claim.Improve && !ch.Points && ch.Metric.Name != "capacity" {
+				most = max(most, math.Abs(ch.Limit))
+			}
+		}
+	}
+	return most
+}
 
 // Live reports whether the comparison runs both servers in turns. It does so unless it is skipped
 // or has a recorded run as its control.

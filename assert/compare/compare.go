@@ -129,6 +129,7 @@ type comparison struct {
 	claims   []claimed
 	// unmatched means that one side lacks a level that the comparison needs.
 	unmatched bool
+	slow      bool // a leg of the candidate reached its limit of time
 	list      []verdict.Verdict
 }
 

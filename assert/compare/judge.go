@@ -162,6 +162,10 @@ func (x *comparison) changes(m matched) {
 	if late != "" {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, late))
 	}
+	if over := m.candidate.Overran(); len(over) > 0 {
+		x.slow = true
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, Overran(over)))
+	}
 	begin := len(x.out.Changes)
 	for _, claim := range x.required {
 		if !slices.Contains(claim.Workloads, m.workload) || !slices.Contains(claim.At, m.level) {
@@ -178,6 +182,9 @@ func (x *comparison) changes(m matched) {
 				row.require(ch, claim, x.Block.Policy, alpha)
 				if slices.Contains(x.failures, claim) {
 					m.fewMore(&row)
+				}
+				if len(m.candidate.Overran()) > 0 && row.Outcome == verdict.Pass {
+					row.Outcome, row.Needs = verdict.Inconclusive, NeedsEnd
 				}
 				return row
 			}

@@ -143,7 +143,7 @@ func (m matched) pairs() string {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
 		// Control and candidate must have the same number of requests, because a percentile of few
 		// requests differs from a percentile of many requests. A difference of 1 is allowed.
-		if d := p.Due - q.Due; d > 1 || d < -1 {
+		if d := p.Due - q.Due; (d > 1 || d < -1) && q.Limit == 0 {
 			return fmt.Sprintf("round %d has %d requests on the control, but %d on the candidate", i+1, p.Due, q.Due)
 		}
 		if !m.unpaired && (p.Index != q.Index || p.Seed != q.Seed) {

@@ -187,7 +187,7 @@ func (x *comparison) stage() {
 	all.thresholds(x.Thresholds)
 	s.Open = all.open
 	switch hope := x.hope(all.undecided); {
-	case all.failed || all.lost || len(s.Open) == 0 || s.Rounds >= slices.Max(s.Planned):
+	case all.failed || all.lost || x.slow || len(s.Open) == 0 || s.Rounds >= slices.Max(s.Planned):
 		s.Stop = true
 	case all.hopeless:
 		s.Stop, s.Futile = true, true

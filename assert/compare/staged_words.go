@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -19,6 +20,8 @@ func (x *comparison) held() string {
 		return ""
 	case x.Block.Restart != plan.RestartLeg:
 		return "This holds for these two starts; it says nothing about other starts of the servers"
+	case x.slow && x.out.Outcome != verdict.Fail:
+		return "The candidate is too slow to measure: its legs reached their limit of time, and no requirement certainly fails by then"
 	case x.out.Stage != nil && x.out.Stage.Futile:
 		return x.futile()
 	default:
@@ -38,6 +41,19 @@ func (x *comparison) held() string {
 // 0.05^(1/n).
 func Missed(n int) string {
 	return fmt.Sprintf("A slow state that fewer than %d of 100 starts fall into may have been missed", int(100*(1-math.Pow(0.05, 1/float64(n)))))
+}
+
+// NeedsEnd is what a requirement lacks that holds by what was answered when a leg was ended.
+const NeedsEnd = "needs legs that end within their limit of time"
+
+// Overran says which legs reached their limit of time, and how they are judged.
+func Overran(over []*metric.Round) string {
+	due, limit := 0, time.Duration(0)
+	for _, r := range over {
+		due, limit = due+r.Due, max(limit, r.Limit)
+	}
+	return fmt.Sprintf("%s reached the limit of time (up to %s: %d times the control's longest leg, and more by what is tolerated). The %s sent by then are judged; those in flight count as if they had ended just then, so a failure is certain, and nothing passes",
+		verdict.Count(len(over), "legs"), metric.Format(metric.Seconds, limit.Seconds()), metric.LegLimit, verdict.Count(due, "requests"))
 }
 
 // futile says why an undecided comparison stopped before its last look.

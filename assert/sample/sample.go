@@ -77,7 +77,7 @@ func sound(rounds []*metric.Round) []*metric.Round {
 		if slices.Contains(r.Samples, nil) {
 			r = r.With(slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil }))
 		}
-		out = append(out, r)
+		out = append(out, r.AtLimit())
 	}
 	return out
 }
