@@ -33,14 +33,11 @@ const (
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
-	completed, atLimit, failed, failures := 0, 0, 0, map[string]int{}
+	completed, failed, failures := 0, 0, map[string]int{}
 	for _, x := range samples {
 		switch {
 		case x.Completed():
 			completed++
-			if x.Finish == metric.FinishLimit {
-				atLimit++
-			}
 		case !x.Canceled():
 			failed++
 			failures[verdict.OneLine(words(x))]++
@@ -48,10 +45,10 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	v.N = s.n
 	_, rounds := l.RoundNames()
-	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed-atLimit, s.n, verdict.Count(len(l.Rounds), rounds))
+	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed-atLimit(samples), s.n, verdict.Count(len(l.Rounds), rounds))
 	often := mostFrequent(failures)
 	if failed > 0 {
-		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed-atLimit, s.n, failed, often)
+		v.Message = fmt.Sprintf("%d of %d requests completed and %d failed; the most frequent failure: %s", completed-atLimit(samples), s.n, failed, often)
 	}
 
 	var problems []string
@@ -90,6 +87,16 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]
 		v.Notes = append(verdict.Remarks(problems[1:]...), v.Notes...)
 	}
+}
+
+// atLimit counts the requests that were in flight when their leg reached its limit of time.
+func atLimit(samples []*metric.Sample) (n int) {
+	for _, x := range samples {
+		if x.Finish == metric.FinishLimit {
+			n++
+		}
+	}
+	return n
 }
 
 // oddities lists unusual behaviour of the server that does not make the level invalid.
@@ -155,9 +162,9 @@ func (s *subject) checkComplete(kind metric.LoadKind, level plan.Level, samples 
 			s.level.Kind.Text(s.level.N, s.level.Rate), s.level.Kind, kind.Text(level.N, level.Rate), kind)
 	}
 	due := s.level.Due()
-	// If a level at a rate was given up, its earlier requests are still judged.
-	// So are those of a leg that reached its limit of time.
-	givenUp := s.level.Kind == metric.OpenLoop && s.level.Cut != "" || len(s.level.Overran()) > 0
+	// If a level at a rate was given up, or a leg reached its limit of time, its earlier requests are
+	// still judged.
+	givenUp := s.level.GivenUp()
 	if due < level.Requests && !s.shed(level) && !givenUp {
 		invalid(verdict.CauseInvalid, "cut short: only %d of %d planned requests were due", due, level.Requests)
 	}

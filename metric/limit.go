@@ -54,6 +54,11 @@ func (s *Sample) endedNow(perChunk float64) *Sample {
 	return &out
 }
 
+// GivenUp reports whether the level sent fewer requests than planned because its server was too slow.
+func (l *Level) GivenUp() bool {
+	return l.Kind == OpenLoop && l.Cut != "" || len(l.Overran()) > 0
+}
+
 // Overran returns the rounds of the level that reached their limit of time.
 func (l *Level) Overran() (out []*Round) {
 	for _, r := range l.Rounds {

@@ -175,21 +175,8 @@ func (x *comparison) changes(m matched) {
 			if !ofLevel(ch) || !applies(ch, m.workload) {
 				continue
 			}
-			alpha := x.errorOf(claim)
-			judged := func(m matched) Change {
-				row := Change{Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points}}
-				m.measure(&row, alpha)
-				row.require(ch, claim, x.Block.Policy, alpha)
-				if slices.Contains(x.failures, claim) {
-					m.fewMore(&row)
-				}
-				if len(m.candidate.Overran()) > 0 && row.Outcome == verdict.Pass {
-					row.Outcome, row.Needs = verdict.Inconclusive, NeedsEnd
-				}
-				return row
-			}
-			row := judged(m)
-			m.question(&row, late, func(m matched) verdict.Outcome { return judged(m).Outcome })
+			row := x.judged(m, claim, ch)
+			m.question(&row, late, func(m matched) verdict.Outcome { return x.judged(m, claim, ch).Outcome })
 			m.outliers(&row)
 			required[row.Name()] = true
 			x.claim(claim, ch, &row)
@@ -214,6 +201,21 @@ func (x *comparison) changes(m matched) {
 		x.out.Changes = append(x.out.Changes, row)
 	}
 	x.blind(m, begin)
+}
+
+// judged judges one change at a level.
+func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Change {
+	alpha := x.errorOf(claim)
+	row := Change{Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points}}
+	m.measure(&row, alpha)
+	row.require(ch, claim, x.Block.Policy, alpha)
+	if slices.Contains(x.failures, claim) {
+		m.fewMore(&row)
+	}
+	if len(m.candidate.Overran()) > 0 && row.Outcome == verdict.Pass {
+		row.Outcome, row.Needs = verdict.Inconclusive, NeedsEnd
+	}
+	return row
 }
 
 // claim adds a row for a change, and the requirement on it. A default requirement must not make a
