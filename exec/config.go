@@ -162,6 +162,8 @@ type Target struct {
 	// Reset clears the caches of the server between two probes of a capacity search. It first waits
 	// until the server has dropped the requests of the earlier probe.
 	Reset func(context.Context) error
+	// SessionHeader is the header that tells a gateway which requests belong together; "" sends none.
+	SessionHeader string
 	// Cold is the TTFT of the first request that the server completed. ColdEnd is the time from the
 	// start of that request to its end. Both are 0 if not known.
 	Cold, ColdEnd time.Duration

@@ -81,6 +81,7 @@ func (rd *round) send(step shape.Step) {
 		}
 	}
 	request := f.lot.newRequest(prompt, f.lot.output(t, f.nth))
+	rd.inSession(&request, t)
 	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared
 	sample := f.known
 	f.sample = &sample

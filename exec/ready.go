@@ -55,6 +55,7 @@ func (rd *round) written(t shape.Turn, p client.Prompt) client.Prompt {
 		return p
 	}
 	request := l.newRequest(p, l.output(t, nth))
+	rd.inSession(&request, t)
 	return transport.Prepare(&request)
 }
 

@@ -30,6 +30,7 @@ type round struct {
 	drawn
 	air
 	ready  ready
+	secret [8]byte                       // random; sessions are made of it
 	replay *replay                       // recorded traffic; nil if requests are generated
 	picked *picked                       // the answers that a control scores; nil: none
 	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns

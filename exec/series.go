@@ -2,6 +2,7 @@ package exec
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"time"
@@ -301,7 +302,10 @@ func (s *series) newRound(due []int) *round {
 func (s *series) shapeless(due []int) *round {
 	l := s.level
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
+	var secret [8]byte
+	_, _ = rand.Read(secret[:]) // never fails
 	return &round{
+		secret: secret,
 		runner: s.runner, target: s.target, Case: s.Case, level: l, picked: s.picked, signs: signsOf(l),
 		out:    &metric.Round{Index: i, Seed: seed(s.Load, i), Due: sum(due), Time: s.Level.RoundTime(), Leg: s.leg},
 		health: healths{map[int]func() metric.Health{}, map[int]metric.Health{}},

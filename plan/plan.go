@@ -143,12 +143,19 @@ type Ready struct {
 
 // Endpoint is a server that is already running.
 type Endpoint struct {
-	URL      string            // base URL, with or without /v1 at the end
-	APIKey   string            // "" sends none
-	Headers  map[string]string `plan:"headers"`   // sent with every request
-	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
-	ServedAs string            `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
-	H2C      bool              `plan:"h2c"`       // use HTTP/2 without TLS and without negotiation
+	URL     string            // base URL, with or without /v1 at the end
+	APIKey  string            // "" sends none
+	Headers map[string]string `plan:"headers"` // sent with every request
+	CAFile  string            `plan:"ca_file"` // PEM file of the CA to trust; resolved against the plan's folder
+	// CertFile and KeyFile are PEM files of the certificate that is shown to the server, and of its
+	// key, resolved against the plan's folder; both are "" if none is shown.
+	CertFile string            `plan:"cert_file"`
+	KeyFile  string            `plan:"key_file"`
+	Query    map[string]string `plan:"url_query"` // added to the URL of every request
+	// SessionHeader is the header whose value all turns of a conversation share; "" sends none.
+	SessionHeader string `plan:"session_header"`
+	ServedAs      string `plan:"served_as"` // model id in requests; "" takes the id that /v1/models lists
+	H2C           bool   `plan:"h2c"`       // use HTTP/2 without TLS and without negotiation
 	// Redirects is "any" to follow redirects to all hosts, or "same" for the server's own host
 	// only.
 	Redirects string `plan:"redirects"`

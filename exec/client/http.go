@@ -30,6 +30,10 @@ type Config struct {
 	// sent to another host, not even after a redirect.
 	APIKey  string
 	Headers map[string]string
+	// Query is added to the URL of every request. A redirect gets what its Location says.
+	Query map[string]string
+	// Certificates are shown to a server that asks for one; none if empty.
+	Certificates []tls.Certificate
 	// RootCAs are the trusted certificates; nil means the system's. See LoadCA.
 	RootCAs *x509.CertPool
 	// Now returns the run's monotonic time. It is required, and called from many goroutines. The
@@ -161,7 +165,7 @@ func (h *HTTP) client(fresh bool) *http.Client {
 				}
 				return &stampedConn{Conn: conn, now: h.config.Now}, nil
 			},
-			TLSClientConfig:     &tls.Config{RootCAs: h.config.RootCAs, MinVersion: tls.VersionTLS12},
+			TLSClientConfig:     &tls.Config{RootCAs: h.config.RootCAs, Certificates: h.config.Certificates, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout: dialTimeout,
 			ForceAttemptHTTP2:   true,
 			// Compression would hold tokens back. If a server compresses without
@@ -302,6 +306,13 @@ func (h *HTTP) dress(r *http.Request, own map[string]string) {
 		}
 	}
 	r.Header.Set("User-Agent", "tokgate")
+	if len(h.config.Query) > 0 {
+		query := r.URL.Query()
+		for name, value := range h.config.Query {
+			query.Set(name, value)
+		}
+		r.URL.RawQuery = query.Encode()
+	}
 }
 
 func (h *HTTP) pick() *http.Client {

@@ -3,6 +3,8 @@ package client
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -345,6 +347,64 @@ func TestTLS(t *testing.T) {
 	}
 	if _, err := LoadCA("none.pem"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// A server that asks for a certificate gets it, by both paths of the client.
+func TestClientCertificate(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 8)
+	}))
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	for _, tt := range []struct {
+		shown []tls.Certificate
+		fails bool
+	}{{nil, true}, {server.TLS.Certificates, false}} {
+		s := send(t, dial(t, Config{RootCAs: pool, Certificates: tt.shown}, server.URL), chatRequest())
+		if (s.Failure != nil) != tt.fails {
+			t.Errorf("with %d certificates: %+v", len(tt.shown), s.Failure)
+		}
+	}
+}
+
+// Each request of the server has the query, encoded; a redirect to another host has it not.
+func TestQuery(t *testing.T) {
+	const want = "a=b+c%26&api-version=2025-04-01-preview"
+	var seen tally
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.add("other " + r.URL.RawQuery)
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 2)
+	}))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.add(r.URL.Path + " " + r.URL.RawQuery)
+		if strings.HasPrefix(r.URL.Path, "/away") {
+			http.Redirect(w, r, other.URL+"/v1/chat/completions", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 2)
+	}))
+	t.Cleanup(server.Close)
+	config := Config{Query: map[string]string{"api-version": "2025-04-01-preview", "a": "b c&"}, AnyRedirect: true}
+	for _, standard := range []bool{false, true} {
+		config.Standard = standard
+		if s := send(t, dial(t, config, server.URL), chatRequest()); s.Failure != nil {
+			t.Errorf("standard %v: %+v", standard, s.Failure)
+		}
+		if seen.get("/v1/chat/completions "+want) != 1 {
+			t.Errorf("standard %v: the server saw %v", standard, seen.n)
+		}
+		seen.n = nil
+	}
+	if s := send(t, dial(t, config, server.URL+"/away"), chatRequest()); s.Failure != nil || seen.get("other ") != 1 {
+		t.Errorf("after a redirect: %+v, seen %v", s.Failure, seen.n)
 	}
 }
 

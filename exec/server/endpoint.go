@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 
@@ -21,11 +22,24 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 			return nil, fmt.Errorf("could not read the certificate authority: %w", err)
 		}
 	}
+	var shown []tls.Certificate
+	if e.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(e.CertFile, e.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("could not read the certificate of the client: %w", err)
+		}
+		shown = append(shown, pair)
+	}
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, AnyRedirect: e.Redirects == "any", H2C: e.H2C, Engine: engine.Of(s.Engine),
+		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, Query: e.Query, RootCAs: roots, Certificates: shown, AnyRedirect: e.Redirects == "any", H2C: e.H2C, Engine: engine.Of(s.Engine),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return r.target(ctx)
+	t, err := r.target(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.SessionHeader = e.SessionHeader
+	return t, nil
 }

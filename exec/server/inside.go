@@ -76,7 +76,7 @@ func (r *reached) pages(page string) (h *client.HTTP, path string, err error) {
 		path = ""
 		c.BaseURL = page
 		if !sameHost(page, r.url) {
-			c.APIKey, c.Headers, c.RootCAs = "", nil, nil
+			c.APIKey, c.Headers, c.Query, c.Certificates, c.RootCAs = "", nil, nil, nil, nil
 		}
 	}
 	c.OnFresh = nil

@@ -59,6 +59,7 @@ const (
 	sumNoServer          = "Plan has no server"
 	sumURL               = "Invalid URL"
 	sumAuthority         = "Invalid certificate authority"
+	sumCertificate       = "Unusable client certificate"
 	sumProfile           = "Invalid profile"
 	sumSecret            = "Secret not allowed here"
 	sumPort              = "Port unknown to the command"

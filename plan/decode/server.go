@@ -3,12 +3,14 @@ package decode
 import (
 	"bytes"
 	"cmp"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -213,7 +215,14 @@ func readEndpoint(b *body) *plan.Endpoint {
 		}
 	}
 	checkCA(e, out.CAFile)
+	checkCertificate(e, out)
 	checkHeaders(e, out.Headers)
+	for name, value := range out.Query {
+		if secretHeader.MatchString(name) {
+			b.d.addSecret(value)
+		}
+	}
+	checkSession(e, out)
 	return out
 }
 
@@ -226,6 +235,53 @@ func checkHeaders(b *body, headers map[string]string) {
 		if secretHeader.MatchString(name) {
 			b.d.addSecret(value)
 		}
+	}
+}
+
+// The session must not take the place of a header that the request needs.
+func checkSession(e *body, out *plan.Endpoint) {
+	name := out.SessionHeader
+	if name == "" || name == unknownText {
+		return
+	}
+	switch http.CanonicalHeaderKey(name) {
+	case "Authorization", "Host", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection", "Accept", "User-Agent":
+		e.d.errorf(e.rangeOf("session_header"), sumOutOfRange, `%q has a meaning of its own in HTTP. Use the header that the gateway routes by, such as "x-session-id".`, name)
+		return
+	}
+	if !headerName.MatchString(name) {
+		e.d.errorf(e.rangeOf("session_header"), sumOutOfRange, "%q is not a valid HTTP header.", name)
+	}
+	for other := range out.Headers {
+		if strings.EqualFold(name, other) {
+			e.d.errorf(e.rangeOf("session_header"), sumOutOfRange, "headers sets %q too, to one value for all requests. Set it in one place.", other)
+		}
+	}
+}
+
+// checkCertificate checks the files of the client's certificate while the plan is loaded. What they
+// contain is never quoted.
+func checkCertificate(e *body, out *plan.Endpoint) {
+	var pair [2][]byte
+	if out.CertFile == "" || out.KeyFile == "" || out.Redirects == "any" {
+		return // what does not go together is reported by the schema
+	}
+	for i, name := range []string{"cert_file", "key_file"} {
+		written := e.text(name)
+		if written == unknownText {
+			return
+		}
+		inside, err := e.d.within(e.d.dir, written)
+		if err == nil {
+			pair[i], err = e.d.read(inside)
+		}
+		if err != nil {
+			e.d.errorf(e.rangeOf(name), sumCertificate, "%s.", readError(written, err))
+			return
+		}
+	}
+	if _, err := tls.X509KeyPair(pair[0], pair[1]); err != nil {
+		e.d.errorf(e.rangeOf("cert_file"), sumCertificate, "%q and %q are not a certificate in PEM format and its key without a passphrase.", e.text("cert_file"), e.text("key_file"))
 	}
 }
 
