@@ -43,6 +43,9 @@ type Config struct {
 	// JudgeComparison judges a comparison after its planned number of rounds. Without it, no
 	// comparison is extended.
 	JudgeComparison JudgeComparison
+	// Continue is a run whose undecided comparisons this run continues; nil if it begins anew. The plan
+	// must be Continuable and the same, and the clock must be past the end of that run.
+	Continue *metric.Run
 	// LastLimit returns the last known capacity of w on s, at which a search starts; 0 if none is
 	// known. It may be nil.
 	LastLimit func(s *plan.Server, w *plan.Workload) int

@@ -81,6 +81,9 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 // GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
+	if was := before["gpu_ids"]; t.Continue != nil && !t.parallel && was != found["gpu_ids"] {
+		return "gpu_ids", was // another card is not equally fast
+	}
 	if t.parallel {
 		first := &x.fingerprints[t.rounds%2]
 		if *first == nil {
@@ -210,7 +213,7 @@ func (t *turns) prepare(x *side) bool {
 			t.done(x.levels[i])
 			return false
 		}
-		if first {
+		if len(x.series) == i {
 			x.series = append(x.series, s)
 		} else {
 			x.series[i] = s

@@ -90,7 +90,7 @@ func (t *turns) foresee() {
 
 // pace returns the mean time of a round so far, with the starts of its servers.
 func (t *turns) pace() time.Duration {
-	return (t.Clock.Now() - t.began) / time.Duration(max(t.rounds, 1))
+	return (t.Clock.Now() - t.began) / time.Duration(max(t.rounds-t.earlier, 1))
 }
 
 // timeShort reports whether the time budget is too short for the given number of further rounds.

@@ -31,6 +31,7 @@ type turns struct {
 	records     []*metric.Comparison
 	answering   *answering // the answers that a control scores; nil if it scores none
 	rounds      int        // number of rounds that every server of an undecided comparison completed
+	earlier     int        // those of them that earlier sessions measured
 	looks       []int      // numbers of rounds after which the comparisons are judged
 	decided     []bool     // the comparisons of the group that need no further round
 	differences string     // differences of the servers that the plan does not declare; "" if none
@@ -89,6 +90,9 @@ func (t *turns) compare() {
 	}
 	t.decided = make([]bool, len(t.records))
 	t.plan(t.planned())
+	if t.Continue != nil {
+		t.goesOn(t.Continue)
+	}
 	t.remaining -= cases
 	defer t.conclude(cases)
 	defer t.closeAll()

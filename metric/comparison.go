@@ -18,6 +18,9 @@ type Comparison struct {
 	// Looks holds the interim judgements (looks) in order; the last one decides. Without Planned, it is
 	// empty if the comparison was judged only at its end.
 	Looks []ComparisonLook `json:"looks,omitempty"`
+	// Sessions lists after how many rounds a later session continued the comparison, in ascending
+	// order. It is empty if all rounds are of one session.
+	Sessions []int `json:"sessions,omitempty"`
 	// Skipped is the reason why nothing was compared; "" if the comparison was run.
 	Skipped string   `json:"skipped,omitempty"`
 	Notes   []string `json:"notes,omitempty"`

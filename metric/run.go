@@ -21,6 +21,12 @@ type Run struct {
 	// depends only on its plan and has no date. All other times are monotonic offsets.
 	Started time.Time `json:"started,omitzero"`
 	Salt    uint64    `json:"salt"` // determines the prompts, together with a round's seed
+	// Host is the name of the machine, and Commit is the commit that the CI job tests; "" if not known.
+	Host   string `json:"host,omitempty"`
+	Commit string `json:"commit,omitempty"`
+	// Attempt is the number of the run among those of the same plan and commit that are known; 0 or 1
+	// means the first.
+	Attempt int `json:"attempt,omitempty"`
 	// Simulated means that the servers were simulators in virtual time: nothing was
 	// measured on a real server.
 	Simulated bool `json:"simulated,omitempty"`

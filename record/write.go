@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -197,5 +198,36 @@ func (w *Writer) RunDone(r *metric.Run) error {
 		return fmt.Errorf("the recording is lost: %w", err)
 	}
 	r.Recording = w.chain.String()
+	return nil
+}
+
+// Continue records an earlier session of the same run, so that a reader finds both sessions as one
+// run. It must follow RunStarted.
+func (w *Writer) Continue(before *metric.Run) error {
+	for _, s := range before.Servers {
+		if err := w.ServerReady(s); err != nil {
+			return err
+		}
+	}
+	for _, l := range before.Levels {
+		if err := w.LevelDone(l); err != nil {
+			return err
+		}
+		if l.Of != "" {
+			continue // the rounds of its mix are recorded
+		}
+		rounds := slices.Concat(l.Voided, l.Rounds)
+		slices.SortFunc(rounds, func(a, b *metric.Round) int { return a.Index - b.Index })
+		for _, r := range rounds {
+			for _, s := range r.All() {
+				if err := w.SampleDone(s); err != nil {
+					return err
+				}
+			}
+			if err := w.RoundDone(l, r); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

@@ -19,8 +19,9 @@ type delta struct {
 	unpaired           bool
 	// starts is set if each value is that of a fresh start: the places in time of the control's and of
 	// the candidate's values. Both sides then share a linear drift.
-	starts *[2][]float64
-	design stat.Design // of starts
+	starts   *[2][]float64
+	design   stat.Design // of starts
+	sessions []int       // see stat.Design.Drifting
 	// counts is set for metrics that count requests. For each side it holds the number of
 	// independent requests: the good ones and all.
 	counts *counts
@@ -73,7 +74,7 @@ func (d delta) drift() (stat.Drift, bool) {
 	if d.starts == nil || d.infinite() {
 		return stat.Drift{}, false
 	}
-	return d.design.Drifting(stat.Timed{Values: d.control, At: d.starts[0]}, stat.Timed{Values: d.candidate, At: d.starts[1]})
+	return d.design.Drifting(stat.Timed{Values: d.control, At: d.starts[0]}, stat.Timed{Values: d.candidate, At: d.starts[1]}, d.sessions...)
 }
 
 // pAbove is the p-value for a change above the limit: the smallest error at which the data show it.
@@ -143,7 +144,7 @@ func (d delta) mirrored() delta {
 		}
 		return out
 	}
-	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired, starts: d.starts, design: d.design}
+	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired, starts: d.starts, design: d.design, sessions: d.sessions}
 	if c := d.counts; c != nil {
 		out.counts = &counts{c.goodB, c.allB, c.goodA, c.allA}
 	}

@@ -27,6 +27,11 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	if x.out.SideBySide {
 		m.block = 2
 	}
+	if x.record != nil {
+		for _, rounds := range x.record.Sessions {
+			m.sessions = append(m.sessions, rounds/m.block)
+		}
+	}
 	candidate := x.Level(x.out.Candidate, w.Address(), level.Name)
 	if candidate == nil || candidate.Skipped != "" || !x.Valid(x.out.Candidate, w.Address(), level.Name) {
 		return m, "because the measurement of the candidate is not valid"

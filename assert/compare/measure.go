@@ -30,6 +30,7 @@ type matched struct {
 	block                 int  // number of rounds in an independent unit
 	fresh                 bool // every unit is of fresh starts of both servers
 	design                stat.Design
+	sessions              []int // numbers of units after which a later session began
 	confidence            float64
 }
 
@@ -204,7 +205,7 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 // delta computes a change as it is tested. a and b are the values of the control and of the
 // candidate, one for each independent unit.
 func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
-	d := delta{unpaired: m.unpaired, design: m.design}
+	d := delta{unpaired: m.unpaired, design: m.design, sessions: m.sessions}
 	control, candidate := c.logs(a, m.block), c.logs(b, m.block)
 	if m.unpaired {
 		control = sample.Apart(m.control, control, c.Metric.Scope == metric.PerLevel)

@@ -253,7 +253,10 @@ func (x *comparison) hope(undecided []*Change) float64 {
 	passes, fails := 1.0, 0.0
 	unit := x.Block.Unit()
 	n, last := x.look.Rounds/unit, slices.Max(x.record.Planned)/unit
-	if n < leastFutile {
+	// A session that continued the comparison is not given up at its first look.
+	if n < leastFutile || len(x.record.Sessions) > 0 && !slices.ContainsFunc(x.record.Looks, func(look metric.ComparisonLook) bool {
+		return look.Rounds > slices.Max(x.record.Sessions) && look.Rounds < x.look.Rounds
+	}) {
 		return 1
 	}
 	for _, row := range undecided {

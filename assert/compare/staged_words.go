@@ -12,9 +12,21 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// held says on how many starts the result of a comparison rests, and what so few starts cannot show.
+// held says on how many starts, sessions and attempts the result of a comparison rests, and what so few
+// starts cannot show.
 // It returns "" for a recorded control.
 func (x *comparison) held() string {
+	said := x.rests()
+	if said != "" && x.record != nil && len(x.record.Sessions) > 0 {
+		said += fmt.Sprintf(". Continued after %s of each; each session has a level of its own", verdict.Count(slices.Max(x.record.Sessions), "starts"))
+	}
+	if n := x.Run.Attempt; said != "" && n > 1 && !x.Planless {
+		said += fmt.Sprintf(". This is attempt %d on this commit: together they are wrong in up to %s", n, percentOf(math.Min(float64(n)*x.whole, 1)))
+	}
+	return said
+}
+
+func (x *comparison) rests() string {
 	switch n := x.out.Rounds; {
 	case !x.out.Paired || n == 0:
 		return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 )
 
@@ -31,6 +32,7 @@ type Drift struct {
 	// Spread is the standard deviation of one value about its side and the drift. Of pairs it is
 	// that of their differences, divided by √2.
 	Spread float64
+	later  int // sessions after the first, each of which costs a degree of freedom
 }
 
 // Drifting estimates the difference between two sides by least squares. As groups: value = side +
@@ -38,12 +40,20 @@ type Drift struct {
 // for Research Workers, 1932). As pairs: difference = change + slope·(difference in time). With fewer
 // than three values on a side there is no slope, nor for pairs that are all equally far apart.
 //
-// ok is false with fewer than two values on a side, with unequal numbers of values of pairs, or if a
-// result is not finite.
-func (g Design) Drifting(a, b Timed) (d Drift, ok bool) {
-	if len(a.Values) < 2 || len(b.Values) < 2 || g == Pairs && len(a.Values) != len(b.Values) {
+// sessions lists after how many values of each side a later session began. As groups each session
+// has a level of its own: what happened between them is a step that both sides share. Of pairs it
+// cancels.
+//
+// ok is false with fewer than two values on a side, with unequal numbers of values of pairs or in
+// sessions, or if a result is not finite.
+func (g Design) Drifting(a, b Timed, sessions ...int) (d Drift, ok bool) {
+	if len(a.Values) < 2 || len(b.Values) < 2 || (g == Pairs || len(sessions) > 0) && len(a.Values) != len(b.Values) {
 		return Drift{}, false
 	}
+	if g == Groups {
+		a, b, d.later = levelled(a, b, sessions)
+	}
+	later := d.later
 	var s sides
 	for i, v := range a.Values {
 		s[0].add(v, a.At[i])
@@ -55,10 +65,40 @@ func (g Design) Drifting(a, b Timed) (d Drift, ok bool) {
 		s[1].add(v, b.At[i])
 	}
 	d = s.drifting(g)
+	if d.later = later; later > 0 {
+		rest := math.Sqrt(d.DF / (d.DF - float64(later))) // NaN if nothing is left
+		d.DF, d.Spread, d.SE = d.DF-float64(later), d.Spread*rest, d.SE*rest
+	}
 	if math.IsNaN(d.Diff) || math.IsInf(d.Diff, 0) || math.IsNaN(d.SE) || math.IsInf(d.SE, 0) {
 		return Drift{}, false
 	}
 	return d, true
+}
+
+// levelled subtracts from the values and times of each session their means over both sides. Both sides
+// have as many values in a session, so what is left is orthogonal to the sessions' levels. later is
+// the number of sessions after the first that have values.
+func levelled(a, b Timed, sessions []int) (x, y Timed, later int) {
+	n, from := len(a.Values), 0
+	if len(sessions) == 0 {
+		return a, b, 0
+	}
+	for _, to := range append(slices.Clone(sessions), n) {
+		if to = min(to, n); to <= from {
+			continue
+		}
+		if from > 0 {
+			later++
+		}
+		for _, of := range []struct{ a, b, x, y *[]float64 }{{&a.Values, &b.Values, &x.Values, &y.Values}, {&a.At, &b.At, &x.At, &y.At}} {
+			mean, _ := Moments(slices.Concat((*of.a)[from:to], (*of.b)[from:to]))
+			for i := from; i < to; i++ {
+				*of.x, *of.y = append(*of.x, (*of.a)[i]-mean), append(*of.y, (*of.b)[i]-mean)
+			}
+		}
+		from = to
+	}
+	return x, y, later
 }
 
 // Above returns the p-value of the claim that the true difference lies above the limit.
@@ -99,7 +139,7 @@ func (d Drift) StartsNeeded(limit, alpha float64) (n int, ok bool) {
 // Half returns the distance from the estimate to its bound after n values a side, at least 2, if the
 // spread stays the same. The bound errs with probability alpha.
 func (d Drift) Half(n int, alpha float64) float64 {
-	return StudentQuantile(1-alpha, d.df(n)) * d.Spread * math.Sqrt(2/float64(n))
+	return StudentQuantile(1-alpha, d.df(n)-float64(d.later)) * d.Spread * math.Sqrt(2/float64(n))
 }
 
 // df returns the degrees of freedom after n values a side.

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -196,5 +197,55 @@ func BenchmarkBoundary(b *testing.B) {
 		boundaries.Clear()
 		Groups.Boundary(looks, 0.05)
 		Groups.Boundary(looks, 0.05/3)
+	}
+}
+
+// Each session has a level of its own, as far apart as may be: what is left is the difference within
+// the sessions, and the looks together err in 5 %.
+func TestDriftingInSessions(t *testing.T) {
+	a, b := Timed{[]float64{1, 1.2, 0.8, 1, 9, 9.2, 8.8}, []float64{0, 3, 4, 7, 8, 11, 12}}, Timed{[]float64{1.5, 1.7, 1.3, 1.5, 9.5, 9.7, 9.3}, []float64{1, 2, 5, 6, 9, 10, 13}}
+	// 14 values less two sides, a slope and a second session.
+	if d, ok := Groups.Drifting(a, b, 4); !ok || math.Abs(d.Diff-0.5) > 0.02 || d.DF != 10 || d.Spread > 0.2 {
+		t.Errorf("two sessions: %+v %v", d, ok)
+	}
+	if d, _ := Groups.Drifting(a, b); d.DF != 11 || d.Spread < 1 {
+		t.Errorf("as one session: %+v", d)
+	}
+	if d, ok := Groups.Drifting(a, b, 7, 9); !ok || d.DF != 11 {
+		t.Errorf("a session without values costs something: %+v %v", d, ok)
+	}
+	if _, ok := Groups.Drifting(a, Timed{b.Values[:6], b.At[:6]}, 4); ok {
+		t.Error("sides of unequal length in sessions have a result")
+	}
+	const draws = 20_000
+	looks := []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	level := Groups.Boundary(looks, 0.05)
+	for _, sessions := range [][]int{{3}, {5}, {8}, {3, 6}, {3, 4, 5, 6}} {
+		r, crossed := rand.New(rand.NewPCG(uint64(len(sessions)), uint64(sessions[0]))), 0
+		for range draws {
+			var sides [2]Timed
+			over, step := false, 0.0
+			for round := range looks[len(looks)-1] {
+				if slices.Contains(sessions, round) {
+					step += 30 * r.NormFloat64()
+				}
+				for side := range 2 {
+					sides[side].Values = append(sides[side].Values, step+r.NormFloat64())
+					sides[side].At = append(sides[side].At, float64(2*round+(side+round)%2))
+				}
+				if round+1 >= looks[0] && !over {
+					d, ok := Groups.Drifting(sides[0], sides[1], sessions...)
+					over = ok && d.Above(0) <= level
+				}
+			}
+			if over {
+				crossed++
+			}
+		}
+		share := float64(crossed) / draws
+		t.Logf("sessions after %v: errs in %.4f", sessions, share)
+		if share > 0.057 || share < 0.035 {
+			t.Errorf("sessions after %v: errs in %.4f, want 0.05", sessions, share)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type runOptions struct {
 	crashed   string // start time of the run that crashed, RFC 3339; "" if none crashed
 	salt      uint64
 	transport string
+	goOn      string // folder of the run whose comparison goes on; "" if the run begins anew
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -89,6 +90,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.DurationVar(&o.budget, "budget", 0, "time limit of each plan, instead of the plan's own budget; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the built-in server in virtual time instead of the plans' servers")
 	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other noise, faults, arrivals, prompts and natural answers")
+	f.StringVar(&o.goOn, "continue", "", "go on with the undecided comparison of the run in this `folder`, within 24 hours")
 	f.StringVar(&o.transport, "transport", ownTransport, "what reads the streams: own, or net/http if the own one makes trouble")
 	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
@@ -105,6 +107,9 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 func (o runOptions) check() error {
 	if o.simulate && len(o.endpoints) > 0 {
 		return usageError("leave one of them out", "--endpoint and --simulate exclude each other")
+	}
+	if o.goOn != "" && len(o.only) > 0 {
+		return usageError("leave one of them out", "--continue and --only exclude each other")
 	}
 	if o.salt != 0 && !o.simulate {
 		return usageError("remove it: every real run draws its own prompts", "--salt is for simulated runs only")
@@ -160,6 +165,10 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if o.crashed != "" {
 		return a.aftermath(ctx, plans, dirs, stored, o)
 	}
+	before, err := a.continued(plans, o, stored)
+	if err != nil {
+		return err
+	}
 	_, inCI := a.getenv("CI")
 	drain, now, release := interrupts(ctx, inCI)
 	defer release()
@@ -170,7 +179,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		if len(plans) > 1 {
 			fmt.Fprintf(a.Out, "== %s\n", files[i])
 		}
-		code, err := a.runPlan(now, drain, p, out, only[i], stored[i], o)
+		code, err := a.runPlan(now, drain, p, out, only[i], stored[i], before, o)
 		if err != nil {
 			return err
 		}
@@ -216,9 +225,17 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 }
 
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool,
-	stored map[string]*metric.Run, o runOptions) (code int, err error) {
-	started := time.Now()
+	stored map[string]*metric.Run, before *metric.Run, o runOptions) (code int, err error) {
+	run := a.newRun(p, o, time.Now())
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
+	run.Attempt = a.attempt(p, run, out.dir)
+	wall := clock.NewReal()
+	if before != nil {
+		run.Salt, run.Started, run.Attempt = before.Salt, before.Started, before.Attempt
+		if !o.simulate {
+			wall = clock.NewRealSince(before.Started)
+		}
+	}
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -239,20 +256,19 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 
 		JudgeComparison: comparisonLooks(p),
 
-		Run: metric.Run{Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Simulated: o.simulate},
+		Continue: before,
+		Run:      run,
 	}
-	wall := clock.NewReal()
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
-		// A simulated run depends only on the plan and this program. It uses no other run, no date
-		// and no random id.
-		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
+		if err := pauseOf(now, c, before); err != nil {
+			return 0, measureError(err)
+		}
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: o.salt}).Launch
 		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
 		defer collectSeldom()()
 	} else {
-		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
 		config.LastLimit = limits
 		shown.Forecast = last.forecast(p, only, startTimes(p, last))
 		a.launch(&config, wall, now, out.dir, o)
@@ -263,16 +279,16 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return 0, err
 	}
 	defer stop()
-	config.Observer = observers{writer, foretell(display, p)}
+	config.Observer = observers{recorder(writer, before), foretell(display, p)}
 	release := context.AfterFunc(drain, func() {
 		if now.Err() == nil {
 			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")
 		}
 	})
 	defer release()
-	run, err := exec.Run(now, config)
+	measured, err := exec.Run(now, config)
 	stop()
-	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
+	return a.ended(p, measured, err, out, assert.Options{Partial: only != nil, Baselines: stored})
 }
 
 // ended judges a run and returns the exit code. If an error ended the run early, the argument

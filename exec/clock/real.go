@@ -24,6 +24,13 @@ func NewReal() *Real {
 	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
 }
 
+// NewRealSince returns a clock whose origin was the given wall time.
+func NewRealSince(origin time.Time) *Real {
+	c := NewReal()
+	c.origin = c.origin.Add(-time.Since(origin)) // keeps the monotonic reading
+	return c
+}
+
 // Sharpen makes timers precise to about 10 µs until stop is called, if the system has such timers.
 // Call it only before the first Wait.
 func (c *Real) Sharpen() (stop func()) {
