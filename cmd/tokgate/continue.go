@@ -118,6 +118,19 @@ func (a *app) newRun(p *plan.Plan, o runOptions, started time.Time) metric.Run {
 	return run
 }
 
+// begins returns what is known of a run before it starts, and its clock. A run that continues another
+// has the clock of that run.
+func (a *app) begins(p *plan.Plan, o runOptions, dir string) (metric.Run, *clock.Real) {
+	run := a.newRun(p, o, time.Now())
+	before := o.before
+	if before == nil {
+		run.Attempt = a.attempt(p, run, dir)
+		return run, clock.NewReal()
+	}
+	run.Salt, run.Started, run.Attempt = before.Salt, before.Started, before.Attempt
+	return run, clock.NewRealSince(cmp.Or(before.Started, time.Now()))
+}
+
 // attempt returns the number of a run among those of the same plan and commit that are known: from the
 // CI system, from the results that it replaces, and from the history of the plan.
 func (a *app) attempt(p *plan.Plan, run metric.Run, dir string) int {
@@ -133,8 +146,10 @@ func (a *app) attempt(p *plan.Plan, run metric.Run, dir string) int {
 	if run.Commit == "" {
 		return n
 	}
-	if doc := resultsAt(filepath.Join(dir, "results.json")); doc != nil && doc.Run.PlanHash == run.PlanHash && doc.Run.Commit == run.Commit && !doc.Run.Simulated {
-		n = max(n, max(doc.Run.Attempt, 1)+1)
+	if doc := resultsAt(filepath.Join(dir, "results.json")); doc != nil && !doc.Run.Simulated {
+		if before := doc.Run; before.PlanHash == run.PlanHash && before.Commit == run.Commit {
+			n = max(n, max(before.Attempt, 1)+1)
+		}
 	}
 	if p.History != nil {
 		nights, _, _ := history.Read(p.History.Folder) // what cannot be read is not known

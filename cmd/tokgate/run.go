@@ -39,7 +39,8 @@ type runOptions struct {
 	crashed   string // start time of the run that crashed, RFC 3339; "" if none crashed
 	salt      uint64
 	transport string
-	goOn      string // folder of the run whose comparison goes on; "" if the run begins anew
+	goOn      string      // folder of the run whose comparison goes on; "" if the run begins anew
+	before    *metric.Run // that run
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -96,8 +97,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
 	f.StringVar(&o.crashed, "crashed", "", "report of the run that began at this `time` and crashed")
-	_ = f.MarkHidden("crashed") // hiding a flag fails only if the flag does not exist
-	// Registering fails only for flags that do not exist.
+	_ = f.MarkHidden("crashed") // hiding and registering fail only for flags that do not exist
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
 	_ = cmd.RegisterFlagCompletionFunc("transport", cobra.FixedCompletions(transports, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
@@ -165,10 +165,14 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if o.crashed != "" {
 		return a.aftermath(ctx, plans, dirs, stored, o)
 	}
-	before, err := a.continued(plans, o, stored)
-	if err != nil {
+	if o.before, err = a.continued(plans, o, stored); err != nil {
 		return err
 	}
+	return a.runPlans(ctx, plans, files, dirs, only, stored, o)
+}
+
+func (a *app) runPlans(ctx context.Context, plans []*plan.Plan, files, dirs []string,
+	only []func(exec.Case) bool, stored []map[string]*metric.Run, o runOptions) error {
 	_, inCI := a.getenv("CI")
 	drain, now, release := interrupts(ctx, inCI)
 	defer release()
@@ -179,7 +183,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		if len(plans) > 1 {
 			fmt.Fprintf(a.Out, "== %s\n", files[i])
 		}
-		code, err := a.runPlan(now, drain, p, out, only[i], stored[i], before, o)
+		code, err := a.runPlan(now, drain, p, out, only[i], stored[i], o)
 		if err != nil {
 			return err
 		}
@@ -225,17 +229,9 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 }
 
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool,
-	stored map[string]*metric.Run, before *metric.Run, o runOptions) (code int, err error) {
-	run := a.newRun(p, o, time.Now())
+	stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
-	run.Attempt = a.attempt(p, run, out.dir)
-	wall := clock.NewReal()
-	if before != nil {
-		run.Salt, run.Started, run.Attempt = before.Salt, before.Started, before.Attempt
-		if !o.simulate {
-			wall = clock.NewRealSince(before.Started)
-		}
-	}
+	run, wall := a.begins(p, o, out.dir)
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -256,13 +252,13 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 
 		JudgeComparison: comparisonLooks(p),
 
-		Continue: before,
+		Continue: o.before,
 		Run:      run,
 	}
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
 		c := clock.NewVirtual()
-		if err := pauseOf(now, c, before); err != nil {
+		if err := pauseOf(now, c, o.before); err != nil {
 			return 0, measureError(err)
 		}
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Salt: o.salt}).Launch
@@ -279,7 +275,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return 0, err
 	}
 	defer stop()
-	config.Observer = observers{recorder(writer, before), foretell(display, p)}
+	config.Observer = observers{recorder(writer, o.before), foretell(display, p)}
 	release := context.AfterFunc(drain, func() {
 		if now.Err() == nil {
 			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")
