@@ -62,13 +62,15 @@ func expected(p *plan.Plan, last *lastRun) time.Duration {
 }
 
 func overBudget(p *plan.Plan, last *lastRun) hcl.Diagnostics {
-	if b := p.Gate.Budget; b > 0 && expected(p, last) > b {
-		return hcl.Diagnostics{{
-			Severity: hcl.DiagWarning, Summary: "Longer than its budget", Subject: p.Gate.Range.Ptr(),
-			Detail: fmt.Sprintf("the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b)),
-		}}
+	b, takes := p.Gate.Budget, last.takes(p, startTimes(p, last))
+	detail := fmt.Sprintf("the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b))
+	switch {
+	case b == 0 || takes.most <= b:
+		return nil
+	case takes.unchanged <= b:
+		detail = fmt.Sprintf("if its comparison is not decided early, the run takes longer than its budget of %s. It will then leave out the last looks.", plan.PlainDuration(b))
 	}
-	return nil
+	return hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: "Longer than its budget", Subject: p.Gate.Range.Ptr(), Detail: detail}}
 }
 
 // leastLoad is the shortest load of a level without a warning.

@@ -63,7 +63,7 @@ func (x *expansion) asks(s *plan.Server) (lines []string) {
 	}
 	ready := "one request for a token when it is ready."
 	if n := exec.Starts(x.p, s); n > 1 {
-		ready = fmt.Sprintf("at each of its %d starts one request for a token when it is ready.", n)
+		ready = fmt.Sprintf("at each of its starts, at most %d, one request for a token when it is ready.", n)
 	}
 	lines = append(lines, ready)
 	if len(kinds) > 0 {

@@ -180,7 +180,7 @@ func (o initOptions) files() ([]written, error) {
 	files := []written{{path: o.file}}
 	ci := starter.CI{
 		Plan: o.answers.File, Commit: buildInfo().Commit, Budget: starter.Budget(o.answers),
-		Upgrade: o.answers.Upgrade, Token: o.answers.Upgrade && o.answers.Image != "",
+		Upgrade: o.answers.Upgrade,
 	}
 	for _, w := range []struct {
 		wanted bool

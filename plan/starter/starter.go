@@ -245,7 +245,6 @@ type CI struct {
 	Commit  string // commit of the action to use, 40 hexadecimal digits; "" leaves a placeholder
 	Budget  int    // budget of the plan in minutes
 	Upgrade bool   // whether the plan compares with the base branch
-	Token   bool   // the plan reads HF_TOKEN
 }
 
 //go:embed github.yml.tmpl gitlab.yml.tmpl comment.yml.tmpl

@@ -18,7 +18,7 @@ server "sglang" {
     image    = "lmsysorg/sglang:v0.5.9"
     gpus     = var.gpus
     shm_size = "32g"
-    volumes  = ["huggingface:/root/.cache/huggingface"] # a named volume of the container runtime
+    volumes  = ["compiled-sglang:/root/.cache", "huggingface:/root/.cache/huggingface"] # named volumes of the container runtime
   }
   simulator { profile = "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000" }
 

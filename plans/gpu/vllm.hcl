@@ -29,7 +29,7 @@ server "vllm" {
   container {
     image   = var.image
     gpus    = 1
-    volumes = ["${var.models}:/root/.cache/huggingface"]
+    volumes = ["compiled-vllm:/root/.cache", "${var.models}:/root/.cache/huggingface"] # weights and compiled kernels are kept
     env     = { HF_TOKEN = env.HF_TOKEN }
   }
   simulator { profile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000" }

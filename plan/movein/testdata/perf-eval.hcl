@@ -27,7 +27,7 @@ server "under_test" {
   container {
     image = var.image
     gpus  = 8
-    # volumes = ["/var/cache/models:/root/.cache"] # models and compiled kernels are kept
+    # volumes = ["compiled:/root/.cache", "/var/cache/huggingface:/root/.cache/huggingface:ro"]
     env = {
       "OMP_NUM_THREADS" = "1"
     }
