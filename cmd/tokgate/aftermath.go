@@ -34,17 +34,21 @@ func (a *app) pid() int {
 	return os.Getpid()
 }
 
-// aftermath runs after a run has crashed. It ends the servers of the run, and writes reports of
-// what was recorded. The outcome of each report is error, and the exit code is never 0.
-func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, stored []map[string]*metric.Run, o runOptions) error {
-	began, err := time.Parse(time.RFC3339Nano, o.crashed)
-	if err != nil {
-		return usageError("", "--crashed takes a time: %v", err)
-	}
+// endLeftovers ends the servers of a run that has crashed.
+func (a *app) endLeftovers(ctx context.Context) {
 	launcher := server.New(server.Options{Clock: clock.NewReal(), State: lease.Dir(a.getenv)})
 	say := func(line string) { fmt.Fprintf(a.Err, "tokgate: %s\n", line) }
 	if err := launcher.EndLeftovers(ctx, say); err != nil {
 		say(err.Error())
+	}
+}
+
+// aftermath writes reports of what a crashed run recorded. The outcome of each report is error, and
+// the exit code is never 0.
+func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, stored []map[string]*metric.Run, o runOptions) error {
+	began, err := time.Parse(time.RFC3339Nano, o.crashed)
+	if err != nil {
+		return usageError("", "--crashed takes a time: %v", err)
 	}
 	for i, p := range plans {
 		run, _, err := record.Read(dirs[i])

@@ -271,10 +271,24 @@ func TestKilled(t *testing.T) {
 		l.checkGone(tt.name, group)
 	}
 
+	// A plan that is gone by then is no wrong plan.
 	l.plan("", l.serve(""), 4000)
 	l.start()
 	l.waitForLoad()
 	group := l.groups()[0]
+	if err := os.Remove(filepath.Join(l.dir, "test.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(l.run(), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	l.check(assert.ExitError, "the run crashed: exit status 2", "removing what a killed run left behind", "test.hcl")
+	l.checkGone("a crash without its plan", group)
+
+	l.plan("", l.serve(""), 4000)
+	l.start()
+	l.waitForLoad()
+	group = l.groups()[0]
 	l.signal(os.Kill)
 	l.wait() // this waits for the run and its supervisor, because they share one output
 	l.checkGone("the supervisor", group)

@@ -132,6 +132,9 @@ var transports = []string{ownTransport, standardTransport}
 
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	a.actions.logTo(a.Out)
+	if o.crashed != "" { // first, because the plan may be gone
+		a.endLeftovers(ctx)
+	}
 	files, err := planFiles(args, o.recursive)
 	if err != nil {
 		return err

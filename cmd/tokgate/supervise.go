@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
 )
 
 // ended is the line that a run writes to its supervisor when it ends normally, with any exit code.
@@ -28,7 +30,8 @@ var crashSignals = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGSEGV
 
 // supervise runs a command line that starts servers in a new process. If that process crashes or is
 // killed, supervise ends its servers and reports that nothing was measured. The exit code is then
-// not 2, because that would mean a wrong plan. If the command line starts no servers, ok is false.
+// assert.ExitError: the Go runtime's own 2 would mean a wrong plan. If the command line starts no
+// servers, ok is false.
 func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
 	if !startsServers(root, args) {
 		return 0, false
@@ -81,7 +84,10 @@ func supervise(root *cobra.Command, args, environ []string, s Streams) (code int
 		how = exit.String()
 	}
 	fmt.Fprintf(s.Err, "tokgate: the run crashed: %s\n", how)
-	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
+	// The flag comes first, because arguments may end with "--". Whatever the second process finds,
+	// such as a plan that was removed meanwhile, a crashed run has measured nothing.
+	Main(context.Background(), append([]string{"--crashed=" + began}, args...), environ, s)
+	return assert.ExitError, true
 }
 
 // supervised prepares a process that was started by a supervisor. If the supervisor dies, the
