@@ -45,6 +45,9 @@ type Document struct {
 	Recording string `json:"recording,omitempty"`
 	Partial   bool   `json:"partial"` // whether the user left out cases
 
+	// Spent is what the run cost. Reports that tokgate wrote before it counted this have zeros.
+	Spent Spent `json:"spent,omitzero"`
+
 	Outcome  Outcome `json:"outcome"`
 	Why      string  `json:"why,omitempty"` // explains the outcome if nothing was judged; else ""
 	ExitCode int     `json:"exit_code"`
@@ -136,6 +139,7 @@ type Case struct {
 	// total length of the period over all rounds, in seconds.
 	RatesOver metric.Window `json:"window,omitempty"`
 	Window    float64       `json:"window_s"`
+	Spent     Spent         `json:"spent,omitzero"`
 	Completed int           `json:"completed"` // measured requests that ended correctly
 	Failed    int           `json:"failed"`    // measured requests that ended with an error
 	// Canceled is the number of requests that the run cancelled because it was stopped. No other

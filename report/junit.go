@@ -224,12 +224,26 @@ func (j *junitWriter) properties(server string, cases []*Case) []property {
 	if s := seeds(cases); s != "" {
 		list = append(list, property{"prompt.seeds", s})
 	}
+	list = append(list, costProperties(cases)...)
 	if s := d.Run.Server(server); s != nil {
 		for _, key := range s.Fingerprint.Keys() {
 			list = append(list, property{key, s.Fingerprint[key]})
 		}
 	}
 	return list
+}
+
+// costProperties returns properties of a test suite that say what its cases cost.
+func costProperties(cases []*Case) []property {
+	var s Spent
+	for _, c := range cases {
+		s.add(c.Spent)
+	}
+	if s.Sent == 0 {
+		return nil
+	}
+	return []property{{"requests.sent", strconv.Itoa(s.Sent)}, {"requests.measured", strconv.Itoa(s.Measured)},
+		{"load.seconds", seconds(s.Load)}, {"load.seconds.measured", seconds(s.Judged)}}
 }
 
 // capacityProperties returns properties of a test suite, with the results of the capacity searches.

@@ -11,10 +11,15 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// level derives a case from the level l. The level bare is the same without its requests.
-func (b *builder) level(bare, l *metric.Level) Case {
-	l = l.InMemory()
-	c := Case{Level: bare, RatesOver: b.window(l.Workload), Metrics: []Summary{}}
+// level derives a case from the level l. The level bare is the same without its requests, and whole
+// is the same with the rounds that are not judged.
+func (b *builder) level(bare, l, whole *metric.Level) Case {
+	judged := l.InMemory()
+	if whole == l {
+		whole = judged
+	}
+	l = judged
+	c := Case{Level: bare, RatesOver: b.window(l.Workload), Metrics: []Summary{}, Spent: spentOn(whole, l)}
 	c.Title, c.Description = b.levelWords(l)
 	if l.Asked != nil {
 		c.Digest = l.Asked.Digest()

@@ -44,7 +44,7 @@ func TestLevelValues(t *testing.T) {
 	}
 }
 
-// A round that was measured again is listed, but its requests are in no value.
+// A round that was measured again is listed, but its requests are in no value: they only cost.
 func TestVoidedRounds(t *testing.T) {
 	run, p, v, m := fixture()
 	want := New(run, p, v, m).Cases[1]
@@ -55,7 +55,10 @@ func TestVoidedRounds(t *testing.T) {
 	if len(got.Voided) != 1 || got.Voided[0].Void != void.Void || got.Voided[0].Index != 9 || got.Voided[0].Health.Stall != 700*time.Millisecond {
 		t.Errorf("voided: %+v", got.Voided)
 	}
-	got.Voided = nil
+	if sent := len(void.All()); got.Spent.Sent != want.Spent.Sent+sent {
+		t.Errorf("%d requests sent, want %d and %d voided", got.Spent.Sent, want.Spent.Sent, sent)
+	}
+	got.Voided, got.Spent = nil, want.Spent
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a voided round changed the case:\n%s", diff)
 	}

@@ -28,6 +28,7 @@ type Meta struct {
 // New makes the document of a run, which must not be nil. The plan p may be nil, if a recorded run
 // is shown without its plan.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
+	whole := run
 	run = run.Judged()
 	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
@@ -47,7 +48,8 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Answers:   b.answers(v),
 	}
 	d.Run.Calibration = cmp.Or(m.Calibration, run.Calibration)
-	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(d.Run.Levels[i], run.Levels[i]) })
+	m.Each.Do(len(run.Levels), func(i int) { d.Cases[i] = b.level(d.Run.Levels[i], run.Levels[i], whole.Levels[i]) })
+	d.Spent = d.spent()
 	if p != nil {
 		for _, w := range p.Workloads {
 			d.Workloads = append(d.Workloads, b.workload(w))

@@ -27,7 +27,7 @@ func Terminal(d *report.Document) []Section {
 	runs := named([]*report.Document{d})
 	out := append(serversOf(runs[0]), build(runs, comparisons)...)
 	out = append(out, workloads(runs[0], true)...)
-	return append(out, build(runs, otherChecks, strength, consistency)...)
+	return append(out, build(runs, otherChecks, strength, consistency, cost)...)
 }
 
 // mostBrief is the largest number of checks in the short form of the terminal.
@@ -50,7 +50,7 @@ func Job(d *report.Document) (first, more []Section) {
 	runs := named([]*report.Document{d})
 	r := runs[0]
 	first = []Section{{Blocks: []Block{{List: answers(r, 3), Strong: true}, {Table: changes(r)}, overview(r), {Checks: unmet(r)}}}}
-	more = build(runs, strength, consistency, comparisons)
+	more = build(runs, strength, consistency, cost, comparisons)
 	more = append(more, workloads(r, false)...)
 	return first, append(more, build(runs, passedSection, environment, definitions)...)
 }

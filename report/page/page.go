@@ -40,7 +40,11 @@ func Foot(d *report.Document) string {
 			levels++
 		}
 	}
-	return Line(strings.Join([]string{d.Run.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Run.End.Seconds())}, " · "))
+	parts := []string{d.Run.Tool, d.Plan.Path, plural(levels, "level"), clean.Clock(d.Run.End.Seconds())}
+	if d.Spent.Sent > 0 {
+		parts = append(parts, costWords(d))
+	}
+	return Line(strings.Join(parts, " · "))
 }
 
 // ClassOf returns the class of a run's outcome. A run that exits with an error is not green.
@@ -55,7 +59,7 @@ var (
 	before = []func([]Run) (Section, bool){ended, problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]Run) (Section, bool){
 		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, vllmBench, badAnswers, failures, strength, consistency,
-		environment, source, definitions,
+		costOfLevels, environment, source, definitions,
 	}
 )
 
