@@ -32,6 +32,7 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
+	Implied   bool   // another threshold of the plan implies it
 	needed    int    // number of requests, or other units, that a threshold on a share needs
 	units     string // name of the unit: rounds, waves, bursts or requests
 }
@@ -52,7 +53,7 @@ func Certify(p *plan.Plan) []Finding {
 			for _, level := range load.Levels {
 				for _, r := range requirements(w, boundAt(level.Name), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
-					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
+					f.Workload, f.Level, f.Severity, f.Threshold, f.Implied = w.Address(), level.Name, r.severity, r.Threshold, r.impliedBy != nil
 					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && !f.Impossible {
 						f.atRate(w, level, load.Open)
 					}

@@ -22,7 +22,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	if s == nil {
 		return lost
 	}
-	if l.Steady() && !c.Workload.Prompt.Turns.Several() {
+	if Saturates(r.Plan, c) {
 		var most *metric.Level
 		most, lost = r.saturated(t, c)
 		if takes(l, most); lost != nil {

@@ -9,10 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fewestRounds is the smallest number of rounds of a comparison that is judged once, with a short
-// budget.
-const fewestRounds = 5
-
 // planned lists after how many rounds the comparisons of the group are judged. If nobody judges them
 // while they run, it is at their end.
 func (t *turns) planned() []int {
@@ -183,17 +179,6 @@ func (t *turns) running() []*side {
 		}
 	}
 	return out
-}
-
-// Legs returns how many legs a case has at most in a run of the plan. A leg is a server's turn: one, or in
-// a comparison one for each round. beside reports whether the legs of a round run at the same time.
-func Legs(p *plan.Plan, c Case) (n int, beside bool) {
-	for _, g := range plan.Groups(p) {
-		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
-			return slices.Max(g.Compares[0].Looks()), g.Compares[0].SideBySide
-		}
-	}
-	return 1, false
 }
 
 // Starts returns how often a run of the plan starts the server at most. In a comparison this depends

@@ -94,6 +94,10 @@ const (
 	Saturation      = time.Minute
 )
 
+// FollowUp is the longest time of a saturation that follows a level at a rate, with its warm-up. It
+// ends as soon as it shows whether the server still sustains the rate.
+const FollowUp = 2 * Saturation
+
 // StagePasses is how often a load repeats its stages if the plan sets no seeds. An interval over
 // rounds needs at least this many rounds.
 const StagePasses = 5

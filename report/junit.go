@@ -237,7 +237,7 @@ func (j *junitWriter) properties(server string, cases []*Case) []property {
 func costProperties(cases []*Case) []property {
 	var s Spent
 	for _, c := range cases {
-		s.add(c.Spent)
+		s.Add(c.Spent)
 	}
 	if s.Sent == 0 {
 		return nil

@@ -55,14 +55,15 @@ func covered(list []metric.Stretch) float64 {
 	return sum.Seconds()
 }
 
-func (s *Spent) add(x Spent) {
+// Add adds what something else cost, but for starts.
+func (s *Spent) Add(x Spent) {
 	s.Sent, s.Measured, s.Load, s.Judged = s.Sent+x.Sent, s.Measured+x.Measured, s.Load+x.Load, s.Judged+x.Judged
 }
 
 // spent returns what the whole run cost.
 func (d *Document) spent() (sum Spent) {
 	for i := range d.Cases {
-		sum.add(d.Cases[i].Spent)
+		sum.Add(d.Cases[i].Spent)
 	}
 	for _, s := range d.Run.Servers {
 		if s.Program() != "" { // else it was running already

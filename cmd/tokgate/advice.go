@@ -34,6 +34,7 @@ var advices = []struct {
 	{loading, always(untold)},
 	{loading, always(unsimulated)},
 	{loading, always(strength.Diagnose)},
+	{loading, always(underBudget)},
 	{checking, always(shortLoads)},
 	{checking, movingTogether},
 	{checking, tooSmall},
@@ -65,12 +66,32 @@ func overBudget(p *plan.Plan, last *lastRun) hcl.Diagnostics {
 	b, takes := p.Gate.Budget, last.takes(p, startTimes(p, last))
 	detail := fmt.Sprintf("the run takes longer than its budget of %s, so it will leave out extensions and rounds.", plan.PlainDuration(b))
 	switch {
-	case b == 0 || takes.most <= b:
+	case b == 0 || takes.most.took <= b, takes.expected.took <= b && len(plan.Groups(p)) == 0:
 		return nil
-	case takes.unchanged <= b:
+	case takes.expected.took <= b:
 		detail = fmt.Sprintf("if its comparison is not decided early, the run takes longer than its budget of %s. It will then leave out the last looks.", plan.PlainDuration(b))
 	}
 	return hcl.Diagnostics{{Severity: hcl.DiagWarning, Summary: "Longer than its budget", Subject: p.Gate.Range.Ptr(), Detail: detail}}
+}
+
+// underBudget refuses a budget that is shorter than the least load that can decide. It counts what the
+// plan itself says: rates, users and durations.
+func underBudget(p *plan.Plan) hcl.Diagnostics {
+	if p.Gate.Budget == 0 || p.Gate.MeasureOnly {
+		return nil
+	}
+	var least time.Duration
+	for _, c := range exec.Cases(p) {
+		least += exec.LeastLoad(p, c)
+	}
+	if least <= p.Gate.Budget {
+		return nil
+	}
+	return hcl.Diagnostics{{
+		Severity: hcl.DiagError, Summary: "Budget too short", Subject: p.Gate.Range.Ptr(),
+		Detail: fmt.Sprintf("The budget is %s, but the load that can decide takes at least %s without starts and warm-up. Raise the budget, or shorten the levels (duration, requests).",
+			plan.PlainDuration(p.Gate.Budget), roundTime(least)),
+	}}
 }
 
 // leastLoad is the shortest load of a level without a warning.

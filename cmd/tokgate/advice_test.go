@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -44,6 +45,42 @@ func TestUntold(t *testing.T) {
 		tt.server.Name = "s"
 		def, _ := metric.Lookup(tt.metric)
 		got := untoldBy(&plan.Plan{Prices: tt.prices}, &tt.server, def)
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A budget below what the plan itself says its load takes is an error. Rates run to their end, and a
+// closed loop may be cut to five rounds.
+func TestUnderBudget(t *testing.T) {
+	rate := func(requests int) *plan.Load {
+		return &plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{}, Levels: []plan.Level{{Name: "4 req/s", Rate: 4, Requests: requests, Rounds: 10}}}
+	}
+	closed := func(d time.Duration, rounds int) *plan.Load {
+		return &plan.Load{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "8", N: 8, Requests: 80, Duration: d, Rounds: rounds}}}
+	}
+	for _, tt := range []struct {
+		name   string
+		load   *plan.Load
+		budget time.Duration
+		want   string // in the error; "" if there is none
+	}{
+		{"no budget", rate(1200), 0, ""},
+		{"1,200 requests at 4 req/s take 5 minutes", rate(1200), 5 * time.Minute, ""},
+		{"a second less", rate(1200), 299 * time.Second, "The budget is 4m59s, but the load that can decide takes at least 5m"},
+		{"five of ten rounds are 5 minutes", closed(10*time.Minute, 10), 5 * time.Minute, ""},
+		{"less", closed(10*time.Minute, 10), 4 * time.Minute, "at least 5m"},
+		{"five rounds are all", closed(10*time.Minute, 5), 9 * time.Minute, "at least 10m"},
+		{"requests take an unknown time", closed(0, 10), time.Second, ""},
+	} {
+		s := &plan.Server{Name: "a"}
+		p := &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{{Name: "w", Servers: []*plan.Server{s}, Loads: []*plan.Load{tt.load}}}}
+		p.Gate.Budget = tt.budget
+		got := ""
+		for _, d := range underBudget(p) {
+			got = d.Detail
+		}
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}

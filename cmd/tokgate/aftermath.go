@@ -34,8 +34,11 @@ func (a *app) pid() int {
 	return os.Getpid()
 }
 
-// endLeftovers ends the servers of a run that has crashed.
-func (a *app) endLeftovers(ctx context.Context) {
+// endLeftovers ends the servers of a run, if it has crashed.
+func (a *app) endLeftovers(ctx context.Context, o runOptions) {
+	if o.crashed == "" {
+		return
+	}
 	launcher := server.New(server.Options{Clock: clock.NewReal(), State: lease.Dir(a.getenv)})
 	say := func(line string) { fmt.Fprintf(a.Err, "tokgate: %s\n", line) }
 	if err := launcher.EndLeftovers(ctx, say); err != nil {

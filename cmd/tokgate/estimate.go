@@ -18,14 +18,15 @@ import (
 )
 
 type lastRun struct {
-	path     string             // results.json of that run
-	kind     string             // kind of the last run: "run" or "simulation"
-	cases    map[string]float64 // seconds per measured request; the key is the case
-	requests map[string]float64 // mean seconds of a request; the key is the case of a rate
-	passes   map[string]bool    // requirements that passed; the key is the case and the requirement's name
-	rest     float64            // seconds outside of cases, searches and starts, such as warm-up and teardown
-	loads    map[string]float64 // seconds of the last start, by the server's address, image or command
-	spent    map[string]float64 // seconds of a capacity search in the last run; the key is the case
+	path     string                  // results.json of that run
+	kind     string                  // kind of the last run: "run" or "simulation"
+	cases    map[string]float64      // seconds per measured request; the key is the case
+	requests map[string]float64      // mean seconds of a request; the key is the case of a rate
+	passes   map[string]bool         // requirements that passed; the key is the case and the requirement's name
+	costs    map[string]report.Spent // what a case cost, or all probes of a search; the key is the case
+	rest     float64                 // seconds outside of cases, searches and starts, such as warm-up and teardown
+	loads    map[string]float64      // seconds of the last start, by the server's address, image or command
+	spent    map[string]float64      // seconds of a capacity search in the last run; the key is the case
 }
 
 func caseKey(server, workload, level string) string {
@@ -62,11 +63,14 @@ func readRunAt(path string) *lastRun {
 		return nil
 	}
 	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
-		loads: map[string]float64{}, spent: map[string]float64{}, requests: map[string]float64{}, passes: map[string]bool{}}
+		loads: map[string]float64{}, spent: map[string]float64{}, costs: map[string]report.Spent{},
+		requests: map[string]float64{}, passes: map[string]bool{}}
 	for _, s := range doc.Run.Servers {
 		for _, start := range s.Starts {
 			took := start.Took().Seconds()
-			last.rest -= took
+			if last.rest -= took; s.Program() != "" && doc.Run.Simulated {
+				continue // a simulated start says nothing about the real one
+			}
 			last.loads[s.Address], last.loads[s.Program()] = took, took
 		}
 	}
@@ -76,6 +80,7 @@ func readRunAt(path string) *lastRun {
 	for i := range doc.Cases {
 		c := &doc.Cases[i]
 		last.readRate(c)
+		last.readCost(c)
 		if c.Probe != nil {
 			continue // of a search
 		}
@@ -94,6 +99,31 @@ func readRunAt(path string) *lastRun {
 	}
 	last.rest = max(last.rest, 0)
 	return last
+}
+
+// readCost notes what a case cost. All probes of a search are one case, and so are the saturations of
+// a workload on a server, which are priced separately.
+func (l *lastRun) readCost(c *report.Case) {
+	level := c.Name
+	if c.Probe != nil {
+		level = exec.CapacityLevel
+		if c.Probe.Purpose == metric.SaturationName {
+			level, l.rest = metric.SaturationName, l.rest-c.Spent.Load
+		}
+	}
+	key := caseKey(c.Server, c.Workload, level)
+	sum := l.costs[key]
+	sum.Add(c.Spent)
+	l.costs[key] = sum
+}
+
+// spentOn returns what a case cost in the last run. ok is false if the last run did not have it.
+func (l *lastRun) spentOn(c exec.Case) (cost report.Spent, ok bool) {
+	if l == nil {
+		return cost, false
+	}
+	cost, ok = l.costs[caseKey(c.Server.Address(), c.Workload.Address(), c.Level.Name)]
+	return cost, ok && cost.Sent > 0
 }
 
 func (l *lastRun) readRate(c *report.Case) {
@@ -121,9 +151,11 @@ func (l *lastRun) readRate(c *report.Case) {
 // present number of requests. ok is false if the last run did not have the case.
 func (l *lastRun) duration(c exec.Case) (d time.Duration, ok bool) {
 	switch {
+	case c.Load != nil && c.Load.People != nil:
+		return c.Level.Duration + c.Workload.Settling(c.Load), true
 	case c.Level.Duration > 0:
 		return c.Level.Duration, true
-	case c.Load != nil && c.Level.Speedup > 0: // recorded duration divided by the speedup
+	case c.Load != nil && c.Level.Rate > 0 && c.Level.Stage == nil:
 		return c.Level.Lasts(), true
 	case l == nil:
 		return 0, false
@@ -191,11 +223,10 @@ func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 		return "unknown before the first run"
 	}
 	whole := l.takes(p, start)
-	s := fmt.Sprintf("%s, by the %s in %s", whole.text(), l.kind, l.path)
 	if whole.unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.unchanged), l.kind, l.path, count(whole.unknown, "part"))
+		return fmt.Sprintf("more than %s, by the %s in %s, which did not have %s", roundTime(whole.expected.took), l.kind, l.path, count(whole.unknown, "part"))
 	}
-	return s
+	return fmt.Sprintf("%s, by the %s in %s", whole.text(), l.kind, l.path)
 }
 
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {

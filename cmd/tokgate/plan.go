@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,9 +79,7 @@ type expansion struct {
 
 func (x *expansion) print() {
 	x.para("", x.p.Path+": "+planSize(x.p))
-	if price := x.last.takes(x.p, x.start).price(x.p); price != "" {
-		x.para("", "Price: "+price)
-	}
+	x.price()
 	x.cases()
 	x.searches()
 	x.asked()
@@ -108,8 +107,20 @@ func (x *expansion) print() {
 	for _, d := range advise(planning, x.p, x.last) {
 		x.para("", "Warning: "+d.Detail)
 	}
-	if cost := x.last.cost(x.p, x.start); cost != "" {
-		x.para("", "Cost: "+cost)
+}
+
+// price says first what the run costs, what it sends for that, and what half of it would still show.
+func (x *expansion) price() {
+	cost := x.last.takes(x.p, x.start)
+	parts := []string{cost.price(x.p), tariff(x.p)}
+	if said := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · "); said != "" {
+		x.para("", "Price: "+said)
+	}
+	if cost.most.measured > 0 {
+		x.para("", "Requests: "+cost.requests())
+	}
+	if said := assert.HalfWords(x.p); said != "" {
+		x.para("", "With half of the requests: "+said)
 	}
 }
 
@@ -187,7 +198,9 @@ func (x *expansion) cases() {
 		inTokens, outTokens, sized := tokensOf(c)
 		took := "unknown"
 		if d, ok := x.last.duration(c); ok {
-			took = roundTime(d)
+			if took = roundTime(d); legs(x.p, c) > 1 {
+				took = roundTime(d/time.Duration(legs(x.p, c))) + " a leg"
+			}
 		}
 		more := ""
 		if c.Level.Duration > 0 {
@@ -216,10 +229,13 @@ func (x *expansion) cases() {
 	x.saturations(cases)
 }
 
+func legs(p *plan.Plan, c exec.Case) int {
+	n, _ := exec.Legs(p, c)
+	return n
+}
+
 func (x *expansion) saturations(cases []exec.Case) {
-	if slices.ContainsFunc(cases, func(c exec.Case) bool {
-		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
-	}) {
+	if slices.ContainsFunc(cases, func(c exec.Case) bool { return exec.Saturates(x.p, c) }) {
 		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate that the server can sustain. After a level whose backlog grew, another of 20 to 60 seconds shows whether the server still sustains the rate.",
 			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
 	}
@@ -409,18 +425,6 @@ func (x *expansion) defaults() {
 	for _, s := range settle(x.p) {
 		table{rows: append([][]string{{s.block}}, s.rows...)}.write(x.out, x.width)
 	}
-}
-
-func grouped(n int) string {
-	s := strconv.Itoa(n)
-	var b strings.Builder
-	for i, r := range s {
-		if i > 0 && (len(s)-i)%3 == 0 && s[i-1] != '-' {
-			b.WriteByte(',')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
 }
 
 // Limits on what `tokgate plan` simulates. It simulates only plans with few tokens, and only a few

@@ -78,9 +78,6 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		ValidArgsFunction: completePlans,
 		Annotations:       gate,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.crashed != "" { // first, because the plan may be gone
-				a.endLeftovers(cmd.Context())
-			}
 			return a.run(cmd.Context(), args, o)
 		},
 	}
@@ -135,6 +132,7 @@ var transports = []string{ownTransport, standardTransport}
 
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	a.actions.logTo(a.Out)
+	a.endLeftovers(ctx, o) // first, because the plan may be gone
 	files, err := planFiles(args, o.recursive)
 	if err != nil {
 		return err

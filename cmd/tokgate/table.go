@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/report/text"
@@ -75,4 +76,17 @@ func para(out io.Writer, width int, lead, s string) {
 		io.WriteString(out, lead+line+"\n")
 		lead = strings.Repeat(" ", indent)
 	}
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int) string {
+	s := strconv.Itoa(n)
+	var b strings.Builder
+	for i, r := range s {
+		if i > 0 && (len(s)-i)%3 == 0 && s[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -48,7 +48,9 @@ func costColumns(r Run) []measure {
 		return func(c *report.Case) string { return metric.Format(metric.Seconds, of(c.Spent)) }
 	}
 	return []measure{
-		{Column{"Level", 0}, "", func(c *report.Case) string { return r.title(c.Workload) + " at " + levelOf(c) + r.serverSuffix(c.Server) }},
+		{Column{"Level", 0}, "", func(c *report.Case) string {
+			return r.title(c.Workload) + " at " + levelOf(c) + r.serverSuffix(c.Server)
+		}},
 		{Column{"Sent", 0}, "", func(c *report.Case) string { return count(c.Spent.Sent) }},
 		{Column{"Measured", 0}, "", func(c *report.Case) string { return count(c.Spent.Measured) }},
 		{Column{"Load", 1}, "", seconds(func(s report.Spent) float64 { return s.Load })},

@@ -51,10 +51,13 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 		if !p.Known {
 			unknown++
 		}
-		sum += p.addedTime(time.Duration(p.Times) * p.Took)
+		sum += p.Added()
 	}
 	return sum, unknown
 }
+
+// Added returns how much time all repetitions of the part add to the run.
+func (p *Part) Added() time.Duration { return p.addedTime(time.Duration(p.Times) * p.Took) }
 
 // addedTime returns how much time a part adds to the run. It is its duration d, or half of d if
 // another part runs beside it.
