@@ -47,6 +47,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 		j.compare(j.comparison(c))
 	}
 	j.asserts()
+	j.accepts()
 	v.List, v.Comparisons = j.list, j.comparisons
 	v.Partial = v.Partial || j.partial
 	v.Outcome, v.Why = verdict.Combine(j.list, p.Gate.MeasureOnly)
@@ -125,7 +126,7 @@ func (j *judge) server(s *plan.Server) {
 // verdict is pending, except that of a comparison that the plan leaves out, which is skipped.
 func Awaited(p *plan.Plan) []Verdict {
 	// A verdict has the same name before and after the measurement.
-	list := Judge(p, &metric.Run{}, Options{}).List
+	list := slices.DeleteFunc(Judge(p, &metric.Run{}, Options{}).List, func(v Verdict) bool { return v.Kind == KindAccept })
 	for i := range list {
 		v := &list[i]
 		outcome := Pending

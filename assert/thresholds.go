@@ -19,6 +19,9 @@ func (s *subject) thresholds(list []required) []Verdict {
 	for _, t := range list {
 		v := s.judge(t.Threshold)
 		v.Severity, v.Threshold.Implied = t.severity, t.impliedBy != nil
+		if t.Accept != nil {
+			accepted(&v, t.Threshold, s.judge(t.Own).Outcome)
+		}
 		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
 			v.Outcome, v.More = Inconclusive, s.due-s.n
 		}

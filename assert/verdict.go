@@ -33,6 +33,7 @@ const (
 	KindCapacity = verdict.KindCapacity
 	KindCompare  = verdict.KindCompare
 	KindServer   = verdict.KindServer
+	KindAccept   = verdict.KindAccept
 
 	ExitPass         = verdict.ExitPass
 	ExitFail         = verdict.ExitFail

@@ -17,6 +17,8 @@ type Night struct {
 	// Rambling holds, for a run that passed, the share of each level's natural answers that were
 	// empty or repeated themselves.
 	Rambling []Figure `json:"rambling,omitempty"`
+	// Accepts holds the bounds on nights that counted in this run.
+	Accepts []Accept `json:"accepts,omitempty"`
 	// Starts holds the last start of each server that the run started.
 	Starts []NightStart `json:"starts,omitempty"`
 }

@@ -42,6 +42,9 @@ type Run struct {
 	// Stopped is the reason why the run stopped before the end of the plan, such as "interrupted"
 	// or "budget"; "" if it did not.
 	Stopped string `json:"stopped,omitempty"`
+	// Refused says, by name, why accept blocks of the plan did not count in this run, besides their
+	// dates.
+	Refused map[string]string `json:"refused_accepts,omitempty"`
 	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal. It is "" if the run
 	// was not recorded, or if its lines have no checksums.
 	Recording string `json:"-"`

@@ -182,6 +182,8 @@ type Change struct {
 	TwoSided bool
 	Text     string // the bound as the plan writes it
 	Range    hcl.Range
+	Accept   *Accept // sets Limit and Text; nil if no accept block does
+	Own      *Change // the bound without Accept; nil without one
 }
 
 // Workloads lists the compared workloads in the order of the plan. These are the workloads of the

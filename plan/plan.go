@@ -28,6 +28,7 @@ type Plan struct {
 	Workloads []*Workload // likewise
 	Asserts   []*Assert
 	Compares  []*Compare
+	Accepts   []*Accept
 	Prices    *Prices   // nil if the plan has no prices block
 	Cover     Cover     // title and texts at the head of the report
 	History   *History  // nil if the plan has no history block
@@ -460,6 +461,8 @@ type Threshold struct {
 	Limit  float64 // limit in the metric's base unit
 	Text   string  // the threshold as the plan's author wrote it
 	Range  hcl.Range
+	Accept *Accept    // sets Op, Limit and Text; nil if no accept block does
+	Own    *Threshold // the threshold without Accept; nil without one
 }
 
 // Assert is an assert block: a condition on the results, written by the plan's author. It uses

@@ -104,6 +104,10 @@ func (x *comparison) require() {
 		v.Cause, v.Sure, v.Needs = row.cause, row.sure, row.Needs
 		v.Note(row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
+		if a := c.change.Accept; a != nil {
+			worse := turned(row.Metric)
+			v.Accept(&a.Accept, c.change.Own.Text, x.outcomeBy(c, row), worse*row.Change.V, worse*a.Limit)
+		}
 		if !v.Value.OK || row.instead != "" {
 			v.Value = metric.None(cmp.Or(row.instead, row.Why, "not compared"))
 		}
@@ -118,6 +122,22 @@ func (x *comparison) require() {
 	if worst, cause := verdict.Worst(x.list[before:]); worst > x.out.Outcome {
 		x.out.Outcome, x.list[0].Cause = worst, cause
 	}
+}
+
+// outcomeBy returns the outcome of a change by the plan's own bound, in place of which one is accepted.
+func (x *comparison) outcomeBy(c claimed, row *Change) verdict.Outcome {
+	if row.Outcome == verdict.Error || row.Outcome == verdict.Skipped {
+		return row.Outcome
+	}
+	own := Change{Workload: row.Workload, Metric: row.Metric, Stat: row.Stat, Shift: row.Shift, judging: judging{delta: row.delta}}
+	if row.OfCapacity {
+		for _, w := range c.claim.Workloads {
+			x.certified(&own, w, c.change.Own.Limit)
+		}
+		return own.Outcome
+	}
+	own.require(c.change.Own, c.claim, x.Block.Policy, x.errorOf(c.claim))
+	return own.Outcome
 }
 
 // verdictOn returns a verdict on a change that the plan limits. The verdict has no measured value

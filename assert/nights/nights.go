@@ -66,6 +66,8 @@ type Result struct {
 	Differs []string
 	Job     *metric.Job // CI job of the last night; nil if not known
 	Trends  []Trend
+	// Remarks says which accept blocks are not needed or too wide.
+	Remarks []string
 	// Events holds the nights on which several series changed in the same direction, in order.
 	Events []Event
 	// ByChance is the largest number of red mornings in 50 nights that is expected if nothing
@@ -89,6 +91,8 @@ type Trend struct {
 	// are too few nights to judge.
 	Tonight *Bounds
 	Since   string // for a Fail, the run that a pin must name to accept the change
+	// Accepted is the accept block that lets a change for the worse pass; "" if none does.
+	Accepted string
 	// Suspect means that the last night alone is significantly worse. It passes: the next night
 	// decides.
 	Suspect bool
@@ -191,6 +195,7 @@ func Judge(h metric.History, opts Options) Result {
 		out.Why = "the nights have no figures"
 		return out
 	}
+	out.remark(last.Accepts)
 	out.Recorded, out.Outcome = true, verdict.Pass
 	for _, t := range out.Trends {
 		if t.Outcome != verdict.Skipped {

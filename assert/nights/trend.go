@@ -174,6 +174,7 @@ func (l *judgedLane) decideChange(t *Trend, said string, nights []metric.Night, 
 		t.Message = fmt.Sprintf("%s: %s the value is %s %s, from %s to %s", said, since, l.src.scale.shift(c.After-c.Before), direction(c.After-c.Before), before, after)
 	}
 	switch {
+	case l.last.Worse && l.accepted(t, nights):
 	case l.last.Worse:
 		t.Outcome, t.Since = verdict.Fail, from.Run
 		t.Message += fmt.Sprintf("; every night fails until the value is back, or until run %s is pinned to accept the change", from.Run)

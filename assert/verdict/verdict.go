@@ -26,6 +26,9 @@ const (
 	// KindServer is the verdict on each server. It fails if the server did not start, or is not the
 	// declared one.
 	KindServer Kind = "server"
+	// KindAccept is the verdict on each accept block. It only warns: if the block is not needed, too
+	// wide, or does not count.
+	KindAccept Kind = "accept"
 )
 
 // Severity says whether a verdict can fail the run.
@@ -161,8 +164,31 @@ type Verdict struct {
 	// Capacity.Pass, and Low and High bound the limit.
 	Capacity *metric.Capacity `json:"-"`
 	Demanded bool             `json:"demanded,omitempty"` // for KindCapacity: the plan requires a capacity
+	Accepted *Accepted        `json:"accepted,omitempty"` // nil unless an accept block sets the bound
 	Compares
 	Place // line with the threshold or block, for annotations
+}
+
+// Accepted says which accept block sets the bound of a verdict, and whether it is needed.
+type Accepted struct {
+	Name string  `json:"name"`
+	Own  Outcome `json:"own"`            // by the plan's own bound
+	Wide bool    `json:"wide,omitempty"` // more than twice the change that was measured is accepted
+}
+
+// Accept notes that a sets the bound of the verdict, in place of the plan's own. The bound passes or
+// fails the value by own. measured and allowed are the changes that a.Wide compares.
+func (v *Verdict) Accept(a *metric.Accept, text string, own Outcome, measured, allowed float64) {
+	v.Accepted = &Accepted{Name: a.Name, Own: own}
+	if own == Pass {
+		return
+	}
+	if v.Outcome == Pass {
+		v.Accepted.Wide = own == Fail && a.Wide(measured, allowed)
+		v.Caution(a.Holds(text))
+	} else {
+		v.Note(a.Holds(text))
+	}
 }
 
 // Remarks returns texts as notes.

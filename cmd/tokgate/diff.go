@@ -112,6 +112,7 @@ func (a *app) diff(base, head string, in inputs, weakened, recursive bool) error
 		return err
 	}
 	file := in.rulesFile
+	in.written = true
 	in.rulesFile = "" // the policy judges only head, so base is read without it
 	in.files = append(in.files, rules.Folders()...)
 	plans, err := a.loadVersions(list, in)

@@ -74,13 +74,14 @@ needed. A run that is already in it is left as it is.`,
 			if err != nil {
 				return err
 			}
-			return a.addNight(args[0], doc)
+			return a.addNight(args[0], doc, nil)
 		},
 	}
 }
 
-func (a *app) addNight(dir string, doc *report.Document) error {
+func (a *app) addNight(dir string, doc *report.Document, accepts []metric.Accept) error {
 	night := doc.Night()
+	night.Accepts = accepts
 	night.Job = ciJob(a.getenv)
 	switch {
 	case doc.Run.Stopped != "":
@@ -309,7 +310,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 		fmt.Fprintf(a.Out, "history  not added to %s: the run was %s\n", h.Folder, notCounted(doc))
 		return assert.ExitPass, nil
 	}
-	if err := a.addNight(h.Folder, doc); err != nil {
+	if err := a.addNight(h.Folder, doc, p.AcceptedNights()); err != nil {
 		return assert.ExitError, err
 	}
 	var out nightOutputs

@@ -55,6 +55,7 @@ func (a *app) judge(dir string, paths []string, in inputs, out outputs, unprotec
 	if len(files) != 1 {
 		return usageError("name one of them", "%q holds %d plans", paths[0], len(files))
 	}
+	in.judgedAt = judgedAt{date: run.Started, undated: run.Simulated, refused: run.Refused}
 	plans, err := a.loadAll(files, in, false)
 	if err != nil {
 		return err

@@ -88,6 +88,7 @@ type inputs struct {
 
 	files     []string // folders outside the repository whose files the plan may read
 	rulesFile string   // policy file for plans; "" if there is none
+	judgedAt
 }
 
 // flags adds the flags --var and --var-file. If both set the same variable, the last flag on the
@@ -174,12 +175,15 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		if !diags.HasErrors() {
 			diags = append(diags, advise(loading, p, nil)...)
 		}
+		var base func() (*plan.Plan, hcl.Diagnostics)
+		if in.base != "" {
+			base = func() (*plan.Plan, hcl.Diagnostics) { return decode.Base(opts) }
+		}
 		if !diags.HasErrors() && rules != nil {
-			var base func() (*plan.Plan, hcl.Diagnostics)
-			if in.base != "" {
-				base = func() (*plan.Plan, hcl.Diagnostics) { return decode.Base(opts) }
-			}
 			diags = append(diags, hold(rules, p, base)...)
+		}
+		if !diags.HasErrors() {
+			diags = append(diags, a.accept(p, in, rules, base)...)
 		}
 		return loaded{p, decode.Gather(diags)}
 	})

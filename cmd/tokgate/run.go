@@ -140,6 +140,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	o.in.undated = o.simulate
 	plans, err := a.loadAll(files, o.in, !o.simulate)
 	if err != nil {
 		return err
@@ -270,6 +271,9 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		shown.Forecast = last.forecast(p, only, startTimes(p, last))
 		a.launch(&config, wall, now, out.dir, o)
 		defer a.sharpen(wall)()
+	}
+	if config.Run.Refused, err = refusals(p, config.Run.Started); err != nil {
+		return 0, err
 	}
 	display, stop, err := a.progress(shown)
 	if err != nil {

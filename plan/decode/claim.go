@@ -19,7 +19,7 @@ import (
 func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
-		out.Workloads = readWorkloads(b, work, c)
+		out.Workloads = readWorkloads(b, "workloads", work, c)
 	}
 	out.At = readClaimAt(b, out)
 	b.bind(out)

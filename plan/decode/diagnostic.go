@@ -94,6 +94,7 @@ const (
 	sumCompareSame       = "Difference not listed in changed"
 	sumUnread            = "Comparison without answers block"
 	sumChange            = "Invalid change"
+	sumAccept            = "Nothing to accept"
 	sumBase              = "No plan on the base branch"
 	sumResultReference   = "Unknown result"
 	sumPercentileIndex   = "Percentile with a decimal point"

@@ -91,6 +91,7 @@ func (d *decoder) load() {
 	d.decodeHistory()
 	d.decodeWorkloads()
 	d.decodeCompares()
+	d.decodeAccepts()
 	d.decodeAsserts()
 	for _, spec := range schema.Blocks {
 		for _, b := range d.blocks[spec.Name] {

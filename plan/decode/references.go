@@ -116,9 +116,9 @@ func spread(v cty.Value, use func(cty.Value)) {
 }
 
 // For a mix it returns the mix and its parts.
-func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
+func readWorkloads(b *body, name string, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
-	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {
+	refer(b, name, func(v cty.Value, rng hcl.Range) {
 		switch {
 		case v.IsNull():
 			b.d.errorf(rng, sumServerReference, "Name a workload: workload.name.")
@@ -133,7 +133,7 @@ func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Work
 				out = append(out, w.Whole()...)
 			}
 		case v.IsKnown():
-			b.itemOf("workloads", v, rng).wrongType("workload.name or a list of them")
+			b.itemOf(name, v, rng).wrongType("workload.name or a list of them")
 		}
 	})
 	return out

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -75,6 +77,9 @@ func Weakened(base, head *plan.Plan) []Weakening {
 			out = append(out, w)
 		}
 	}
+	if head != nil {
+		out = append(out, longer(base, head)...)
+	}
 	return out
 }
 
@@ -97,7 +102,7 @@ func demandsOf(p *plan.Plan) []demand {
 		}
 	}
 	for _, w := range p.Workloads {
-		workload(w, add)
+		workload(p, w, add)
 	}
 	for _, a := range p.Asserts {
 		rng := a.Condition.Range()
@@ -105,7 +110,7 @@ func demandsOf(p *plan.Plan) []demand {
 		add(demand{key: "assert." + a.Name, exact: text, text: strconv.Quote(text), rng: rng})
 	}
 	for _, c := range p.Compares {
-		comparison(c, add)
+		comparison(p, c, add)
 	}
 	if h := p.History; h != nil {
 		add(demand{key: "history: ignore", warns: h.Severity == plan.SeverityWarn, strength: -h.Ignore, text: number(h.Ignore), rng: h.Range})
@@ -127,7 +132,7 @@ func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": on_inconclusive", strength: certain(p.OnInconclusive != plan.Warn), text: string(p.OnInconclusive), rng: rng})
 }
 
-func workload(w *plan.Workload, add func(demand)) {
+func workload(p *plan.Plan, w *plan.Workload, add func(demand)) {
 	name := w.Address()
 	policy(name, w.Policy, w.Range, add)
 	if w.Output.Natural && w.Answers.Repeating != plan.RepeatingAllowed {
@@ -167,7 +172,7 @@ func workload(w *plan.Workload, add func(demand)) {
 			}
 			for _, level := range levels {
 				for _, t := range sla.Thresholds {
-					threshold(on+" at "+level, t, sla.Severity, add)
+					threshold(on+" at "+level, p.Accepted(w, level, t), sla.Severity, add)
 				}
 			}
 		}
@@ -193,7 +198,7 @@ func threshold(at string, t *plan.Threshold, severity plan.Severity, add func(de
 	default: // otherwise every request must succeed
 		d.strength = math.Inf(1)
 	}
-	add(d)
+	add(d.by(t.Accept))
 }
 
 // failed adds the demand on failed requests at a level: the share of them that its thresholds
@@ -236,7 +241,7 @@ func failed(at string, w *plan.Workload, binds func(*plan.SLA) bool, add func(de
 	}
 }
 
-func comparison(c *plan.Compare, add func(demand)) {
+func comparison(p *plan.Plan, c *plan.Compare, add func(demand)) {
 	name := "compare." + c.Name
 	policy(name, c.Policy, c.Range, add)
 	add(demand{key: name + ": rounds", strength: float64(c.Rounds), text: strconv.Itoa(c.Rounds), rng: c.Range})
@@ -256,7 +261,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 		for _, w := range claim.Workloads {
 			for _, level := range append(slices.Clone(claim.At), "") {
 				for _, ch := range claim.Changes {
-					change(name+": "+w.Address()+" at "+cmp.Or(level, "all"), claim, ch, add)
+					change(name+": "+w.Address()+" at "+cmp.Or(level, "all"), claim, p.AcceptedChange(c, w, level, ch), add)
 				}
 			}
 		}
@@ -270,7 +275,34 @@ func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	}
 	d := demand{key: fmt.Sprintf("%s: %s %s %s", at, kind, ch.Metric.Name, ch.Stat),
 		warns: claim.Severity == plan.SeverityWarn, strength: strength, exact: strconv.FormatBool(ch.Points), text: ch.Text, rng: ch.Range}
-	add(d)
+	add(d.by(ch.Accept))
+}
+
+// by says which accept block sets the demand, if one does.
+func (d demand) by(a *plan.Accept) demand {
+	if a != nil {
+		d.text, d.rng = fmt.Sprintf("%s until %s (accept.%s)", d.text, a.Until.Format(time.DateOnly), a.Name), a.Range
+	}
+	return d
+}
+
+// longer lists what accept blocks add that no other demand shows: bounds on nights, and later ends.
+func longer(base, head *plan.Plan) (out []Weakening) {
+	for _, a := range head.Accepts {
+		if base.Accepting(&a.Accept) {
+			continue
+		}
+		ended := a.Accept
+		ended.Until = time.Time{}
+		key := strings.TrimSpace("history: " + a.Metric + " " + a.Stat)
+		if a.Of != metric.AcceptNights {
+			if key = "accept." + a.Name + ": until"; !base.Accepting(&ended) {
+				continue
+			}
+		}
+		out = append(out, Weakening{key, fmt.Sprintf("%s: accept.%s accepts %s until %s", key, a.Name, a.Text, a.Until.Format(time.DateOnly)), a.Range})
+	}
+	return out
 }
 
 func certain(ok bool) float64 {

@@ -44,6 +44,11 @@ func (p *Policy) Folders() []string {
 	return p.Allow["files"].Patterns
 }
 
+// Accepts reports whether accept blocks of this name count although the base branch lacks them.
+func (p *Policy) Accepts(name string) bool {
+	return p != nil && slices.ContainsFunc(p.Allow["accepts"].Patterns, func(pattern string) bool { return match(pattern, name) })
+}
+
 // BaseMissing returns what a comparison decides if the base branch lacks its plan and the command
 // line does not say: the first value that the policy allows, or "" if it allows any.
 func (p *Policy) BaseMissing() plan.BaseMissing {

@@ -54,7 +54,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 // and how to accept a change.
 func sections(n judged.Result, o Options) []page.Section {
 	var remarks []string
-	for _, p := range append([]string{differs(n)}, o.Problems...) {
+	for _, p := range slices.Concat([]string{differs(n)}, n.Remarks, o.Problems) {
 		if p != "" {
 			remarks = append(remarks, page.Line(p))
 		}
@@ -339,6 +339,8 @@ func word(t judged.Trend) string {
 		return "recorded"
 	case t.Suspect:
 		return "suspect"
+	case t.Accepted != "":
+		return "accepted"
 	}
 	return t.Outcome.String()
 }

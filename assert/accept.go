@@ -1,0 +1,54 @@
+package assert
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// accepted notes that an accept block sets the threshold of a verdict. own is the outcome by the plan's
+// own threshold.
+func accepted(v *Verdict, t *plan.Threshold, own Outcome) {
+	worse := 1.0
+	if sample.Upward(t.Op) {
+		worse = -1
+	}
+	v.Accept(&t.Accept.Accept, t.Own.Text, own, worse*(v.Value.V-t.Own.Limit), worse*(t.Limit-t.Own.Limit))
+}
+
+// accepts adds a verdict on each accept block, which passes or warns.
+func (j *judge) accepts() {
+	for _, a := range j.promised.Accepts {
+		v := Verdict{Kind: KindAccept, Name: "accept." + a.Name, Outcome: Fail, Severity: verdict.SeverityWarn,
+			Test: Test{Value: metric.None("an accept block has no value")}, Place: Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
+		judged, needed, wide := 0, 0, len(a.Workloads) == 0
+		for _, x := range j.list {
+			if x.Accepted == nil || x.Accepted.Name != a.Name || x.Outcome == Error || x.Outcome == Skipped {
+				continue
+			}
+			if judged++; x.Accepted.Own != Pass {
+				needed++
+			}
+			wide = wide || x.Accepted.Wide
+		}
+		until := a.Until.Format(time.DateOnly)
+		switch {
+		case a.Lapsed != "":
+			v.Message = "does not count: it " + a.Lapsed + ". The plan's own bound holds. Remove the block, or review it again"
+		case judged > 0 && needed == 0:
+			v.Message = "is no longer needed: the plan's own bound is met. Remove the block"
+		case len(a.Workloads) == 0:
+			v.Message = fmt.Sprintf("is too wide: it names no workload, so it accepts %s %s of every one until %s. Name the workload", a.Metric, a.Text, until)
+		case wide:
+			v.Message = fmt.Sprintf("is too wide: %s %s is more than twice the change that was measured. Accept less", a.Metric, a.Text)
+		default:
+			v.Outcome = Pass
+			v.Message = fmt.Sprintf("holds until %s: %s %s (%s)", until, a.Metric, a.Text, a.Why)
+		}
+		j.keep(v)
+	}
+}
