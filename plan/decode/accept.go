@@ -34,7 +34,10 @@ func (d *decoder) decodeAccepts() {
 		b := d.open(acceptBlock, blk, sc, "accept."+name)
 		before := len(d.diags)
 		a := &plan.Accept{Accept: metric.Accept{Name: name}, Range: blk.DefRange}
-		of, work := readAcceptOf(b, a)
+		of, work, ok := readAcceptOf(b, a)
+		if !ok || d.diags[before:].HasErrors() {
+			continue // it is not known what the other attributes mean
+		}
 		scope := &plan.Claim{Workloads: work}
 		if b.given("workload") {
 			scope.Workloads = readWorkloads(b, "workload", work, &plan.Compare{})
@@ -58,9 +61,9 @@ func (d *decoder) decodeAccepts() {
 	}
 }
 
-// readAcceptOf reads what the bound is of: comparisons, nights or thresholds. It returns those
-// comparisons, and the workloads that the block may name.
-func readAcceptOf(b *body, a *plan.Accept) (of []*plan.Compare, work []*plan.Workload) {
+// readAcceptOf reads what the bound is of: a comparison, nights or thresholds. It returns that
+// comparison, and the workloads that the block may name.
+func readAcceptOf(b *body, a *plan.Accept) (of *plan.Compare, work []*plan.Workload, ok bool) {
 	history := b.boolean("history")
 	attr := b.attrs["compare"]
 	switch {
@@ -75,21 +78,21 @@ func readAcceptOf(b *body, a *plan.Accept) (of []*plan.Compare, work []*plan.Wor
 		name := plan.Address(plan.StepName(t, 1), plan.StepName(t, 2))
 		if diags.HasErrors() || t.RootName() != "compare" || name == "" || len(t) > 3 {
 			b.d.errorf(attr.Expr.Range(), sumAccept, `Write compare.name, or compare.name["key"] for one comparison of a for_each.`)
-			return nil, nil
+			return nil, nil, false
 		}
 		a.Of = "compare." + name
-		var names []string
-		for _, c := range b.d.out.Compares {
-			if names = append(names, c.Name); c.Name == name {
-				of = append(of, c)
-				return of, c.Workloads(b.d.out)
+		names := make([]string, len(b.d.out.Compares))
+		for i, c := range b.d.out.Compares {
+			if names[i] = c.Name; c.Name == name {
+				return c, c.Workloads(b.d.out), true
 			}
 		}
-		if !b.d.diags.HasErrors() { // else the comparison may be missing because of an error in it
+		if !slices.ContainsFunc(b.d.blocks["compare"], func(blk *hcl.Block) bool { return name == blk.Labels[0] }) { // else it has an error
 			b.d.errorf(attr.Expr.Range(), sumAccept, "The plan has no compare.%s.%s", name, suggest.DidYouMean(name, names))
 		}
+		return nil, nil, false
 	}
-	return nil, b.d.out.Workloads
+	return nil, b.d.out.Workloads, true
 }
 
 func readUntil(b *body) time.Time {
@@ -108,9 +111,14 @@ func readUntil(b *body) time.Time {
 // readAccepted reads the one bound of the block.
 func readAccepted(b *body, a *plan.Accept, scope *plan.Claim) bool {
 	n := 0
-	for name := range b.attrs {
-		if _, ok := metric.Lookup(name); ok || name == "capacity" {
+	for name, attr := range b.attrs {
+		def, ok := metric.Lookup(name)
+		if ok || name == "capacity" {
 			n++
+		}
+		if ok && a.Of != "" && !comparable(def) {
+			b.d.errorf(attr.NameRange, sumAccept, "%s is not compared, so there is no change of it to accept.", name)
+			return false
 		}
 	}
 	if n != 1 {
@@ -121,10 +129,6 @@ func readAccepted(b *body, a *plan.Accept, scope *plan.Claim) bool {
 	}
 	if a.Of != "" {
 		for _, ch := range readChanges(b, scope) {
-			if ch.Metric.Name != "capacity" && !comparable(ch.Metric) {
-				b.d.errorf(ch.Range, sumAccept, "%s is not compared, so there is no change of it to accept.", ch.Metric.Name)
-				return false
-			}
 			a.Metric, a.Stat, a.Limit, a.Text = ch.Metric.Name, ch.Stat.String(), ch.Limit, ch.Text
 		}
 	} else if b.isSet("capacity") {
@@ -139,7 +143,7 @@ func readAccepted(b *body, a *plan.Accept, scope *plan.Claim) bool {
 
 // covers reports whether the block stands in the place of some bound, and of no stricter one. What a
 // history keeps is known only from its nights.
-func (d *decoder) covers(a *plan.Accept, of []*plan.Compare) bool {
+func (d *decoder) covers(a *plan.Accept, of *plan.Compare) bool {
 	found, weaker := a.Of == metric.AcceptNights, true
 	own := func(text string, covers, isWeaker bool) {
 		if !covers {
@@ -165,11 +169,11 @@ func (d *decoder) covers(a *plan.Accept, of []*plan.Compare) bool {
 			}
 		}
 	}
-	for _, c := range of {
-		if c.Skip != "" {
+	if of != nil {
+		if of.Skip != "" {
 			return true // nothing is compared
 		}
-		for _, claim := range c.Claims {
+		for _, claim := range of.Claims {
 			for _, ch := range claim.Changes {
 				levels := claim.At
 				if ch.Metric.Name == "capacity" {
@@ -177,7 +181,7 @@ func (d *decoder) covers(a *plan.Accept, of []*plan.Compare) bool {
 				}
 				covers := slices.ContainsFunc(claim.Workloads, func(w *plan.Workload) bool {
 					return slices.ContainsFunc(levels, func(level string) bool {
-						return a.Covers("compare."+c.Name, w.Address(), level, ch.Metric.Name, ch.Stat.String())
+						return a.Covers(a.Of, w.Address(), level, ch.Metric.Name, ch.Stat.String())
 					})
 				})
 				higher := ch.Metric.Better == metric.HigherIsBetter
