@@ -4,21 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
-
-// accepted notes that an accept block sets the threshold of a verdict. own is the outcome by the plan's
-// own threshold.
-func accepted(v *Verdict, t *plan.Threshold, own Outcome) {
-	worse := 1.0
-	if sample.Upward(t.Op) {
-		worse = -1
-	}
-	v.Accept(&t.Accept.Accept, t.Own.Text, own, worse*(v.Value.V-t.Own.Limit), worse*(t.Limit-t.Own.Limit))
-}
 
 // accepts adds a verdict on each accept block, which passes or warns.
 func (j *judge) accepts() {
@@ -42,7 +30,7 @@ func (j *judge) accepts() {
 		case judged > 0 && needed == 0:
 			v.Message = "is no longer needed: the plan's own bound is met. Remove the block"
 		case len(a.Workloads) == 0:
-			v.Message = fmt.Sprintf("is too wide: it names no workload, so it accepts %s %s of every one until %s. Name the workload", a.Metric, a.Text, until)
+			v.Message = fmt.Sprintf("is too wide: it names no workload, so it accepts %s %s of all until %s. Name one", a.Metric, a.Text, until)
 		case wide:
 			v.Message = fmt.Sprintf("is too wide: %s %s is more than twice the change that was measured. Accept less", a.Metric, a.Text)
 		default:

@@ -53,6 +53,16 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
+// accepted notes that an accept block sets the threshold of a verdict. own is the outcome by the plan's
+// own threshold.
+func accepted(v *Verdict, t *plan.Threshold, own Outcome) {
+	worse := 1.0
+	if sample.Upward(t.Op) {
+		worse = -1
+	}
+	v.Accept(&t.Accept.Accept, t.Own.Text, own, worse*(v.Value.V-t.Own.Limit), worse*(t.Limit-t.Own.Limit))
+}
+
 // drafted reports whether the server decodes speculatively and prompts are synthetic. It finds this
 // in the server's metrics or in the plan.
 func (s *subject) drafted() bool {

@@ -17,7 +17,9 @@ type Accept struct {
 	Metric    string   `json:"metric"`
 	Stat      string   `json:"stat,omitempty"` // "" for a metric of a whole level
 	// Limit is that of a threshold, in base units. For comparisons and nights it is a change with its
-	// sign: a share of the value before or, of metrics that are shares, a difference.
+	// sign: a share of the value before or, of metrics that are shares, a difference. Op is that of a
+	// threshold.
+	Op    string    `json:"op,omitempty"`
 	Limit float64   `json:"limit"`
 	Text  string    `json:"text"`  // the bound as the plan writes it
 	Until time.Time `json:"until"` // it no longer holds from then on
@@ -49,7 +51,8 @@ func (a *Accept) Includes(b *Accept) bool {
 	if !known || def.Better == HigherIsBetter { // unknown is only the capacity
 		wider = a.Limit <= b.Limit
 	}
-	return a.Of == b.Of && a.Metric == b.Metric && a.Stat == b.Stat && wider && all(a.Workloads, b.Workloads) && all(a.At, b.At) && !a.Until.Before(b.Until)
+	return a.Of == b.Of && a.Metric == b.Metric && a.Stat == b.Stat && wider && !a.Until.Before(b.Until) &&
+		all(a.Workloads, b.Workloads) && all(a.At, b.At)
 }
 
 // Lapsed says why the bound does not count for a run of the given date; "" if it does. A simulated run

@@ -465,8 +465,7 @@ type Threshold struct {
 	Own    *Threshold // the threshold without Accept; nil without one
 }
 
-// Assert is an assert block: a condition on the results, written by the plan's author. It uses
-// point estimates.
+// Assert is an assert block: a condition of the plan's author on the point estimates.
 type Assert struct {
 	Name         string
 	Condition    hcl.Expression

@@ -195,7 +195,7 @@ func Judge(h metric.History, opts Options) Result {
 		out.Why = "the nights have no figures"
 		return out
 	}
-	out.remark(last.Accepts)
+	out.Remarks = remarksOn(last.Accepts, out.Trends)
 	out.Recorded, out.Outcome = true, verdict.Pass
 	for _, t := range out.Trends {
 		if t.Outcome != verdict.Skipped {

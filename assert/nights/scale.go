@@ -45,6 +45,14 @@ func (s scale) within(x float64) float64 {
 	return min(max(x, 0), 1)
 }
 
+// allowed returns an accepted change as a difference on the scale.
+func (s scale) allowed(limit float64) float64 {
+	if s.log {
+		return math.Abs(math.Log1p(limit))
+	}
+	return math.Abs(limit)
+}
+
 // size returns how large a change is: as a share of the value, or as a difference of shares.
 func (s scale) size(x float64) float64 {
 	if s.log {

@@ -188,3 +188,51 @@ func (l *judgedLane) decideChange(t *Trend, said string, nights []metric.Night, 
 func direction(shift float64) string { return pick(shift < 0, "lower", "higher") }
 
 func upward(shift float64) string { return pick(shift < 0, "down", "up") }
+
+// accepted reports whether an accept block of the last night lets the lane's change for the worse pass.
+// If so, it sets the outcome and the message.
+func (l *judgedLane) accepted(t *Trend, nights []metric.Night) bool {
+	accepts := nights[len(nights)-1].Accepts
+	for i := range accepts {
+		a := &accepts[i]
+		if !of(a, l.src.key) {
+			continue
+		}
+		var worse []float64 // since the change, the last night first
+		for i := len(l.at) - 1; i >= 0 && l.at[i] >= l.last.From; i-- {
+			worse = append(worse, float64(l.worse)*(l.values[l.at[i]]-l.last.Expected.Center))
+		}
+		if beyond(worse, l.last.Expected.Sigma, l.src.scale.allowed(a.Limit)) {
+			t.Message += fmt.Sprintf("; this is beyond %s, which accept.%s accepts", a.Text, a.Name)
+			return false
+		}
+		t.Outcome, t.Accepted = verdict.Pass, a.Name
+		t.Message += "; " + a.Holds("no change")
+		return true
+	}
+	return false
+}
+
+// remarksOn says which of the last night's accept blocks are not needed or too wide.
+func remarksOn(accepts []metric.Accept, trends []Trend) (out []string) {
+	for i := range accepts {
+		a := &accepts[i]
+		covered, needed, wide := false, false, false
+		for _, t := range trends {
+			if !of(a, t.Trend) || t.Tonight == nil {
+				continue
+			}
+			covered = true
+			needed = needed || t.Accepted == a.Name || t.Outcome == verdict.Fail
+			s := scale{log: t.Unit != metric.Ratio}
+			wide = wide || t.Accepted == a.Name && a.Wide(s.size(t.Tonight.Shift), math.Abs(a.Limit))
+		}
+		switch {
+		case covered && !needed:
+			out = append(out, fmt.Sprintf("accept.%s is no longer needed: no series that it covers is worse. Remove the block", a.Name))
+		case wide:
+			out = append(out, fmt.Sprintf("accept.%s is too wide: %s is more than twice the change that was measured. Accept less", a.Name, a.Text))
+		}
+	}
+	return out
+}

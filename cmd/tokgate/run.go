@@ -234,6 +234,9 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
 	run, wall := a.begins(p, o, out.dir)
+	if run.Refused, err = refusals(p, run.Started); err != nil {
+		return 0, err
+	}
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -246,16 +249,14 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}()
 
 	config := exec.Config{
-		Plan:   p,
-		Drain:  drain,
-		Budget: o.budget,
-		Only:   only,
-		Judge:  looks(p),
-
+		Plan:            p,
+		Drain:           drain,
+		Budget:          o.budget,
+		Only:            only,
+		Judge:           looks(p),
 		JudgeComparison: comparisonLooks(p),
-
-		Continue: o.before,
-		Run:      run,
+		Continue:        o.before,
+		Run:             run,
 	}
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
@@ -271,9 +272,6 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		shown.Forecast = last.forecast(p, only, startTimes(p, last))
 		a.launch(&config, wall, now, out.dir, o)
 		defer a.sharpen(wall)()
-	}
-	if config.Run.Refused, err = refusals(p, config.Run.Started); err != nil {
-		return 0, err
 	}
 	display, stop, err := a.progress(shown)
 	if err != nil {

@@ -135,7 +135,7 @@ func readAccepted(b *body, a *plan.Accept, scope *plan.Claim) bool {
 		b.d.errorf(b.rangeOf("capacity"), sumAccept, "capacity is accepted as a change only: add compare = compare.name, or history = true. To require a smaller capacity, change `require`.")
 	} else {
 		for _, t := range readThresholds(b, false) {
-			a.Metric, a.Stat, a.Op, a.Limit, a.Text = t.Metric.Name, t.Stat.String(), t.Op, t.Limit, t.Text
+			a.Metric, a.Stat, a.Op, a.Limit, a.Text = t.Metric.Name, t.Stat.String(), string(t.Op), t.Limit, t.Text
 		}
 	}
 	return a.Metric != ""
@@ -169,28 +169,34 @@ func (d *decoder) covers(a *plan.Accept, of *plan.Compare) bool {
 			}
 		}
 	}
+	if of != nil && of.Skip != "" {
+		return true // nothing is compared
+	}
 	if of != nil {
-		if of.Skip != "" {
-			return true // nothing is compared
-		}
-		for _, claim := range of.Claims {
-			for _, ch := range claim.Changes {
-				levels := claim.At
-				if ch.Metric.Name == "capacity" {
-					levels = []string{""}
-				}
-				covers := slices.ContainsFunc(claim.Workloads, func(w *plan.Workload) bool {
-					return slices.ContainsFunc(levels, func(level string) bool {
-						return a.Covers(a.Of, w.Address(), level, ch.Metric.Name, ch.Stat.String())
-					})
-				})
-				higher := ch.Metric.Better == metric.HigherIsBetter
-				own(ch.Text, covers, claim.Improve || higher && a.Limit < ch.Limit || !higher && a.Limit > ch.Limit)
-			}
-		}
+		claimed(a, of, own)
 	}
 	if !found {
 		d.errorf(a.Range, sumAccept, "The plan has no bound on %s here, so there is nothing to accept. Check `workload` and `at`, and the statistic.", strings.TrimSpace(a.Metric+" "+a.Stat))
 	}
 	return found && weaker
+}
+
+// claimed calls own for each required change of a comparison: with its text, whether the block covers
+// it, and whether the block accepts more.
+func claimed(a *plan.Accept, of *plan.Compare, own func(text string, covers, weaker bool)) {
+	for _, claim := range of.Claims {
+		for _, ch := range claim.Changes {
+			levels := claim.At
+			if ch.Metric.Name == "capacity" {
+				levels = []string{""}
+			}
+			covers := slices.ContainsFunc(claim.Workloads, func(w *plan.Workload) bool {
+				return slices.ContainsFunc(levels, func(level string) bool {
+					return a.Covers(a.Of, w.Address(), level, ch.Metric.Name, ch.Stat.String())
+				})
+			})
+			higher := ch.Metric.Better == metric.HigherIsBetter
+			own(ch.Text, covers, claim.Improve || higher && a.Limit < ch.Limit || !higher && a.Limit > ch.Limit)
+		}
+	}
 }

@@ -241,7 +241,7 @@ var jsonTypes = func() map[string][]object {
 		names []string
 		of    of
 	}{
-		{[]string{"string", "path", "type", "change", "server"}, of{text}},
+		{[]string{"string", "path", "type", "change", "server", "comparison"}, of{text}},
 		{[]string{"object", "map of strings", "map of shares", "map of limits"}, of{anObject}},
 		{[]string{"list of strings", "list of paths", "list of numbers or strings"}, of{anyList}},
 		{[]string{"threshold or list of thresholds", "string or list of strings", "server or list of servers", "workload or list of workloads"}, of{text, list(text)}},

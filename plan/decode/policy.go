@@ -28,7 +28,7 @@ var policySchema = &Block{
 				{Name: "urls", Type: "list of strings", Doc: "URLs of endpoints and of metrics pages. Write a slash or a port after the host, such as \"https://gpu-*.example.org/*\", so that the pattern matches no other host."},
 				{Name: "files", Type: "list of strings", Doc: "Folders outside the repository whose files plans may read, such as \"/data\": data sets, traces, profiles, and what file() reads. Write absolute paths, without patterns. A plan may read any file of its repository."},
 				{Name: "env", Type: "list of strings", Doc: "Names of environment variables that plans may read with env.NAME, or set for a server."},
-				{Name: "accepts", Type: "list of strings", Doc: "Names of [accept blocks](comparing.md#to-accept-a-change) of a pull request that count although the base branch lacks them. Otherwise they are ignored, and the report says so."},
+				{Name: "accepts", Type: "list of strings", Doc: "Names of [accept blocks](verdicts.md#to-accept-a-change) of a pull request that count although the base branch lacks them. Otherwise they are ignored, and the report says so."},
 				{Name: "nonsensitive", Type: "list of strings", Doc: "Secrets that plans may open with nonsensitive(): names of environment variables, or var.NAME for a sensitive variable. What is opened may be shown."},
 			},
 		},
