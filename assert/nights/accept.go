@@ -1,19 +1,6 @@
 package nights
 
-import (
-	"math"
-
-	"github.com/tokgate/tokgate/metric"
-)
-
-// of reports whether an accept block covers a series.
-func of(a *metric.Accept, t metric.Trend) bool {
-	level := t.Level
-	if t.Metric == limitMetric {
-		level = ""
-	}
-	return a.Covers(metric.AcceptNights, t.Workload, level, t.Metric, t.Stat)
-}
+import "math"
 
 // beyondErrors is how far the last nights must be beyond what is accepted, in standard errors. All
 // nights since the change together need no margin.

@@ -189,6 +189,15 @@ func direction(shift float64) string { return pick(shift < 0, "lower", "higher")
 
 func upward(shift float64) string { return pick(shift < 0, "down", "up") }
 
+// of reports whether an accept block covers a series.
+func of(a *metric.Accept, t metric.Trend) bool {
+	level := t.Level
+	if t.Metric == limitMetric {
+		level = ""
+	}
+	return a.Covers(metric.AcceptNights, t.Workload, level, t.Metric, t.Stat)
+}
+
 // accepted reports whether an accept block of the last night lets the lane's change for the worse pass.
 // If so, it sets the outcome and the message.
 func (l *judgedLane) accepted(t *Trend, nights []metric.Night) bool {

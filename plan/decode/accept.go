@@ -152,11 +152,13 @@ func (d *decoder) covers(a *plan.Accept, of *plan.Compare) bool {
 		found = true
 		if weaker && !isWeaker {
 			weaker = false
-			d.errorf(a.Range, sumAccept, "%s = %q accepts no more than %q, which it stands in place of. Write what is accepted, or remove the block.", a.Metric, a.Text, text)
+			d.errorf(a.Range, sumAccept, "%s = %q accepts no more than %q, in place of which it stands. Write what is accepted, or remove the block.",
+				a.Metric, a.Text, text)
 		}
 	}
 	for _, w := range d.out.Workloads {
-		if a.Metric == "goodput" && a.Covers(a.Of, w.Address(), "", a.Metric, a.Stat) && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.OfAnswers }) {
+		if a.Metric == "goodput" && a.Covers(a.Of, w.Address(), "", a.Metric, a.Stat) &&
+			slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.OfAnswers }) {
 			d.errorf(a.Range, sumAccept, "The good requests of workload.%s have right answers, and wrong answers cannot be accepted.", w.Address())
 			return false
 		}
@@ -164,7 +166,8 @@ func (d *decoder) covers(a *plan.Accept, of *plan.Compare) bool {
 			for _, level := range sla.At {
 				for _, t := range sla.Thresholds {
 					up := t.Op == plan.Greater || t.Op == plan.GreaterEqual
-					own(t.Text, a.Covers("", w.Address(), level, t.Metric.Name, t.Stat.String()), up && a.Limit < t.Limit || !up && a.Limit > t.Limit)
+					covers := a.Covers("", w.Address(), level, t.Metric.Name, t.Stat.String())
+					own(t.Text, covers, up && a.Limit < t.Limit || !up && a.Limit > t.Limit)
 				}
 			}
 		}

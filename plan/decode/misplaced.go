@@ -70,15 +70,19 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 			diag.Detail += " " + meant
 			continue
 		}
-		if places := belongs(spec, name); len(places) > 0 {
+		if places := belongs(spec, name, diag.Summary == hclUnsupportedBlock); len(places) > 0 {
 			diag.Detail += " It belongs in " + choices(places) + "."
 		}
 	}
 }
 
 // belongs lists the blocks that may hold an attribute or a block of this name. It searches spec and
-// the blocks inside it, and if that finds none, the whole language.
-func belongs(spec *Block, name string) []string {
+// the blocks inside it, and if that finds none, the whole language. A block of the plan itself may
+// have the name of an attribute, such as workload.
+func belongs(spec *Block, name string, block bool) []string {
+	if block && schema.block(name) != nil {
+		return []string{"the top level of the plan"}
+	}
 	if spec != schema {
 		if places := whereIs(spec, spec.Name, name); len(places) > 0 {
 			return places
