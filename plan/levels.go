@@ -22,12 +22,13 @@ func (o Output) Max() int {
 // it is the number for the last turn of the longest conversation.
 func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
 
-// DefaultRequests is the number of measured requests of a level if the plan sets none. It is one
-// wave in each of ten rounds, but at least 200, or 300 above level 10.
-//
-// In simulations of a healthy server, 200 requests in ten rounds leave one of 500 gates
-// inconclusive, and 100 requests in five rounds leave two of five gates inconclusive.
-func DefaultRequests(level int) int {
+// DefaultRequests is the number of measured requests of a level if the plan sets none: 20 waves, and
+// 200 requests up to level 10.
+func DefaultRequests(level int) int { return Waves(mostBatches, level) }
+
+// LegRequests is the number of measured requests of a leg of a comparison if the plan sets none:
+// 200 up to level 10, and above it ten waves, but at least 300.
+func LegRequests(level int) int {
 	if level <= 10 {
 		return 200
 	}
@@ -43,13 +44,6 @@ func LevelName(kind metric.LoadKind, n int) string {
 	}
 	return strconv.Itoa(n)
 }
-
-// DefaultRounds is the default number of rounds of a level, between five and ten. An interval over
-// rounds needs five. Each round gets at least the given number of waves of requests.
-//
-// A fixed level has one wave in each round, because more rounds make a verdict surer. A search has
-// two waves, because each round of a probe has a warm-up.
-func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
 // The window of a closed loop is judged by its batches. At most mostBatches are judged, because the
 // error that they share would not suffice for more. A batch has at least leastBatch requests, and
@@ -73,8 +67,15 @@ func BatchesOf(requests, n int) int {
 // Waves is the number of requests in the given number of waves, with n requests in flight.
 func Waves(waves, n int) int { return waves * max(n, leastBatch) }
 
-// Cut divides the level's requests into batches of one window.
-func (l *Level) Cut() { l.Batches, l.Rounds = true, BatchesOf(l.Requests, l.N) }
+// Cut makes the level of a closed loop one window of batches. A duration is cut into ten.
+func (l *Level) Cut() {
+	l.Batches = true
+	if l.Duration > 0 {
+		l.Rounds, l.Requests = fewBatches, fewBatches*l.N
+		return
+	}
+	l.Rounds = BatchesOf(l.Requests, l.N)
+}
 
 // RoundRequests is the number of measured requests of round i, from 0. The level's requests are
 // divided evenly. A remainder goes to the first rounds, one request for each.
@@ -115,9 +116,8 @@ func (w *Workload) MostRequests(first int) int {
 // Level returns level n of the capacity search, with the number of requests at which it is judged
 // for the first time.
 //
-// In a closed loop the level has a round for each seed of the plan. If the plan names no seeds, a
-// round has 2·n requests, or n if there are too few. In a burst load a round is one burst, and a
-// level has at least ten rounds.
+// In a closed loop the level is one window. In a burst load a round is one burst, and a level has at
+// least ten rounds.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -138,12 +138,8 @@ func (c *Capacity) Level(n int) Level {
 		l.Requests = l.Rounds * n
 		return l
 	}
-	l.Requests = max(l.Requests, 5*n)
-	l.Rounds = l.DefaultRounds(2)
-	if c.Load.Seeded {
-		l.Rounds = len(c.Load.Seeds)
-	}
-	l.Rounds = min(l.Rounds, l.Requests/n)
+	l.Requests = max(l.Requests, metric.LeastRounds*n)
+	l.Cut()
 	return l
 }
 

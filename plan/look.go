@@ -99,8 +99,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	var looks []Look
 	played := 0
 	for _, rounds := range load.earlyLooks(level) {
-		if p.History != nil || level.Duration > 0 {
-			continue
+		if p.History != nil || level.Duration > 0 || p.besideBaseline(w) {
+			continue // another run needs all of it
 		}
 		look := Look{Due: level.requestsDue(played, rounds), Requests: level.sent(rounds), Ahead: true}
 		whole := float64(look.Requests) / float64(level.Requests)
@@ -137,6 +137,13 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		}
 	}
 	return looks
+}
+
+// besideBaseline reports whether the workload is compared with a recorded run.
+func (p *Plan) besideBaseline(w *Workload) bool {
+	return slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+		return c.Control.Baseline != "" && c.Skip == "" && slices.Contains(c.Workloads(p), w)
+	})
 }
 
 // partLooks returns the looks at a level of one part of a mix. They come when the looks at the mix

@@ -355,10 +355,10 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 	for i := range l.Levels {
 		level := &l.Levels[i]
 		usual := d.unasked[l][level.Name]
-		if level.Batches {
-			d.errorf(l.Range, sumConflict, "Compared servers take turns, so a level has rounds and no window. In the load of workload.%s, set requests instead of waves.", w.Address())
-			return
+		if level.Batches && c.Control.Baseline != "" {
+			continue // the candidate is measured as the recorded control was: in one window
 		}
+		level.Batches = false // a leg is one window, with one round
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
@@ -368,6 +368,8 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 			}
 		case l.Kind == metric.OpenLoop:
 			level.Requests *= c.Rounds // each round has the plan's requests for a level
+		case level.Duration > 0:
+			level.Requests = level.N * c.Rounds
 		case usual > 0:
 			level.Requests = usual * c.Rounds
 			if len(noted) < 20 {

@@ -102,7 +102,7 @@ type pending struct {
 	// replays a trace may use them, because the trace sets the lengths.
 	lengthless map[*plan.Workload]hcl.Range
 	at         map[*plan.SLA][]levelNamed    // levels that an sla block names, if it names any
-	unasked    map[*plan.Load]map[string]int // levels for which the plan sets no number of requests
+	unasked    map[*plan.Load]map[string]int // requests of a leg, of levels for which the plan sets no number
 }
 
 // hidden holds the secrets of the plan.

@@ -74,7 +74,6 @@ const (
 	sumDuplicateSeed     = "Duplicate seed"
 	sumUnknownLevel      = "Unknown level"
 	sumFewRequests       = "Too few requests"
-	sumFewRounds         = "Fewer rounds than seeds"
 	sumContextLength     = "Context longer than the server allows"
 	sumUnknownPreset     = "Unknown preset"
 	sumThreshold         = "Invalid threshold"

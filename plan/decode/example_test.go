@@ -22,13 +22,13 @@ workload "chat" {
 `)})
 	w := p.Workloads[0]
 	for _, level := range w.Loads[0].Levels {
-		fmt.Printf("%s at %s: %d requests in %d rounds\n", w.Address(), level.Name, level.Requests, level.Rounds)
+		fmt.Printf("%s at %s: %d requests in %d batches\n", w.Address(), level.Name, level.Requests, level.Rounds)
 	}
 	for _, d := range diags {
 		fmt.Printf("%s: %s %s\n", d.Subject, d.Summary, d.Detail)
 	}
 	// Output:
-	// chat at 1: 200 requests in 10 rounds
-	// chat at 8: 200 requests in 10 rounds
+	// chat at 1: 200 requests in 20 batches
+	// chat at 8: 200 requests in 20 batches
 	// gate.hcl:9,16-29: Wrong unit ttft: unknown unit "sec". Write 2s.
 }

@@ -59,24 +59,25 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// A level with a duration has one round for each seed, and a level with waves is one window.
+// Each level of a closed loop is one window.
 func readClosed(b *body, l *plan.Load, p *preset) {
 	addCounts(b, l, "concurrency")
-	if b.given("waves") {
+	switch {
+	case b.given("waves"):
 		waves, _ := b.integer("waves")
 		for i := range l.Levels {
-			level := &l.Levels[i]
-			level.Requests = plan.Waves(max(waves, 1), level.N)
-			level.Cut()
+			l.Levels[i].Requests = plan.Waves(max(waves, 1), l.Levels[i].N)
 		}
-	} else if b.given("duration") {
+	case b.given("duration"):
 		d, _ := b.duration("duration")
 		for i := range l.Levels {
-			level := &l.Levels[i]
-			level.Duration, level.Rounds, level.Requests = max(d, time.Second), len(l.Seeds), len(l.Seeds)*level.N
+			l.Levels[i].Duration = max(d, time.Second)
 		}
-	} else {
+	default:
 		readRequests(b, l, p)
+	}
+	for i := range l.Levels {
+		l.Levels[i].Cut()
 	}
 	l.Warmup, l.Stagger = readWarmup(b), readStagger(b)
 }
@@ -107,8 +108,6 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 	l.Warmup = readWarmup(b)
 }
 
-// It divides them among the seeds, one round for each. Each slot sends at least one request in a
-// round, so a level with few requests has fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	byLevel, ok := readRequestCounts(b, l)
 	if !ok {
@@ -119,28 +118,16 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	for i := range l.Levels {
 		level := &l.Levels[i]
 		level.Requests = cmp.Or(byLevel[level.Name], byLevel["default"])
-		given := level.Requests > 0
-		if !given {
+		if level.Requests == 0 {
 			level.Requests = max(plan.DefaultRequests(level.N), p.requests())
-			if l.Seeded {
-				level.Requests = max(level.Requests, level.N*len(l.Seeds))
-			}
-			b.d.unaskedFor(l, level)
+			b.d.unaskedFor(l, level, max(plan.LegRequests(level.N), p.requests()))
 			if len(noted) < 20 {
 				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		}
 		if level.Requests < level.N {
 			b.d.errorf(rng, sumFewRequests, "The level %s keeps %[2]d requests in flight, but it has only %[3]d requests. Set `requests` to at least %[2]d.", level.Name, level.N, level.Requests)
-			level.Requests, given = level.N, false
-		}
-		level.Rounds = min(len(l.Seeds), level.Requests/level.N)
-		if !l.Seeded {
-			level.Rounds = min(level.Rounds, level.DefaultRounds(1))
-		}
-		if given && l.Seeded && level.Rounds < len(l.Seeds) {
-			b.d.warnf(rng, sumFewRounds, "The level %s uses only %d of the %d seeds. Each seed is a round of at least %d requests, and the level has %d requests. To use all seeds, set %d requests.",
-				level.Name, level.Rounds, len(l.Seeds), level.N, level.Requests, level.N*len(l.Seeds))
+			level.Requests = level.N
 		}
 	}
 	if len(noted) > 0 {
@@ -152,12 +139,12 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// It keeps the default number, which a comparison multiplies by its rounds.
-func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
+// unaskedFor keeps the number of requests of a leg, which a comparison multiplies by its rounds.
+func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level, leg int) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}
 	}
-	d.unasked[l][level.Name] = level.Requests
+	d.unasked[l][level.Name] = leg
 }
 
 // The key "default" has the number of all other levels.

@@ -47,7 +47,7 @@ workload "requests" {
   output_tokens = 128
   load {
     concurrency = [8, 16]
-    requests    = 15 # ERROR: Too few requests # WARNING: Fewer rounds than seeds
+    requests    = 15 # ERROR: Too few requests
     seeds       = [1, 2] # two rounds of eight need 16
   }
 }
@@ -57,7 +57,7 @@ workload "rounds" {
   output_tokens = 128
   load {
     concurrency = [32]
-    requests    = 100 # WARNING: Fewer rounds than seeds
+    requests    = 100
     seeds       = [1, 2, 3, 4]
   }
 }
