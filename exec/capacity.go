@@ -224,10 +224,12 @@ func (h *hunt) deep(n int) []int {
 }
 
 // measuredBefore returns levels of the plan that were measured already, as results of probes. They
-// have the workload, the server and the kind of load of the search.
+// have the workload, the server and the kind of load of the search. A probe cannot go on with a
+// window that has ended, so a level in one window counts only if it is decided.
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
-	for _, l := range h.run.Levels {
+	for _, recorded := range h.run.Levels {
+		l := recorded.Judged()
 		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || shape.Searched(l) != h.capacity.Over {
 			continue
 		}
@@ -240,12 +242,18 @@ func (h *hunt) measuredBefore() []search.Result {
 		if !h.counts().Rates {
 			planned = h.plannedFrom(at, n)
 		}
-		h.known[at] = l
+		if l.Batches {
+			planned = 1
+		}
 		view := h.view(l, l.Rounds)
 		h.last = visit{split: planned, requests: s.measured()}
 		r := h.judged(at, view, planned)
+		if l.Batches && r.Outcome == search.Inconclusive {
+			continue
+		}
+		h.known[at] = l
 		h.visits = append(h.visits, h.last)
-		r.Requests, r.Spent = n, h.took[l]
+		r.Requests, r.Spent = n, h.took[recorded]
 		out = append(out, r)
 	}
 	return out

@@ -116,8 +116,8 @@ func (w *Workload) MostRequests(first int) int {
 // Level returns level n of the capacity search, with the number of requests at which it is judged
 // for the first time.
 //
-// In a closed loop the level is one window. In a burst load a round is one burst, and a level has at
-// least ten rounds.
+// In a closed loop the level has five to ten rounds, of at least two waves if there are enough
+// requests. In a burst load a round is one burst, and a level has at least ten rounds.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -131,7 +131,7 @@ func (c *Capacity) Level(n int) Level {
 	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
-		l.Requests = max(DefaultRequests(n), c.Least)
+		l.Requests = max(LegRequests(n), c.Least)
 	}
 	if c.Over == metric.Burst {
 		l.Rounds = max(10, (l.Requests+n-1)/n)
@@ -139,7 +139,7 @@ func (c *Capacity) Level(n int) Level {
 		return l
 	}
 	l.Requests = max(l.Requests, metric.LeastRounds*n)
-	l.Cut()
+	l.Rounds = min(max(l.Requests/(2*n), metric.LeastRounds), 10, l.Requests/n)
 	return l
 }
 
