@@ -206,7 +206,7 @@ func TestCertifyWindows(t *testing.T) {
 		{64, 4, "ttft", "max < 2s", "", "", ""}, // exact
 		{32, 20, "success", "rate >= 99%", plan.ClustersWave, "needs 299 waves of 32", "waves = 299"},
 		{32, 300, "success", "rate >= 99%", plan.ClustersWave, "", ""},
-		{32, 300, "success", "rate >= 99%", plan.ClustersRound, "a window has no rounds", `clusters = "wave"`},
+		{32, 300, "success", "rate >= 99%", plan.ClustersRound, "a closed loop is one window and has no rounds", `clusters = "wave"`},
 	} {
 		th := threshold(c.metric, c.text)
 		level := plan.Level{Name: "4", N: c.n, Requests: plan.Waves(c.waves, c.n)}

@@ -213,7 +213,7 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	}
 	if f.batched() && clusters == plan.ClustersRound {
 		f.Needed = "another assumption"
-		f.ruleOut("a window has no rounds whose requests could fail together", `set clusters = "wave"`)
+		f.ruleOut("a closed loop is one window and has no rounds whose requests could fail together", `set clusters = "wave"`)
 		return
 	}
 	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
@@ -308,9 +308,6 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 			requests = w.OfWhole(f.needed)
 		}
 		more := fmt.Sprintf("requests = %d in the capacity block", requests)
-		if f.units == "rounds" {
-			more = seeds(f.needed) + " and " + more
-		}
 		f.Advice = fmt.Sprintf("either use %s, or write %s to judge only the requests of each probe", more, thisRunOf(t))
 	}
 	if f.Impossible || f.Remark != "" {

@@ -92,12 +92,12 @@ workload "published" {
 		got = append(got, row{f.Workload, f.Level, f.Requirement, f.Planned, f.Needed, f.Impossible})
 	}
 	want := []row{
-		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
-		{"chat", "1", "success >= 98%", "60 requests, 5 rounds", "1 request", false},
-		{"chat", "30", "ttft p95 < 8s", "300 requests, 5 rounds", "59 effective requests", false},
-		{"chat", "30", "ttft p99 < 8s", "300 requests, 5 rounds", "299 effective requests", false},
-		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds, or 2 blocks of requests", false},
-		{"chat", "30", "success every", "300 requests, 5 rounds", "1 request", false},
+		{"chat", "1", "ttft p99 < 8s", "60 requests, 6 batches", "299 effective requests", true},
+		{"chat", "1", "success >= 98%", "60 requests, 6 batches", "1 request", false},
+		{"chat", "30", "ttft p95 < 8s", "300 requests, 10 batches", "59 effective requests", false},
+		{"chat", "30", "ttft p99 < 8s", "300 requests, 10 batches", "299 effective requests", false},
+		{"chat", "30", "e2e mean < 9s", "300 requests, 10 batches", "5 batches", false},
+		{"chat", "30", "success every", "300 requests, 10 batches", "1 request", false},
 		{"published", "5", "ttft p99 < 8s", got[len(got)-1].planned, "1 request", false},
 		{"published", "5", "success >= 98%", got[len(got)-1].planned, "1 request", false},
 	}
@@ -232,17 +232,10 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		// With one look, 149 rounds are enough, because 0.98^149 = 0.0493 is below 5%. With two
-		// looks, each may err in 2.5% of runs, so 183 rounds are needed: 0.98^183 = 0.0248. But 900
-		// requests in rounds of 8 make only 113 rounds.
-		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
-		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to at most 900 requests, with 2 looks", "the plan has only 113", plan.ClustersRound},
-		// A search with two looks needs 183 rounds. Each has 20 requests, so 3,660 requests are
-		// enough, and 3,640 are too few.
-		{"by default", "", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
-		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to at most 800 requests, with 3 looks", "the plan has only 40", plan.ClustersRound},
-		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to at most 3660 requests, with 2 looks", "this level has enough rounds to pass only if the search measures it with max_requests", plan.ClustersRound},
-		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to at most 20000 requests, with 4 looks", "this level has enough", plan.ClustersRound},
+		{"rounds", "", "seeds = range(1, 150)", true, "another assumption", "extended to at most 800 requests, with 3 looks", "a closed loop is one window", plan.ClustersRound},
+		// With two looks, each may err in 2.5% of runs, so 183 waves are needed: 0.98^183 = 0.0248.
+		// But 900 requests are only 112 waves of 8.
+		{"two looks", "requests = 800\nmax_requests = 900", "", true, "183 waves of 8", "extended to at most 900 requests, with 2 looks", "the plan has only 112", ""},
 		// A wave has 8 requests. So 800 requests are only 100 waves, fewer than the 183 waves
 		// needed, but 3,200 requests are 400 waves.
 		{"waves", "", "", false, "183 waves of 8", "extended to at most 3200 requests, with 2 looks", "this level has enough waves to pass only if the search measures it with max_requests", ""},

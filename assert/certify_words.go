@@ -20,10 +20,13 @@ func thisRunOf(t *plan.Threshold) string {
 
 // moreRounds returns the text with which a plan asks for the given number of rounds.
 func moreRounds(kind metric.LoadKind, rounds int) string {
-	if kind == metric.Burst {
+	switch kind {
+	case metric.Burst:
 		return fmt.Sprintf("bursts = %d", rounds)
+	case metric.ClosedLoop:
+		return fmt.Sprintf("rounds = %d in the compare block", rounds)
 	}
-	return fmt.Sprintf("%s (if the plan sets requests, at least %d for each request in flight)", seeds(rounds), rounds)
+	return seeds(rounds)
 }
 
 // seeds returns the text with which a plan asks for n seeds. The function range of the language

@@ -52,7 +52,7 @@ func (s *subject) gpus(v *Verdict, invalid objection) {
 		invalid(verdict.CauseInvalid, "the memory of a GPU had %s", verdict.Count(int(errs), "uncorrectable ECC errors"))
 	}
 	if capped > 0 {
-		v.Note(fmt.Sprintf("in the worst round, a software power cap held a GPU's clocks down in %s of the readings", metric.Format(metric.Ratio, capped)))
+		v.Note(fmt.Sprintf("in the worst %s, a software power cap held a GPU's clocks down in %s of the readings", round, metric.Format(metric.Ratio, capped)))
 	}
 }
 

@@ -51,8 +51,9 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 				continue // rounds are missing, so judge the level only at the end
 			}
 			at.Requests = s.measured()
-			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
-				len(l.Rounds), len(l.Rounds)+l.Shed, r.Budget))
+			_, rounds := l.RoundNames()
+			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d %s: the budget of %v leaves no time for more",
+				len(l.Rounds), len(l.Rounds)+l.Shed, rounds, r.Budget))
 		}
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
@@ -115,7 +116,8 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]
 		part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
 		if s.Level.Duration > 0 {
-			part = fmt.Sprintf("%d of %d rounds", len(l.Rounds), s.Level.Rounds)
+			_, rounds := l.RoundNames()
+			part = fmt.Sprintf("%d of %d %s", len(l.Rounds), s.Level.Rounds, rounds)
 		}
 		l.Notes = append(l.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 	}
@@ -154,7 +156,7 @@ func (s *series) affords(at plan.Look) bool {
 	if most, n := s.Workload.Policy.MaxRequests, s.measured(); s.Level.Duration > 0 && most > 0 {
 		if rounds := len(s.level.Rounds); n*(rounds+len(at.Due))/rounds > most {
 			s.level.Notes = append(s.level.Notes, fmt.Sprintf(
-				"not extended: after %d requests in %d rounds, the same number of rounds again would exceed max_requests = %d", n, rounds, most))
+				"not extended: after %d requests in %s, as many again would exceed max_requests = %d", n, plan.PlainDuration(s.Level.Duration), most))
 			return false
 		}
 	}

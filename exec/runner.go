@@ -54,6 +54,7 @@ func newRunner(ctx context.Context, c Config) *runner {
 	}
 	run := c.Run
 	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
+	run.SaltedLengths = c.Plan.SaltsLengths() && run.Salt != 0
 	r.run = &run
 	if r.Drain == nil {
 		r.Drain = context.Background()

@@ -199,6 +199,9 @@ func (s *series) draws(rd *round, due []int) {
 		if s.leg != nil && a.workload.Alike() {
 			l.lengths.Seed, l.lengths.Round = seed(s.Load, 0), 0
 		}
+		if s.run.SaltedLengths {
+			l.lengths.Seed = load.Salted(l.lengths.Seed, s.run.Salt)
+		}
 		if a.workload.Output.Natural {
 			l.lengths.Jitter = 0 // the model chooses the length, at most Mean
 		}

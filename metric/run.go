@@ -27,6 +27,9 @@ type Run struct {
 	// Attempt is the number of the run among those of the same plan and commit that are known; 0 or 1
 	// means the first.
 	Attempt int `json:"attempt,omitempty"`
+	// SaltedLengths means that Salt also determines the lengths of the answers, so that other runs of
+	// the plan ask for other lengths.
+	SaltedLengths bool `json:"salted_lengths,omitempty"`
 	// Simulated means that the servers were simulators in virtual time: nothing was
 	// measured on a real server.
 	Simulated bool `json:"simulated,omitempty"`

@@ -277,7 +277,8 @@ func (l *Level) readRounds(name string, take func(*Telemetry) bool) (why string)
 	if lacking == 0 || lacking == len(l.Rounds) {
 		return why
 	}
-	return fmt.Sprintf("it is missing in %d of %d rounds: %s", lacking, len(l.Rounds), why)
+	_, rounds := l.RoundNames()
+	return fmt.Sprintf("it is missing in %d of %d %s: %s", lacking, len(l.Rounds), rounds, why)
 }
 
 // Told returns the level with only the rounds at whose edges the server's counters and histograms

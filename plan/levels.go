@@ -35,6 +35,12 @@ func LegRequests(level int) int {
 	return max(300, 10*level)
 }
 
+// SaltsLengths reports whether each run draws the lengths of the answers anew, so that one plan is
+// not always lucky with them. Runs that are compared with each other ask for the same lengths.
+func (p *Plan) SaltsLengths() bool {
+	return p.History == nil && len(p.Compares) == 0 && slices.ContainsFunc(p.Workloads, func(w *Workload) bool { return w.Output.Jitter > 0 })
+}
+
 func LevelName(kind metric.LoadKind, n int) string {
 	switch kind {
 	case metric.Burst:
@@ -116,8 +122,8 @@ func (w *Workload) MostRequests(first int) int {
 // Level returns level n of the capacity search, with the number of requests at which it is judged
 // for the first time.
 //
-// In a closed loop the level has five to ten rounds, of at least two waves if there are enough
-// requests. In a burst load a round is one burst, and a level has at least ten rounds.
+// In a closed loop the level is one window. In a burst load a round is one burst, and a level has at
+// least ten rounds.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -131,7 +137,7 @@ func (c *Capacity) Level(n int) Level {
 	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
-		l.Requests = max(LegRequests(n), c.Least)
+		l.Requests = max(DefaultRequests(n), c.Least)
 	}
 	if c.Over == metric.Burst {
 		l.Rounds = max(10, (l.Requests+n-1)/n)
@@ -139,7 +145,7 @@ func (c *Capacity) Level(n int) Level {
 		return l
 	}
 	l.Requests = max(l.Requests, metric.LeastRounds*n)
-	l.Rounds = min(max(l.Requests/(2*n), metric.LeastRounds), 10, l.Requests/n)
+	l.Cut()
 	return l
 }
 

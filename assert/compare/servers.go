@@ -126,6 +126,9 @@ func (x *comparison) baseline() string {
 	var problem string
 	if x.address, problem = storedServer(c, x.control); problem == "" {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s: the control was recorded in %s (run %s)", drifting, c.Control.Baseline, verdict.OneLine(x.control.ID)))
+		if x.control.SaltedLengths || x.Run.SaltedLengths {
+			x.out.Notes = append(x.out.Notes, "the answers' lengths were drawn anew in each run, so part of a change may come from them. The runs of a plan with a compare or history block ask for the same lengths")
+		}
 	}
 	return problem
 }

@@ -11,7 +11,7 @@ workload "too_few" {
   good { ttft = "< 2s" }
   load { concurrency = [4, 8] }
   sla {
-    success = "rate >= 98%"    # ERROR: needs 149 waves of 4 at 95% confidence, because requests that are in flight together may fail together; the plan has only 50. Likewise at 8. Either use requests = 596 (149 for each request in flight), or write "observed >= 98%" or "every" to judge only the requests of this run. You may also lower
+    success = "rate >= 98%"    # ERROR: needs 149 waves of 4 at 95% confidence, because requests that are in flight together may fail together; the plan has only 50. Likewise at 8. Either use waves = 149, or write "observed >= 98%" or "every" to judge only the requests of this run. You may also lower
     goodput = "share >= 95.5%" # ERROR: needs 66 waves of 4 at 95% confidence
   }
 }
@@ -25,7 +25,7 @@ workload "extended" {
     concurrency = 8
     requests    = 360
   }
-  sla { success = "rate >= 98%" } # ERROR: needs 182 waves of 8 at 97.4% confidence, because requests that are in flight together may fail together; the plan has only 180. Either use requests = 1456
+  sla { success = "rate >= 98%" } # ERROR: needs 182 waves of 8 at 97.4% confidence, because requests that are in flight together may fail together; the plan has only 180. Either use waves = 182
 }
 
 workload "bursts" {
@@ -57,7 +57,7 @@ workload "capacity" {
     require      = 20
     max_requests = 2000
   }
-  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 waves of 20 at 98.3% confidence, because requests that are in flight together may fail together; the plan has only 60. Either use requests = 4060 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe. You may also lower
+  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 waves of 20 at 98.3% confidence, because requests that are in flight together may fail together; the plan has only 80. Either use requests = 4060 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe. You may also lower
 }
 
 workload "enough" {

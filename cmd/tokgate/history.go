@@ -118,6 +118,9 @@ func (a *app) addNight(dir string, doc *report.Document, accepts []metric.Accept
 		return nil
 	}
 	fmt.Fprintf(a.Err, "tokgate: run %s added to %s\n", doc.Run.ID, dir)
+	if doc.Run.SaltedLengths {
+		fmt.Fprintln(a.Err, "tokgate: its answers' lengths were drawn anew, so part of a change may come from them; the runs of a plan with a history block ask for the same lengths every night")
+	}
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 // Lengths draws the number of tokens of each answer in one round. The numbers are uniform in
 // Mean·(1±Jitter), so that slots do not stay in phase. They depend only on the fields of Lengths.
-// So all runs ask all servers for the same lengths.
 type Lengths struct {
 	Mean     int     // tokens, at least 1
 	Jitter   float64 // in [0, 1)
@@ -32,16 +31,17 @@ func (l Lengths) Range() (low, high int) {
 	return low, max(low, high)
 }
 
-// Measured draws the lengths of a round's n measured requests, in order of start. The lengths are
-// the middles of n equal strata of the range, in random order. So every round has the same total
-// work.
+// Measured draws the lengths of a round's n measured requests, in order of start. Each of n equal
+// strata of the range has one length, at a random point, so all rounds have about the same work. The
+// strata are in random order. Their middles would make the longest answers too rare.
 func (l Lengths) Measured(n int) []int {
 	low, high := l.Range()
 	lengths := make([]int, n)
+	random := l.source(metric.Measured, 0)
 	for i := range lengths {
-		lengths[i] = low + int(float64(high-low+1)*(float64(i)+0.5)/float64(n))
+		lengths[i] = low + int(float64(high-low+1)*(float64(i)+random.Float64())/float64(n))
 	}
-	l.source(metric.Measured, 0).Shuffle(n, func(i, j int) {
+	random.Shuffle(n, func(i, j int) {
 		lengths[i], lengths[j] = lengths[j], lengths[i]
 	})
 	return lengths

@@ -43,7 +43,7 @@ func how(c *compare.Comparison) string {
 	case c.SideBySide:
 		return plural(c.Rounds, "round") + " side by side on swapped GPUs"
 	case !c.Paired:
-		return plural(c.Rounds, "round") + " against a record, so drift is not excluded"
+		return "against a record, so drift is not excluded"
 	}
 	return plural(c.Rounds, "round") + " in turns, restart " + string(c.Restart)
 }
