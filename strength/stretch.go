@@ -46,8 +46,6 @@ func Unstretchable(run *metric.Run) string {
 		case l == nil || l.Skipped != "":
 		case l.Kind == metric.OpenLoop:
 			return "levels of a rate cannot be stretched"
-		case l.Batches:
-			return "levels in one window cannot be stretched, because each slow answer would move every later batch"
 		case l.Kind == metric.ClosedLoop:
 			why = ""
 		}
@@ -76,13 +74,14 @@ func Record(p *plan.Plan, run *metric.Run) *Recording {
 }
 
 func stretches(l *metric.Level) bool {
-	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop && !l.Batches
+	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
 }
 
 // Stretch returns the run as it would have been under the regression r; nil means no regression.
 // Only closed loops change: a slower request delays the next request of its slot. Seed 0 keeps the
-// recorded rounds. Any other seed draws the same number of rounds at random, with replacement.
-// planted is false if the regression changed nothing.
+// recorded rounds. Any other seed draws as many rounds at random, with replacement. A window that
+// ended early gets the planned number of batches. planted is false if the regression changed
+// nothing.
 func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
 	copied := *rec.run
 	copied.Levels = nil
@@ -104,16 +103,7 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 		if r != nil && !Changes(rec.of, l.Server) {
 			w.regression = nil
 		}
-		picks := make([]int, len(l.Rounds))
-		for i := range picks {
-			picks[i] = i
-			if seed > 0 {
-				picks[i] = w.random.IntN(len(l.Rounds))
-			}
-		}
-		for i, pick := range picks {
-			level.Rounds = append(level.Rounds, w.round(l.Rounds[pick], l.Rounds[i]))
-		}
+		w.level(&level, l, rec.planned(l), seed)
 		planted = planted || w.changed
 		copied.Levels = append(copied.Levels, &level)
 		for _, part := range l.Parts {
@@ -129,6 +119,31 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 		}
 	}
 	return &copied, planted
+}
+
+// level gives out the rounds of the level l with slower requests.
+func (w *warp) level(out, l *metric.Level, planned, seed int) {
+	rounds := len(l.Judged().Rounds)
+	picks := make([]int, rounds)
+	if l.Batches && rounds > 0 {
+		picks = make([]int, max(rounds, planned))
+	}
+	for i := range picks {
+		picks[i] = i
+		if seed > 0 || i >= rounds {
+			picks[i] = w.random.IntN(rounds)
+		}
+	}
+	if !l.Batches {
+		for i, pick := range picks {
+			out.Rounds = append(out.Rounds, w.round(l.Rounds[pick], l.Rounds[i]))
+		}
+		return
+	}
+	out.Rounds, out.Voided = w.batches(l)
+	if seed > 0 || len(picks) > rounds {
+		out.Rounds, out.Voided, out.Looks = drawn(out.Rounds, picks), nil, nil
+	}
 }
 
 // answered returns a copy of a comparison in which the candidate's scored answers are worse. The
