@@ -104,7 +104,8 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
 // margin is a second way to certify a percentile. It helps if rounds differ, so that the effective
 // number of requests is small, but every round stays far from the limit. It uses a tolerance bound
 // on the worst observation of a round, and no round may have a missing value. The exact test must
-// pass too, but here differing values of rounds do not reduce the number of requests.
+// pass too, but here differing values of rounds do not reduce the number of requests. If neighbours
+// resemble each other, either the requests or the rounds count as fewer.
 //
 // The bound assumes that the logarithms of the rounds are normal. In simulations with very skewed
 // (exponential) rounds it erred three times as often as allowed. So the bound must cover all
@@ -113,14 +114,23 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	if s.unfinished() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
-	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha()) / s.resemblance([][]stat.Ascending{o.values()})
-	counted = min(counted, s.crowding()*float64(s.n))
-	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
-		return false
+	content, bound, ok := 1-e/2, 0.0, false
+	counted := min(stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha()), s.crowding()*float64(s.n))
+	alike := s.resemblance([][]stat.Ascending{o.values()})
+	blocks := len(s.blocks)
+	for _, way := range []struct {
+		counted float64
+		blocks  int
+	}{{counted / alike, blocks}, {counted, max(int(float64(blocks)/alike), leastRounds)}} {
+		if stat.Share(share*way.counted, way.counted, e, s.alpha) != stat.Below {
+			continue
+		}
+		if bound, ok = o.worst(t.Op, content, 1-s.alpha/5, way.blocks); ok && sample.Meets(bound, t.Op, t.Limit) {
+			break
+		}
+		ok = false
 	}
-	content := 1 - e/2
-	bound, ok := o.worst(t.Op, content, 1-s.alpha/5)
-	if !ok || !sample.Meets(bound, t.Op, t.Limit) {
+	if !ok {
 		return false
 	}
 	side := "below"
@@ -139,14 +149,14 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 // clear reports whether almost all rounds stay within the limit, with 85 % confidence. Judgements
 // before the end of a level use it, because the first rounds often look good by chance.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
-	bound, ok := o.worst(t.Op, 1-e, 0.85)
+	bound, ok := o.worst(t.Op, 1-e, 0.85, len(o.blocks))
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
 // worst returns a tolerance bound on the worst value of a block. With the given confidence, the
-// worst value meets the bound in at least the share "content" of all blocks. ok is false if a block
-// has no values, or if a value is missing.
-func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
+// worst value meets the bound in at least the share "content" of all blocks. The blocks count as the
+// given number of independent ones. ok is false if a block has no values, or if a value is missing.
+func (o observations) worst(op plan.Op, content, confidence float64, independent int) (bound float64, ok bool) {
 	worst := make([]float64, len(o.blocks))
 	for i, d := range o.blocks {
 		switch n := len(d.Values); {
@@ -158,7 +168,7 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 			worst[i] = d.Values[n-1]
 		}
 	}
-	bound = stat.ToleranceBound(worst, stat.ToleranceFactor(len(worst), content, confidence))
+	bound = stat.ToleranceBound(worst, stat.ToleranceFactor(independent, content, confidence))
 	if sample.Upward(op) {
 		bound = 1 / bound
 	}

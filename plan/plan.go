@@ -353,9 +353,9 @@ type Request struct {
 type Load struct {
 	Kind   metric.LoadKind
 	Levels []Level
-	Seeds  []int64 // one seed for each round; a burst level with more rounds starts again at the first
-	Seeded bool    // the plan sets the seeds; every level and probe uses all of them
-	Warmup int     // requests before each round; WarmupAuto: as many as the level's concurrency
+	Seeds  []int64 // one seed for each round; a level with more rounds starts again at the first
+	Seeded bool    // the plan sets the seeds; stages have a round for each
+	Warmup int     // requests before each window or burst; WarmupAuto: as many as the level's concurrency
 	// Stagger is the time between the starts of two slots; StaggerAuto spreads the
 	// starts over the expected duration of one request.
 	Stagger time.Duration

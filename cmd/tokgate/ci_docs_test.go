@@ -78,7 +78,7 @@ func TestLongDocumentedCI(t *testing.T) {
 	for _, tt := range []struct {
 		name, limit string
 		code        int
-	}{{"green", "2s", 0}, {"red", "1ms", 1}, {"inconclusive", "50ms", 3}} {
+	}{{"green", "2s", 0}, {"red", "1ms", 1}, {"inconclusive", "60ms", 3}} {
 		t.Run(tt.name, func(t *testing.T) {
 			scratch := func() (c *checkout, base string) {
 				c = newCheckout(t, "simulate")

@@ -160,7 +160,7 @@ workload "chat" {
   control   = base.server.next
   candidate = server.next
   changed   = ["profile"]
-  tolerate { ttft = "p95 +10%" }
+  tolerate { ttft = "p95 +15%" }
 }
 `
 	slower := filepath.Join(dir, "slower.json")

@@ -22,9 +22,9 @@ import (
 const (
 	// measureFor limits how long `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is how many requests each slot sends in a measured round. To save time, it is 1
-	// for long requests or several use cases.
-	measureWaves = 2
+	// measureWaves is how many requests each slot sends. To save time, it is half as many for long
+	// requests or several use cases.
+	measureWaves = 20
 	// leastMargin is the smallest margin of a proposed limit, as a share of the measured value. A
 	// server that becomes a quarter slower changes its values by more than twice this share.
 	leastMargin = 0.1
@@ -102,7 +102,7 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	waves := measureWaves
 	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
-		waves = 1
+		waves /= 2
 	}
 	var levels []starter.Measured
 	for _, n := range u.InFlight {
@@ -121,7 +121,8 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	var loads []*plan.Load
 	for _, level := range w.Loads[0].Levels {
 		l := *w.Loads[0]
-		level.Requests = level.Rounds * level.N * waves
+		level.Requests = waves * level.N
+		level.Cut()
 		if level.N == 1 {
 			l.Warmup = 0 // warm-up requests would run beside this level's single requests
 		}

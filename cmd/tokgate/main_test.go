@@ -325,7 +325,7 @@ workload "thinks" {
 `)
 	r = tokgateWith(t, t.Context(), []string{"COLUMNS=1000"}, "", "plan", path)
 	r.check(t, assert.ExitPass,
-		"20 warm-up requests", // 2 × (1 + 4) for the levels, 8 before a burst, 2 for "other"
+		"15 warm-up requests", // 1 + 4 for the levels, 8 before a burst, 2 for "other"
 		"  one: one request for a token when it is ready. Then 3 questions, 2 of them requests for a token, to learn how it counts tokens.",
 		"  other: one request for a token when it is ready. Then 8 questions if it has a tokenizer, or 6 requests for a token, to learn how it counts tokens for each of 2 kinds of request.",
 		"3 requests for a token, so that the cache has the shared prefixes.",
@@ -334,7 +334,7 @@ workload "thinks" {
 
 func TestPlanCommandShowsSearches(t *testing.T) {
 	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
-	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–640", "3,200–10,240")
+	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–1,280", "3,200–20,480")
 }
 
 func TestFmt(t *testing.T) {

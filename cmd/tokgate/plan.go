@@ -216,8 +216,11 @@ func (x *expansion) cases() {
 		warmups += exec.Warmups(c)
 	}
 	rounds := "Rounds"
-	if !slices.ContainsFunc(cases, func(c exec.Case) bool { return !c.Level.Batches }) {
-		rounds = "Batches"
+	if windows := slices.ContainsFunc(cases, func(c exec.Case) bool { return c.Level.Batches }); windows {
+		rounds = "Rounds or batches"
+		if !slices.ContainsFunc(cases, func(c exec.Case) bool { return !c.Level.Batches }) {
+			rounds = "Batches"
+		}
 	}
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", rounds, "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
 	warm := "warm-up requests"

@@ -176,9 +176,9 @@ workload "w" {
 	want := `Requirements
   w["x.y"] on one["a"], one["b"]
     At       Must hold                Needed to certify
-    1, 2, 4  ttft mean < 2s           2 rounds, or 2 blocks of requests
+    1, 2, 4  ttft mean < 2s           5 batches
     1, 2, 4  success every (implied)  1 request, exact
-    2        e2e p95 < 5s (warns)     63 effective requests
+    2        e2e p95 < 5s (warns)     59 effective requests
 `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

@@ -62,7 +62,7 @@ func TestLongStrength(t *testing.T) {
 func TestReportsTellStrength(t *testing.T) {
 	for sla, want := range map[string]string{
 		`ttft = "mean < 10s"`: "A server that decodes 10 times slower, or prefills 10 times slower would pass.",
-		"ttft = \"mean < 27ms\"\nspeed = \"mean > 165 tok/s\"": "No regression that was planted passes",
+		"ttft = \"mean < 27ms\"\nspeed = \"mean > 165 tok/s\"": "Every regression that was planted is noticed.",
 		`ttft = "mean < 1ms"`: "The unchanged server does not pass",
 	} {
 		out := t.TempDir()

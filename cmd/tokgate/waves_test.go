@@ -104,7 +104,7 @@ func requestsOf(t *testing.T, dir string) (judged, sent int) {
 func TestWavesAreRefused(t *testing.T) {
 	for name, tt := range map[string]struct{ plan, words string }{
 		"too few":  {windowed("4", "", `ttft = "p95 < 2s"`), "needs a window of at least 5 waves of 32 requests"},
-		"by round": {windowed("300", "gate { clusters = \"round\" }\n", `success = "rate > 99%"`), "a window has no rounds"},
+		"by round": {windowed("300", "gate { clusters = \"round\" }\n", `success = "rate > 99%"`), "a closed loop is one window and has no rounds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tokgate(t, "validate", writePlan(t, tt.plan)).check(t, assert.ExitPlan, tt.words)

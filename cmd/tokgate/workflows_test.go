@@ -331,7 +331,7 @@ var servers = []struct {
 		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❌ FAIL · gate", "| ❌ failed | chat | vllm |"}, "<failure"},
 	// 3 % of 200 requests are slow. The limit allows 5 %, which is too near for a verdict.
-	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
+	{"inconclusive", "simulate", "simulator {}", "60ms", "", "", 3, "inconclusive",
 		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
 		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
 	{"broken", "", "process {\n    command = [\"sh\", \"-c\", \"echo '::error::CUDA out of memory'; exit 3\", \"{port}\"]\n  }", "2s", "", "", 4, "error", nil,

@@ -189,7 +189,7 @@ func (l *level) derive(all bool) figures {
 	if due := l.answerable(rounds); due > 0 {
 		f["success"] = f["completed"] / float64(due)
 	}
-	f.rates(rounds, all && !l.windowed(), l.windowed())
+	f.rates(l, rounds, all && !l.windowed())
 	cached, prompt := 0, 0
 	for _, s := range requests {
 		if s.completed() && s.Usage != nil && s.Usage.Cached >= 0 && s.Usage.Input > 0 {
@@ -236,36 +236,53 @@ func (l *level) answerable(rounds []*round) int {
 	return n
 }
 
+// inOrder returns the rounds that count. Batches that had begun when a look ended their level do
+// not.
 func (l *level) inOrder() []*round {
 	var out []*round
 	for _, r := range l.rounds {
 		out = append(out, r)
 	}
 	slices.SortFunc(out, func(a, b *round) int { return a.Index - b.Index })
+	n := 0
+	for i, r := range out {
+		if n += r.Due; l.judged > 0 && n >= l.judged {
+			return out[:i+1]
+		}
+	}
 	return out
 }
 
 // rates computes the rates of a level, such as the throughput. It divides the number of events in
-// the rounds' windows by the length of the windows. The parameter together means that rounds follow
-// each other without a pause. An event in a window then counts even if its request belongs to
-// another round.
-func (f figures) rates(rounds []*round, all, together bool) {
+// the rounds' windows by the length of the windows. If rounds follow each other without a pause, an
+// event in a window counts even if its request belongs to another round. The windows of neighbouring
+// batches are one.
+func (f figures) rates(l *level, rounds []*round, all bool) {
 	var length, output, input, ended float64
-	for _, r := range rounds {
-		from, to := r.WindowStart, r.WindowEnd
+	for i := 0; i < len(rounds); {
+		r, last := rounds[i], rounds[i]
+		among := []*round{r}
+		if l.windowed() {
+			among = rounds
+		}
+		whole := *r
+		for i++; l.batched() && i < len(rounds) && rounds[i].WindowStart == last.WindowEnd; i++ {
+			last = rounds[i]
+			whole.End = max(whole.End, last.End)
+		}
+		if l.batched() {
+			among = slices.Concat(rounds, l.voided)
+		}
+		from, to := r.WindowStart, last.WindowEnd
 		if all {
-			from, to = r.Start, r.End
+			from, to = r.Start, whole.End
 		}
 		if to <= from {
 			continue
 		}
 		length += seconds(from, to)
-		among := []*round{r}
-		if together {
-			among = rounds
-		}
 		for _, r := range among {
-			o, i, e := r.came(from, to, all)
+			o, i, e := r.came(from, to, all, l.batched())
 			output, input, ended = output+o, input+i, ended+e
 		}
 	}
@@ -278,15 +295,16 @@ func (f figures) rates(rounds []*round, all, together bool) {
 }
 
 // came returns what a round's requests produced in the interval (from, to]: the output tokens, the
-// input tokens of prompts whose first token came, and the number of completed requests.
-func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
+// input tokens of prompts whose first token came, and the number of completed requests. If spread is
+// true, the tokens of a chunk count evenly over the time since the chunk before.
+func (r *round) came(from, to int64, measured, spread bool) (output, input, ended float64) {
 	each := r.tokensPerChunk()
 	for i := range r.samples {
 		s := &r.samples[i]
 		if measured && !s.measured() || !s.completed() && !s.canceled() {
 			continue
 		}
-		output += s.tokensWithin(from, to, each)
+		output += s.tokensWithin(from, to, each, spread)
 		if s.First > from && s.First <= to && s.Usage != nil {
 			input += float64(s.Usage.Input)
 		}
@@ -314,7 +332,7 @@ func (r *round) tokensPerChunk() float64 {
 
 // tokensWithin returns how many tokens of an answer came in the interval (from, to]. The first
 // chunk brings its own tokens. The other tokens are spread evenly over the later chunks.
-func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
+func (s *sample) tokensWithin(from, to int64, perChunk float64, spread bool) float64 {
 	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
 		return 0
 	}
@@ -341,14 +359,19 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 		}
 		return came + (total-first)*float64(min(to, s.Last)-max(from, s.First))/float64(s.Last-s.First)
 	}
-	at, within := s.First, 0
+	at, within := s.First, 0.0
 	for _, g := range s.Gaps {
+		before := at
 		at += g * 1000
-		if t := min(at, s.Last); t > from && t <= to {
+		t := min(at, s.Last)
+		switch {
+		case spread && t > before:
+			within += max(0, float64(min(t, to)-max(before, from))) / float64(t-before)
+		case !spread && t > from && t <= to:
 			within++
 		}
 	}
-	return came + (total-first)*float64(within)/float64(len(s.Gaps))
+	return came + (total-first)*within/float64(len(s.Gaps))
 }
 
 // sorted lists the keys of a map in order.
@@ -361,6 +384,9 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
+	}
+	if l.Batches { // it ends when the next batch begins
+		return r.WindowStart, r.WindowEnd, r.ended && r.Complete
 	}
 	switch l.Kind {
 	case "rate":
@@ -402,6 +428,9 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 // windowed reports whether the rounds of the level follow each other without a pause. An answer may
 // then begin in one round and end in a later one.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
+
+// batched reports whether the rounds of the level are batches of one window of a closed loop.
+func (l *level) batched() bool { return l.Batches || l.mix != nil && l.mix.Batches }
 
 // stretch returns the window of a round of users, as the recording states it. If a measured request
 // was due outside the window, stretch extends the window to include it.

@@ -32,6 +32,11 @@ type level struct {
 	pause   int64   // think time in nanoseconds between an answer and the next request of the same slot
 	rounds  map[int]*round
 	void    int // number of void rounds, which were disturbed and measured again
+	// Batches is set if the rounds are batches of one window of a closed loop. Of such a level only
+	// the first judged requests count; 0 means all.
+	Batches bool
+	judged  int
+	voided  []*round // batches that do not count, but were part of the load
 	// Of is the name of the mix if the level is a part of a mix, otherwise "". The field mix is the
 	// level of that mix.
 	Of  string
@@ -146,7 +151,8 @@ func (rec *recording) divide() {
 			continue
 		}
 		l.mix, l.void = mix, mix.void
-		for i, r := range mix.rounds {
+		for _, r := range mix.inOrder() {
+			i := r.Index
 			if own, ok := r.part(strings.TrimPrefix(k.Workload, l.Of+"/")); ok {
 				l.rounds[i] = own
 			}
@@ -185,6 +191,10 @@ func (rec *recording) line(raw []byte) error {
 			Skipped  string  `json:"skipped"`
 			Speedup  float64 `json:"speedup"`
 			Of       string  `json:"of"`
+			Batches  bool    `json:"batches"`
+			Looks    []struct {
+				Requests int `json:"requests"`
+			} `json:"looks"`
 			Asked    struct {
 				Pause int64 `json:"pause_ns"`
 			} `json:"asked"`
@@ -209,6 +219,10 @@ func (rec *recording) line(raw []byte) error {
 		if l.Level != nil {
 			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
 			at.Kind, at.N, at.Skipped, at.Speedup, at.pause, at.Of = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Speedup, l.Level.Asked.Pause, l.Level.Of
+			at.Batches = l.Level.Batches
+			if n := len(l.Level.Looks); at.Batches && n > 0 {
+				at.judged = l.Level.Looks[n-1].Requests
+			}
 		}
 	case "sample":
 		if s := l.Sample; s != nil {
@@ -260,6 +274,8 @@ func (l *level) at(index int) *round {
 func (l *level) done(r *round) {
 	if r.Void != "" {
 		l.void++
+		r.samples = l.at(r.Index).samples
+		l.voided = append(l.voided, r)
 		delete(l.rounds, r.Index)
 		return
 	}
