@@ -48,10 +48,10 @@ workload "use_case" {
     "coding_assistant",
   ])
   preset        = each.value
-  output_tokens = { mean = each.value == "code_completion" ? 128 : 1024, jitter = "5%" }
+  output_tokens = { mean = each.value == "code_completion" ? 128 : 1024, jitter = "25%" }
 
   load {
     concurrency = var.concurrency
-    requests    = 60
+    requests    = 100
   }
 }

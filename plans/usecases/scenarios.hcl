@@ -42,7 +42,7 @@ variable "today" {
 workload "scenario" {
   for_each      = { chatbot = [8, 32, 96], rag = [8, 32], agentic = [8], tool_calling = [4] }
   preset        = each.key
-  output_tokens = { mean = 256, jitter = "5%" }
+  output_tokens = { mean = 256, jitter = "25%" }
 
   load {
     concurrency = [1, 2, 4, 8, 16, 32]
