@@ -16,7 +16,7 @@ server "demo" {
 workload "chat" {
   description   = "Short questions, short answers, nothing cached"
   input_tokens  = 256
-  output_tokens = { mean = 16, jitter = "10%" } # answers of one length would all end together
+  output_tokens = { mean = 16, jitter = "50%" } # answers of one length would all end together
 
   load {
     concurrency = [1, 4, 8]                 # closed loop: the number of requests in flight

@@ -390,5 +390,5 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 	}
 	path += ".requests"
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == path })
-	d.out.Defaults = append(d.out.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": each leg gets the default number of requests of a whole level"})
+	d.out.Defaults = append(d.out.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": each leg gets 200 requests up to level 10, else the larger of 300 and 10 × the level"})
 }

@@ -414,7 +414,7 @@ var capacityBlock = &Block{
 
 var compareBlock = &Block{
 	Name: "compare", Labels: []string{"name"}, Repeat: true,
-	Doc: "Compares a candidate with a control. Both get the same prompts. They take turns, unless `side_by_side` is set. Every workload that runs on both servers is compared. Its sla blocks apply to the candidate only. A leg is one round on one server. If the plan sets no `requests` for a closed loop, each leg gets the default number of requests of a whole level.",
+	Doc: "Compares a candidate with a control. Both get the same prompts. They take turns, unless `side_by_side` is set. Every workload that runs on both servers is compared. Its sla blocks apply to the candidate only. A leg is one round on one server. If the plan sets no `requests` for a closed loop, each leg gets 200 requests up to level 10, else the larger of 300 and 10 × the level.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "Declares one comparison for each element, named compare.name[\"key\"]. Use it to compare one control with several candidates. In the block, each.key and each.value are the key and the value of the element."},
 		{Name: "control", Type: "server", Required: true, Doc: "The server that the candidate is compared with. server.name: a server of this plan. base.server.name: the server of that name in the plan on the base branch (--base DIR). baseline(\"FOLDER\"): a recorded run. tokgate takes the server in it that has the candidate's name, or its only server. For another server, add its name: baseline(\"FOLDER\", \"vllm\")."},
