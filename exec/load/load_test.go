@@ -7,7 +7,6 @@ import (
 	"testing/quick"
 	"time"
 
-
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 )
