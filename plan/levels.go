@@ -38,7 +38,8 @@ func LegRequests(level int) int {
 // SaltsLengths reports whether each run draws the lengths of the answers anew, so that one plan is
 // not always lucky with them. Runs that are compared with each other ask for the same lengths.
 func (p *Plan) SaltsLengths() bool {
-	return p.History == nil && len(p.Compares) == 0 && slices.ContainsFunc(p.Workloads, func(w *Workload) bool { return w.Output.Jitter > 0 })
+	varied := func(w *Workload) bool { return w.Output.Jitter > 0 }
+	return p.History == nil && len(p.Compares) == 0 && slices.ContainsFunc(p.Workloads, varied)
 }
 
 func LevelName(kind metric.LoadKind, n int) string {

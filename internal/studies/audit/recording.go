@@ -219,9 +219,8 @@ func (rec *recording) line(raw []byte) error {
 		if l.Level != nil {
 			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
 			at.Kind, at.N, at.Skipped, at.Speedup, at.pause, at.Of = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Speedup, l.Level.Asked.Pause, l.Level.Of
-			at.Batches = l.Level.Batches
-			if n := len(l.Level.Looks); at.Batches && n > 0 {
-				at.judged = l.Level.Looks[n-1].Requests
+			if at.Batches = l.Level.Batches; at.Batches && len(l.Level.Looks) > 0 {
+				at.judged = l.Level.Looks[len(l.Level.Looks)-1].Requests
 			}
 		}
 	case "sample":
