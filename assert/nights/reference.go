@@ -29,6 +29,8 @@ type moments struct {
 	Mean        float64 // mean of the nights; NaN if there are none
 	Sigma       float64 // standard deviation; NaN for fewer than two nights
 	Correlation float64 // lag-1 autocorrelation, corrected for few nights; NaN for fewer than 3
+	Skewness    float64 // of the nights, clipped at mostNight; 0 for fewer than 3 or if all are equal
+	Outliers    int     // nights that do not count
 }
 
 // robust returns the moments of n numbers without outliers. The distance of an outlier from the
@@ -66,10 +68,11 @@ func robust(xs []float64, floor, known float64) moments {
 		}
 	}
 	mean, variance := stat.Moments(kept)
-	m := moments{N: len(kept), Mean: mean, Sigma: max(math.Sqrt(variance), floor), Correlation: math.NaN()}
+	m := moments{N: len(kept), Mean: mean, Sigma: max(math.Sqrt(variance), floor), Correlation: math.NaN(), Outliers: len(xs) - len(kept)}
 	if m.N < 3 || variance == 0 {
 		return m
 	}
+	m.Skewness = skewness(kept, m.Mean, m.Sigma)
 	sum, before := 0.0, math.NaN()
 	for _, x := range xs {
 		d := x - mean
@@ -141,14 +144,28 @@ func (m moments) pooled(b moments) moments {
 	return m
 }
 
-// clipped returns the mean of xs, in which no night counts as more than mostNight standard
-// deviations from the center. p is the prediction for one night.
+// clipped returns the mean of xs, in which no night counts as more than p.most standard deviations
+// from the center. p is the prediction for one night.
 func (p prediction) clipped(xs []float64) float64 {
 	sum := 0.0
 	for _, x := range xs {
-		sum += min(max(x, p.Center-mostNight*p.Sigma), p.Center+mostNight*p.Sigma)
+		if most := mostNight * p.Sigma; math.Abs(x-p.Center) > most {
+			most = p.most() * p.Sigma
+			x = min(max(x, p.Center-most), p.Center+most)
+		}
+		sum += x
 	}
 	return sum / float64(len(xs))
+}
+
+// most limits how far one night counts, in standard deviations. It is as rare as mostNight
+// deviations are if the standard deviation is known exactly. With ten reference nights it is 4.5:
+// a limit of 3 would hide a change of any size, because means are judged by Student's t.
+func (p prediction) most() float64 {
+	if p.Freedom < 1 {
+		return mostNight
+	}
+	return stat.StudentQuantile(mostNightLevel, p.Freedom)
 }
 
 // upperTail returns how likely an unchanged series has a mean at least this high, of a number of

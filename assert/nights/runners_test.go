@@ -114,7 +114,7 @@ func TestJudgeMovedReference(t *testing.T) {
 		{early, Options{}, "the recorded nights are of two levels: compared with the nights since run r6"},
 		{better, Options{}, "compared with the better level since run r20, which has lasted"},
 		{better, Options{Wait: true}, "To hold later nights to this value, pin run r20"},
-		{append(better[:40:40], 2, 2, 2), Options{}, "2 s: since run r40 of 2026-11-10 the value is 10.6% higher, from 1.81 s to 2 s"},
+		{append(better[:40:40], 2, 2, 2), Options{}, "2 s: since run r40 of 2026-11-10 the value is 11.1% higher, from 1.8 s to 2 s"},
 	} {
 		x := Judge(nightsOf(ttftTrend, tt.values...), tt.opts).Trends[1]
 		if !strings.Contains(x.Message, tt.words) {

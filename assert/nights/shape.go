@@ -1,6 +1,9 @@
 package nights
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// symmetric is how many imagined nights without skewness are added when it is estimated.
@@ -14,59 +17,79 @@ const (
 
 // shape is what the reference nights of all series of a plan say of their distribution.
 type shape struct {
-	worst    float64 // the largest deviation for the worse of a night that did not last, in standard deviations
-	cubes    float64 // sum of nights times skewness
-	nights   float64
-	outliers float64 // number of nights that are outliers
+	cubes    float64 // sum of nights times skewness for the worse
+	counted  float64 // nights
+	outliers float64 // nights that are outliers
 }
 
-// shapeOf returns the shape of the series before tonight. It updates the worst night of each.
-func shapeOf(series []*watched) shape {
-	var out shape
-	for _, s := range series {
-		if len(s.numbers) >= leastReference && s.typical() {
-			skewness, n := s.skewness()
-			out.cubes, out.nights = out.cubes+n*skewness, out.nights+n
-			out.outliers += float64(len(s.numbers)) - n
-		}
-		out.worst = max(out.worst, s.worst)
+// noise is what the nights of all series of a plan say of it.
+type noise struct {
+	correlation
+	shape
+}
+
+// surroundings are the series of a plan on one night. They remember what is known of the noise.
+type surroundings struct {
+	series []*watched
+	known  map[int]noise
+}
+
+// before returns what the reference nights before the given one say of the noise.
+func (p surroundings) before(night int) noise {
+	out, ok := p.known[night]
+	if ok {
+		return out
 	}
+	out.nights = uncorrelated
+	for _, s := range p.series {
+		n, _ := slices.BinarySearch(s.reference, night)
+		if n < leastReference || !s.typical() {
+			continue
+		}
+		m := s.known(n)
+		out.correlation = out.add(m, +1)
+		out.cubes += float64(m.N*s.worse) * m.Skewness
+		out.counted += float64(m.N)
+		out.outliers += float64(m.Outliers)
+	}
+	p.known[night] = out
 	return out
 }
 
-// skewness returns the skewness of the reference nights in the direction of worse, and the number
-// of nights behind it. Outliers do not count, and the other nights are clipped.
-func (s *watched) skewness() (skewness, n float64) {
+// worstSettled updates the worst night of the series that did not last. Tonight says whether suspect
+// nights before it last.
+func (s *watched) worstSettled() {
 	m := s.known(len(s.reference))
-	if !(m.Sigma > 0) {
-		return 0, float64(len(s.numbers))
-	}
 	settled := len(s.reference)
 	for settled > 0 && s.nights[s.reference[settled-1]].Suspect {
-		settled-- // tonight says whether it lasts
+		settled--
 	}
+	if len(s.reference) < leastReference || !(m.Sigma > 0) || !s.typical() {
+		return
+	}
+	for _, x := range s.numbers[:settled] {
+		s.worst = max(s.worst, float64(s.worse)*(x-m.Mean)/m.Sigma)
+	}
+}
+
+// skewness returns the skewness of values, clipped at mostNight standard deviations.
+func skewness(xs []float64, mean, sigma float64) float64 {
 	var one, two, three float64
-	for i, x := range s.numbers {
-		z := float64(s.worse) * (x - m.Mean) / m.Sigma
-		if i < settled {
-			s.worst = max(s.worst, z)
-		}
-		if math.Abs(x-m.Mean)/m.Sigma > outlying*(1+3/float64(len(s.numbers))) {
-			continue
-		}
-		z = min(max(z, -mostNight), mostNight)
-		n, one, two, three = n+1, one+z, two+z*z, three+z*z*z
+	for _, x := range xs {
+		z := min(max((x-mean)/sigma, -mostNight), mostNight)
+		one, two, three = one+z, two+z*z, three+z*z*z
 	}
+	n := float64(len(xs))
 	one, two, three = one/n, two/n, three/n
 	variance := two - one*one
 	if variance <= 0 {
-		return 0, n
+		return 0
 	}
-	return (three - 3*one*two + 2*one*one*one) / math.Pow(variance, 1.5), n
+	return (three - 3*one*two + 2*one*one*one) / math.Pow(variance, 1.5)
 }
 
 // estimated returns the skewness that is estimated for all series, drawn towards zero.
-func (f shape) estimated() float64 { return f.cubes / (f.nights + symmetric) }
+func (f shape) estimated() float64 { return f.cubes / (f.counted + symmetric) }
 
 // corrected returns the skewness that the tests correct.
 func (f shape) corrected() float64 {
@@ -89,10 +112,10 @@ const (
 // changes. It is 0 if the noise of the series is unlike any noise for which that is known. `make
 // characteristics` measures it.
 func byChance(series []*watched, judged int) int {
-	f := shapeOf(series)
-	outliers := f.outliers / max(f.outliers+f.nights, 1)
+	f := surroundings{series, map[int]noise{}}.before(math.MaxInt)
+	outliers := f.outliers / max(f.outliers+f.counted, 1)
 	switch {
-	case judged == 0 || outliers > triedOutliers || sharedCorrelation(series).allowed() > triedCorrelation:
+	case judged == 0 || outliers > triedOutliers || f.allowed() > triedCorrelation:
 		return 0
 	case judged >= manySeries || math.Abs(f.estimated()) <= ordinarySkewness && outliers <= ordinaryOutliers:
 		return 2

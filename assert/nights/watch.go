@@ -14,6 +14,10 @@ const (
 	// mostReference is the maximum number of reference nights. Later nights do not join the
 	// reference.
 	mostReference = 90
+	// undecided is the number of last nights that say nothing of the noise of the plan. If all series
+	// changed together on one of them, the noise would look correlated and skewed, and so hide the
+	// change: the nights would join the reference.
+	undecided = 5
 	// perPlan is the chance of a false alarm for the worse in one night, in all series of a plan
 	// together. It assumes that the values are normally distributed.
 	perPlan = 0.007
@@ -33,8 +37,10 @@ var windows = []struct {
 
 const (
 	// mostNight limits how far one night may deviate from the reference, in standard deviations. A
-	// larger deviation counts as this one, so no single night decides alone.
-	mostNight = 3
+	// larger deviation counts as this one, so no single night decides alone. mostNightLevel is the
+	// normal distribution up to mostNight.
+	mostNight      = 3
+	mostNightLevel = 0.99865
 	// ofSingle is the share of the allowed false alarms at which a single night is suspect.
 	ofSingle = 0.3
 	// beyondWorst says how far beyond the worst night that did not last a suspect night must be.
@@ -147,7 +153,11 @@ func watchAll(columns []column) ([][]night, []*watched) {
 
 // watchNight computes the result of every series for tonight.
 func watchNight(series []*watched, tonight int) {
-	shared, form := sharedCorrelation(series), shapeOf(series)
+	plan, worst := surroundings{series, map[int]noise{}}, 0.0
+	for _, s := range series {
+		s.worstSettled()
+		worst = max(worst, s.worst)
+	}
 	var measured, judged []*watched
 	var looks []look
 	var worse, better, alone []float64
@@ -158,7 +168,7 @@ func watchNight(series []*watched, tonight int) {
 		measured = append(measured, s)
 		s.forget(tonight)
 		s.seen = append(s.seen, tonight)
-		l := s.look(tonight, shared, form)
+		l := s.look(tonight, plan, worst)
 		if n := &s.nights[tonight]; n.Reference >= s.least() && tonight >= s.from {
 			n.Judged = true
 			judged, looks = append(judged, s), append(looks, l)

@@ -2,6 +2,8 @@ package nights
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +29,7 @@ func TestRobust(t *testing.T) {
 	if d := cmp.Diff(want, robust(alternating(10), 0, 0), near); d != "" {
 		t.Error(d)
 	}
+	want.Outliers = 1
 	// The night with the value 150 is left out, because it is too far from the median, 101. Half of
 	// all nights are at most 2 from it, so the robust standard deviation is 2/0.6745 = 2.97, and
 	// the largest allowed distance is 2.97·4.5·(1 + 3/11) = 17.0.
@@ -127,12 +130,41 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][21]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// Each of the last two nights counts as 3 standard deviations, so their mean is 3/√(1/2 + 1/20) =
-	// 4.05 standard errors above. With 15 degrees of freedom the p-value is 0.0005, or 0.0012 after
-	// division by 0.45, the share of two-night windows. In a plan with a hundred series only
-	// 0.007/100 is allowed, so there is no alarm.
+	// Each of the last two nights counts as at most t = 3.59 standard deviations, so their mean is at
+	// most 3.59/√(1/2 + 1/20) = 4.84 standard errors above. With 15 degrees of freedom the p-value is
+	// 0.0001, or 0.0002 after division by 0.45, the share of two-night windows. In a plan with a
+	// hundred series only 0.007/100 is allowed, so there is no alarm.
 	if n := watch(many)[7][21]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
+	}
+}
+
+// A change of all series together is found also soon after the first ten nights, although they then
+// say the same of the noise: that it is correlated and skewed.
+func TestWatchTogether(t *testing.T) {
+	for _, from := range []int{10, 11, 14} {
+		const plans = 20
+		found := 0
+		for plan := range plans {
+			rng := rand.New(rand.NewPCG(7, uint64(plan)))
+			shared, series := make([]float64, from+3), make([]column, 7)
+			for i := range shared {
+				shared[i] = rng.NormFloat64()
+			}
+			for k := range series {
+				values := make([]float64, len(shared))
+				for i := range values {
+					values[i] = sigma*(0.9*shared[i]+math.Sqrt(1-0.81)*rng.NormFloat64()) + step(0.1, from)(i)
+				}
+				series[k] = column{values: values, worse: +1, floor: leastNoise}
+			}
+			if slices.ContainsFunc(watch(series), func(of []night) bool { return of[from+2].Changed && of[from+2].Worse }) {
+				found++
+			}
+		}
+		if found < plans*8/10 {
+			t.Errorf("+10 %% from night %d in seven series: red within three nights in %d of %d plans", from, found, plans)
+		}
 	}
 }
 

@@ -41,7 +41,8 @@ func (s *watched) remembered() memory {
 }
 
 // correlation collects the correlations from night to night of several series. Their weighted mean
-// is sum/nights, in which each series weighs as much as it has nights.
+// is sum/nights, in which each series weighs as much as it has nights. A plan has one estimate for
+// all its series, because a single series has too few nights. The estimate is drawn towards zero.
 type correlation struct{ sum, nights float64 }
 
 func (c correlation) add(m moments, sign float64) correlation {
@@ -55,18 +56,6 @@ func (c correlation) add(m moments, sign float64) correlation {
 // allowed returns the correlation from night to night that the prediction assumes. It is the
 // estimate, limited to the range from 0 to mostCorrelated.
 func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
-
-// sharedCorrelation estimates one correlation from night to night for all series of a plan, because
-// a single series has too few nights. The estimate is drawn towards zero.
-func sharedCorrelation(series []*watched) correlation {
-	c := correlation{nights: uncorrelated}
-	for _, s := range series {
-		if s.typical() {
-			c = c.add(s.known(len(s.reference)), +1)
-		}
-	}
-	return c
-}
 
 // evidence is the smallest p-value over several windows, corrected for the number of windows. The
 // field nights is the length of the window with that p-value.
@@ -89,33 +78,36 @@ type look struct {
 	alone         float64 // p-value of tonight alone, for the worse
 }
 
-// look compares the last nights with the reference, for every number of nights in windows.
-func (s *watched) look(tonight int, shared correlation, form shape) look {
+// look compares the last nights with the reference, for every number of nights in windows. worst is
+// the largest deviation of a night of the plan that did not last.
+func (s *watched) look(tonight int, plan surroundings, worst float64) look {
 	out := look{worse: evidence{p: 1}, better: evidence{p: 1}, alone: 1}
-	others := shared
-	if s.typical() {
-		others = shared.add(s.known(len(s.reference)), -1)
-	}
-	at := func(nights int) (m moments, r float64, stretch []float64) {
+	at := func(nights int) (m moments, all noise, stretch []float64) {
 		list := s.seen[len(s.seen)-nights:]
 		n, _ := slices.BinarySearch(s.reference, list[0])
-		m = s.known(n)
-		r = others.add(m, +1).allowed()
+		recent := list[max(nights-undecided, 0)]
+		m, all = s.known(n), plan.before(recent)
+		if s.typical() {
+			k, _ := slices.BinarySearch(s.reference, recent)
+			all.correlation = all.add(s.known(k), -1)
+		}
+		all.correlation = all.add(m, +1)
 		for _, k := range list {
 			stretch = append(stretch, s.values[k])
 		}
-		return m.pooled(s.borrowed()), r, stretch
+		return m.pooled(s.borrowed()), all, stretch
 	}
 	night := &s.nights[tonight]
 	n, _ := slices.BinarySearch(s.reference, tonight)
-	m, r, stretch := at(1)
+	m, all, stretch := at(1)
 	night.Reference, night.Expected.Center, night.Shift = n, m.Mean, s.values[tonight]-m.Mean
 	night.Moved, night.Adopted = s.moved, s.adopted
 	if n < s.least() {
 		return out
 	}
-	night.Expected, night.Correlation = m.predict(1, r), r
-	out.alone = s.alone(night.Expected, stretch[0], form)
+	night.Correlation = all.allowed()
+	night.Expected = m.predict(1, night.Correlation)
+	out.alone = s.alone(night.Expected, stretch[0], worst)
 	for _, w := range windows {
 		if len(s.seen) < w.nights || s.seen[len(s.seen)-w.nights] < s.first {
 			break
@@ -124,7 +116,8 @@ func (s *watched) look(tonight int, shared correlation, form shape) look {
 		if first < s.least() {
 			break
 		}
-		m, r, stretch := at(w.nights)
+		m, all, stretch := at(w.nights)
+		r := all.allowed()
 		// A clipped mean may be below ignore although the series is far beyond it, if its noise is
 		// small. So half of the nights must be beyond.
 		mean := m.predict(1, r).clipped(stretch)
@@ -132,7 +125,7 @@ func (s *watched) look(tonight int, shared correlation, form shape) look {
 		if math.Abs(stretch[(len(stretch)-1)/2]-m.Mean) < s.ignore {
 			continue
 		}
-		expected, skewness := m.predict(w.nights, r), float64(s.worse)*form.corrected()
+		expected, skewness := m.predict(w.nights, r), float64(s.worse)*all.corrected()
 		higher, lower := expected.upperTail(mean, skewness, w.nights)/w.share, expected.lowerTail(mean, skewness, w.nights)/w.share
 		switch s.worse {
 		case +1:
@@ -148,13 +141,13 @@ func (s *watched) look(tonight int, shared correlation, form shape) look {
 
 // alone returns the p-value of a single night that is worse. It returns 1 if the night is not far
 // beyond the worst night of the plan that did not last.
-func (s *watched) alone(expected prediction, x float64, form shape) float64 {
+func (s *watched) alone(expected prediction, x, worst float64) float64 {
 	sign := float64(s.worse)
 	if sign == 0 {
 		sign = math.Copysign(1, x-expected.Center)
 	}
 	shift := sign * (x - expected.Center)
-	if shift < s.ignore || shift/expected.Sigma < beyondWorst*form.worst {
+	if shift < s.ignore || shift/expected.Sigma < beyondWorst*worst {
 		return 1
 	}
 	return expected.upperTail(expected.Center+shift, 0, 1)
