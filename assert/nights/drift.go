@@ -45,7 +45,7 @@ func creeps(xs []float64, floor float64) (slope float64, ok bool) {
 	limited := prediction{Center: m.Mean, Sigma: m.Sigma}
 	ys := make([]float64, len(xs))
 	for i, x := range xs {
-		ys[i] = limited.clipped([]float64{x})
+		ys[i] = limited.clipped([]float64{x}, false)
 	}
 	mean, variance := stat.Moments(ys)
 	whole := variance * (n - 1)

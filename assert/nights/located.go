@@ -42,7 +42,7 @@ func located(c column, watched []night) []cut {
 		before, after := robust(xs[from:cut.Night], c.floor, 0), robust(xs[cut.Night:to], c.floor, 0)
 		expected := before.predict(to-cut.Night, tonight.Correlation)
 		// A clipped mean, so that one bad night among five does not make a change.
-		mean := before.predict(1, tonight.Correlation).clipped(xs[cut.Night:to])
+		mean := before.predict(1, tonight.Correlation).clipped(xs[cut.Night:to], !c.common)
 		p := 2 * min(expected.upperTail(mean, 0, 1), expected.lowerTail(mean, 0, 1))
 		cut.Night, cut.Before, cut.After = seen[cut.Night], before.Mean, after.Mean
 		if p <= level && math.Abs(after.Mean-before.Mean) >= c.ignore {

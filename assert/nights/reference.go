@@ -144,28 +144,19 @@ func (m moments) pooled(b moments) moments {
 	return m
 }
 
-// clipped returns the mean of xs, in which no night counts as more than p.most standard deviations
-// from the center. p is the prediction for one night.
-func (p prediction) clipped(xs []float64) float64 {
+// clipped returns the mean of xs, in which no night counts as more than mostNight standard
+// deviations from the center. If they are lasting nights or more of one machine, a night counts as the
+// least of them if that is more. p is the prediction for one night.
+func (p prediction) clipped(xs []float64, oneMachine bool) float64 {
+	most := mostNight * p.Sigma
+	if oneMachine && len(xs) >= lasting {
+		most = max(most, slices.Min(xs)-p.Center, p.Center-slices.Max(xs))
+	}
 	sum := 0.0
 	for _, x := range xs {
-		if most := mostNight * p.Sigma; math.Abs(x-p.Center) > most {
-			most = p.most() * p.Sigma
-			x = min(max(x, p.Center-most), p.Center+most)
-		}
-		sum += x
+		sum += min(max(x, p.Center-most), p.Center+most)
 	}
 	return sum / float64(len(xs))
-}
-
-// most limits how far one night counts, in standard deviations. It is as rare as mostNight
-// deviations are if the standard deviation is known exactly. With ten reference nights it is 4.5:
-// a limit of 3 would hide a change of any size, because means are judged by Student's t.
-func (p prediction) most() float64 {
-	if p.Freedom < 1 {
-		return mostNight
-	}
-	return stat.StudentQuantile(mostNightLevel, p.Freedom)
 }
 
 // upperTail returns how likely an unchanged series has a mean at least this high, of a number of

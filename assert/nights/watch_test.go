@@ -130,10 +130,10 @@ func TestWatchManySeries(t *testing.T) {
 	if n := watch([]column{one(series...)})[0][21]; !n.Changed {
 		t.Errorf("alone: %+v", n)
 	}
-	// Each of the last two nights counts as at most t = 3.59 standard deviations, so their mean is at
-	// most 3.59/√(1/2 + 1/20) = 4.84 standard errors above. With 15 degrees of freedom the p-value is
-	// 0.0001, or 0.0002 after division by 0.45, the share of two-night windows. In a plan with a
-	// hundred series only 0.007/100 is allowed, so there is no alarm.
+	// Each of the last two nights counts as 3 standard deviations, so their mean is 3/√(1/2 + 1/20) =
+	// 4.05 standard errors above. With 15 degrees of freedom the p-value is 0.0005, or 0.0012 after
+	// division by 0.45, the share of two-night windows. In a plan with a hundred series only
+	// 0.007/100 is allowed, so there is no alarm.
 	if n := watch(many)[7][21]; n.Changed {
 		t.Errorf("among a hundred: %+v", n)
 	}

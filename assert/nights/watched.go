@@ -120,7 +120,7 @@ func (s *watched) look(tonight int, plan surroundings, worst float64) look {
 		r := all.allowed()
 		// A clipped mean may be below ignore although the series is far beyond it, if its noise is
 		// small. So half of the nights must be beyond.
-		mean := m.predict(1, r).clipped(stretch)
+		mean := m.predict(1, r).clipped(stretch, !s.common)
 		slices.SortFunc(stretch, func(a, b float64) int { return cmp.Compare(math.Abs(a-m.Mean), math.Abs(b-m.Mean)) })
 		if math.Abs(stretch[(len(stretch)-1)/2]-m.Mean) < s.ignore {
 			continue

@@ -123,8 +123,8 @@ func testNightly(t *testing.T) {
 	if err := os.WriteFile(month, []byte(whole), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A bad night is suspect. The third in a row fails, because no night of ten earlier ones counts as
-	// more than three standard deviations.
+	// A bad night is suspect. The third in a row fails, because no single one of ten earlier nights
+	// counts as more than three standard deviations.
 	for n := 13; n < 15; n++ {
 		night(n, 1.2)
 		tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitPass, "PASS", "Suspect: w at 4, e2e mean +", "the next night decides", "tokgate run PLAN --only w")
