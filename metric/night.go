@@ -62,6 +62,14 @@ type Trend struct {
 	Asked string `json:"asked,omitempty"`
 }
 
+// MetricForeign is the metric of a series that another tool measured. Its value has no unit, and its
+// statistic is StatLowerIsBetter or StatHigherIsBetter. Server and Level are "".
+const (
+	MetricForeign      = "value"
+	StatLowerIsBetter  = "lower is better"
+	StatHigherIsBetter = "higher is better"
+)
+
 // Pin records that somebody accepted the changes that a run shows. Later runs are then compared
 // with that run.
 type Pin struct {
@@ -70,9 +78,14 @@ type Pin struct {
 	Why string    `json:"why"`
 }
 
+// Void records that somebody took a night out of the history, because it measured something else.
+type Void Pin
+
 // History holds nights in the order in which they ran. Pins, the changes that a team accepted, are
 // in the order in which they were made.
 type History struct {
-	Nights []Night
-	Pins   []Pin
+	Nights []Night `json:"nights"`
+	Pins   []Pin   `json:"pins"`
+	// Voids are the nights that were taken out. Nights does not have them.
+	Voids []Void `json:"voids,omitempty"`
 }

@@ -65,6 +65,7 @@ type Result struct {
 	// 0.20.0".
 	Differs []string
 	Job     *metric.Job // CI job of the last night; nil if not known
+	Voids   []metric.Void
 	Trends  []Trend
 	// Remarks says which accept blocks are not needed or too wide.
 	Remarks []string
@@ -122,6 +123,9 @@ type Bounds struct {
 	// Shift is how far the mean since the change is from the mean of the reference. If nothing
 	// changed, it is how far the last night's value is. It has the unit of Noise.
 	Shift float64
+	// Soon is the smallest step for the worse that is found within three nights at least four times
+	// of five. It has the unit of Noise.
+	Soon float64
 }
 
 // Change is a change of a series that was found in hindsight. It says what else changed in the same
@@ -171,7 +175,7 @@ const limitMetric = "capacity"
 // is better, it passes with a note. A figure that is missing tonight is an error. The package
 // comment describes the method.
 func Judge(h metric.History, opts Options) Result {
-	out := Result{Outcome: verdict.Error}
+	out := Result{Outcome: verdict.Error, Voids: h.Voids}
 	before, nights, lost := sinceLastPin(h)
 	if len(h.Pins) > 0 && lost == "" {
 		out.Pinned = &h.Pins[len(h.Pins)-1]

@@ -95,6 +95,13 @@ func (s *series) definition() (def metric.Def, ok bool) {
 	if s.key.Metric == limitMetric {
 		return metric.Def{Name: limitMetric, Unit: metric.LoadKind(s.key.Stat).Unit(), Better: metric.HigherIsBetter}, true
 	}
+	if s.key.Metric == metric.MetricForeign {
+		def := metric.Def{Name: metric.MetricForeign, Better: metric.LowerIsBetter}
+		if s.key.Stat == metric.StatHigherIsBetter {
+			def.Better = metric.HigherIsBetter
+		}
+		return def, true
+	}
 	def, ok = metric.Lookup(s.key.Metric)
 	if kind, err := metric.ParseStat(s.key.Stat); err == nil {
 		def.Unit = def.UnitOf(kind)

@@ -115,6 +115,7 @@ func (l *judgedLane) decide(t *Trend, nights []metric.Night, opts Options) {
 		High:      l.src.scale.invert(l.src.scale.within(high)),
 		Noise:     l.last.Expected.Sigma,
 		Shift:     l.last.Shift,
+		Soon:      l.src.scale.size(max(l.last.soon(), opts.Ignore)),
 	}
 	t.Outcome = verdict.Pass
 	if l.alarm >= 0 {

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -16,6 +18,37 @@ func completePlans(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 
 func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// completeHistoryAndFile completes the folder of a history, then a file.
+func completeHistoryAndFile(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeFolders(cmd, args, prefix)
+	}
+	return []string{"csv", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeNights completes the folder of a history or a file.
+func completeNights(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
+// completeRuns completes the folder of a history, then one of its runs, the latest first.
+func completeRuns(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeFolders(cmd, args, prefix)
+	}
+	h, _, err := history.Read(args[0])
+	if err != nil || len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var out []string
+	for _, n := range slices.Backward(h.Nights) {
+		if strings.HasPrefix(n.Run, prefix) {
+			out = append(out, n.Run)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {

@@ -37,18 +37,20 @@ until a pin accepts a change.`,
   tokgate history show perf/history
   tokgate history check perf/history --junit history.xml
   tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"
+  tokgate history replay latencies.csv               # what would it have said of your past?
   tokgate history export perf/history --format csv
   tokgate history demo                               # on 120 made-up nights`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return a.unknownCommand(cmd, args[0])
 			}
-			return usageError("add, show, check, pin, export or demo", "history needs a subcommand")
+			return usageError("add, show, check, pin, void, import, replay, export or demo", "history needs a subcommand")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.historyAdd(), a.historyShow(), a.historyCheck(), a.historyPin(), a.historyExport(), a.historyDemo())
+	cmd.AddCommand(a.historyAdd(), a.historyShow(), a.historyCheck(), a.historyPin(), a.historyVoid(),
+		a.historyImport(), a.historyReplay(), a.historyExport(), a.historyDemo())
 	return cmd
 }
 
@@ -209,11 +211,18 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
 	return cmd, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error) {
-		if ignore < 0 || ignore >= 1 {
-			return judged.Result{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
+		if err := shareOf("--ignore", ignore); err != nil {
+			return judged.Result{}, nights.Options{}, err
 		}
 		return a.showNights(dir, judged.Options{Ignore: ignore, Wait: wait, MaxAge: maxAge}, "", out)
 	}
+}
+
+func shareOf(flag string, v float64) error {
+	if v < 0 || v >= 1 {
+		return usageError("0.01 is one percent", "%s %v is not a share from 0 to 1", flag, v)
+	}
+	return nil
 }
 
 // showNights reads and judges a history, prints the result and writes it to files. path is the plan
@@ -256,35 +265,14 @@ func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 }
 
 func (a *app) historyPin() *cobra.Command {
-	var why string
-	cmd := &cobra.Command{
-		Use:   "pin HISTORY RUN",
-		Short: "Accept a change: compare later nights with this run and those after it",
-		Long: `Accepts what changed before a run: every series begins anew with that run, and later
+	return a.historyMark("pin", "Accept a change: compare later nights with this run and those after it",
+		`Accepts what changed before a run: every series begins anew with that run, and later
 nights are compared with it and those after it. The reason is kept in the history.
 Without a pin a change for the worse stays red.`,
-		Args:              needArgs(2, `tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"`),
-		ValidArgsFunction: completeFolders,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if why == "" {
-				return usageError(`for example: --why "vLLM 0.20 accepted"`, "a pin needs a reason")
-			}
-			repaired, err := history.AddPin(args[0], metric.Pin{Run: args[1], At: time.Now().UTC(), Why: why})
-			if err != nil {
-				return measureError(err, pinHint(args[0], args[1]))
-			}
-			if repaired != "" {
-				fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
-			}
-			fmt.Fprintf(a.Out, "pinned run %s: %s\n", args[1], why)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&why, "why", "", "the `reason` for accepting the change, kept in the history")
-	return cmd
+		"vLLM 0.20 accepted", "a pin needs a reason", history.AddPin)
 }
 
-func pinHint(dir, run string) string {
+func runHint(dir, run string) string {
 	if h, _, err := history.Read(dir); err == nil {
 		var runs []string
 		for _, n := range h.Nights {

@@ -25,7 +25,7 @@ judges nothing.`,
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			write, ok := map[string]func(io.Writer, metric.History) error{
-				"csv": nights.CSV, "json": nights.JSON, "openmetrics": nights.OpenMetrics,
+				"csv": history.CSV, "json": history.JSON, "openmetrics": history.OpenMetrics,
 			}[format]
 			if !ok {
 				return usageError("use csv, json or openmetrics", "unknown --format %q", format)
@@ -66,10 +66,11 @@ the last night. The exit code does not judge it.`,
 			if _, err := fmt.Fprintln(a.Out, "SYNTHETIC: 120 made-up nights; no server ran"); err != nil {
 				return measureError(err)
 			}
-			if err := nights.Mornings(a.Out, h); err != nil {
+			rule := judged.Options{Ignore: 0.01}
+			if err := nights.Mornings(a.Out, h, judged.Replay(h, rule, 0)); err != nil {
 				return measureError(err)
 			}
-			n := judged.Judge(h, judged.Options{Ignore: 0.01})
+			n := judged.Judge(h, rule)
 			t, err := a.terminal(a.Out)
 			if err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -143,14 +144,69 @@ func testNightly(t *testing.T) {
 	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitPass, "RECORDED", "3 nights since run run-13 was pinned")
 }
 
+// What was exported as JSON and imported again is judged the same, with its pins and facts. CSV has
+// no pins and no facts, so a history without them is judged the same.
+func TestHistoryMoves(t *testing.T) {
+	for _, format := range []string{"json", "csv"} {
+		h := history.Demo()
+		if format == "csv" {
+			h.Pins = nil
+			for i := range h.Nights {
+				h.Nights[i].Servers = nil
+			}
+		}
+		from, to, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "nights."+format)
+		if _, _, err := history.Import(from, h); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(tokgate(t, "history", "export", from, "--format", format).out), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 120 nights", "0 were in it already")
+		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 0 nights", "120 were in it already")
+		was, is := tokgate(t, "history", "check", from, "--max-age", "0"), tokgate(t, "history", "check", to, "--max-age", "0")
+		if d := cmp.Diff(strings.ReplaceAll(was.out, from, "H"), strings.ReplaceAll(is.out, to, "H")); d != "" || was.code != assert.ExitFail || is.code != was.code {
+			t.Errorf("%s: exit %d and %d: %s", format, was.code, is.code, d)
+		}
+		folder, replayed := tokgate(t, "history", "replay", from), tokgate(t, "history", "replay", file)
+		folder.check(t, assert.ExitPass, "FAIL", "Of 110 judged mornings", "from -3.", "120 nights of 4 series")
+		if d := cmp.Diff(folder.out, replayed.out); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// A void night is named, with the reason, and is not judged. The night before is the last one then.
+func TestHistoryVoid(t *testing.T) {
+	dir, h := t.TempDir(), history.Demo()
+	h.Nights[28].Figures[0].Value, h.Nights[29].Figures[0].Value, h.Nights = 0.6, 0.6, h.Nights[:30]
+	h.Pins = nil
+	if _, _, err := history.Import(dir, h); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitFail)
+	run := h.Nights[29].Run
+	tokgate(t, "history", "void", dir, run, "--why", "a load test ran").check(t, assert.ExitPass, "void is run "+run+": a load test ran")
+	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitPass, "29 nights", "Suspect", "Void, so not judged: "+run+" (a load test ran)")
+	tokgate(t, "history", "pin", dir, run, "--why", "x").check(t, assert.ExitError, "is not in the history")
+	complete := tokgate(t, "__complete", "history", "void", dir, "20260129")
+	complete.check(t, assert.ExitPass, h.Nights[28].Run)
+}
+
 func TestHistoryUsage(t *testing.T) {
 	dir := t.TempDir()
+	table, wrong := filepath.Join(t.TempDir(), "a.csv"), filepath.Join(t.TempDir(), "b.csv")
+	for path, text := range map[string]string{table: "date,series,value\n2026-11-19,\"load, cold\",7\n2026-11-20,\"load, cold\",8\n", wrong: "date,series,value\ntoday,a,1\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, tt := range []struct {
 		args  []string
 		code  int
 		words string
 	}{
-		{[]string{"history"}, assert.ExitPlan, "add, show, check, pin, export or demo"},
+		{[]string{"history"}, assert.ExitPlan, "add, show, check, pin, void, import, replay, export or demo"},
 		{[]string{"history", "chek", dir}, assert.ExitPlan, "did you mean `tokgate history check`?"},
 		{[]string{"history", "show"}, assert.ExitPlan, "tokgate history show perf/history"},
 		{[]string{"history", "check", filepath.Join(dir, "none")}, assert.ExitError, "could not read the history"},
@@ -162,6 +218,17 @@ func TestHistoryUsage(t *testing.T) {
 		{[]string{"history", "demo"}, assert.ExitPass, "FAIL 4 series: 1 worse"},
 		{[]string{"history", "pin", dir, "r"}, assert.ExitPlan, "needs a reason"},
 		{[]string{"history", "pin", dir, "r", "--why", "x"}, assert.ExitError, "not in the history"},
+		{[]string{"history", "void", dir, "r"}, assert.ExitPlan, "a void night needs a reason"},
+		{[]string{"history", "void", dir, "r", "--why", "x"}, assert.ExitError, "not in the history"},
+		{[]string{"history", "import", dir}, assert.ExitPlan, "tokgate history import perf/history nights.csv"},
+		{[]string{"history", "import", dir, table, "--better", "more"}, assert.ExitPlan, "use lower or higher"},
+		{[]string{"history", "import", dir, wrong}, assert.ExitError, "line 2: \"today\" is no date"},
+		{[]string{"history", "import", filepath.Join(dir, "new"), table, "--better", "higher"}, assert.ExitPass, "added 2 nights to"},
+		{[]string{"history", "show", filepath.Join(dir, "new")}, assert.ExitPass, "load, cold"},
+		{[]string{"history", "replay", table}, assert.ExitPass, "2 nights of 1 series. None could be judged"},
+		{[]string{"history", "replay", table, "--pin-after", "-1"}, assert.ExitPlan, "is negative"},
+		{[]string{"history", "replay", dir}, assert.ExitError, "has no nights"},
+		{[]string{"history", "replay", filepath.Join(dir, "none")}, assert.ExitError, "could not read the history"},
 	} {
 		tokgate(t, tt.args...).check(t, tt.code, tt.words)
 	}

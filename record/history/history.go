@@ -30,6 +30,7 @@ type line struct {
 	Schema string        `json:"schema"`
 	Night  *metric.Night `json:"night,omitempty"`
 	Pin    *metric.Pin   `json:"pin,omitempty"`
+	Void   *metric.Void  `json:"void,omitempty"`
 }
 
 // Add adds a night to the history in the folder dir, which it creates if necessary. added is false
@@ -39,36 +40,56 @@ func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
 	if n.Run == "" || n.Started.IsZero() {
 		return false, "", errors.New("could not add the night: its run has no name or no time")
 	}
-	return add(dir, n.Started, line{Schema: schema, Night: &n})
+	count, repaired, err := add(dir, monthOf(n.Started), []line{{Schema: schema, Night: &n}})
+	return count > 0, repaired, err
 }
 
 // AddPin adds a pin, which marks a run, to the history in dir. The history must have that run.
 func AddPin(dir string, p metric.Pin) (repaired string, err error) {
-	h, _, err := Read(dir)
-	if err != nil {
+	if _, err := having(dir, p.Run); err != nil {
 		return "", err
 	}
-	if !slices.ContainsFunc(h.Nights, func(n metric.Night) bool { return n.Run == p.Run }) {
-		return "", fmt.Errorf("run %s is not in the history %s", p.Run, dir)
-	}
-	_, repaired, err = add(dir, p.At, line{Schema: schema, Pin: &p})
+	_, repaired, err = add(dir, monthOf(p.At), []line{{Schema: schema, Pin: &p}})
 	return repaired, err
 }
 
-func add(dir string, at time.Time, l line) (added bool, repaired string, err error) {
-	raw, err := json.Marshal(l)
+// AddVoid takes a night out of the history in dir: its run no longer counts. The night's line stays.
+func AddVoid(dir string, v metric.Void) (repaired string, err error) {
+	h, err := having(dir, v.Run)
 	if err != nil {
-		return false, "", fmt.Errorf("could not add to the history: %w", err)
+		return "", err
 	}
-	raw = record.SealLine(raw)
+	if slices.ContainsFunc(h.Pins, func(p metric.Pin) bool { return p.Run == v.Run }) {
+		return "", fmt.Errorf("run %s is pinned, so later nights are compared with it: pin another run before it is void", v.Run)
+	}
+	_, repaired, err = add(dir, monthOf(v.At), []line{{Schema: schema, Void: &v}})
+	return repaired, err
+}
+
+// having reads the history in dir, which must have the run.
+func having(dir, run string) (h metric.History, err error) {
+	if h, _, err = Read(dir); err != nil {
+		return h, err
+	}
+	if !slices.ContainsFunc(h.Nights, func(n metric.Night) bool { return n.Run == run }) {
+		return h, fmt.Errorf("run %s is not in the history %s", run, dir)
+	}
+	return h, nil
+}
+
+func monthOf(at time.Time) string { return at.UTC().Format("2006-01") }
+
+// add appends lines to the file of a month. It leaves out nights that the file has. It returns the
+// number of lines that it added.
+func add(dir, month string, lines []line) (added int, repaired string, err error) {
 	if err := prepare(dir); err != nil {
-		return false, "", fmt.Errorf("could not make the history folder: %w", err)
+		return 0, "", fmt.Errorf("could not make the history folder: %w", err)
 	}
-	name := at.UTC().Format("2006-01") + ".jsonl"
+	name := month + ".jsonl"
 	path := filepath.Join(dir, name)
 	f, err := record.OpenIn(dir, name, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
-		return false, "", fmt.Errorf("could not open the history: %w", err)
+		return 0, "", fmt.Errorf("could not open the history: %w", err)
 	}
 	defer func() {
 		if e := f.Close(); err == nil && e != nil {
@@ -76,39 +97,56 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 		}
 	}()
 	if err := lock(f); err != nil {
-		return false, "", fmt.Errorf("could not lock %s: %w", path, err)
+		return 0, "", fmt.Errorf("could not lock %s: %w", path, err)
 	}
 	was, err := readAll(f)
 	if err != nil {
-		return false, "", fmt.Errorf("could not read the history: %w", err)
+		return 0, "", fmt.Errorf("could not read the history: %w", err)
 	}
 	if !ours(was) {
-		return false, "", fmt.Errorf("%s holds no line of a tokgate history: move it out of the way, or name another folder", path)
+		return 0, "", fmt.Errorf("%s holds no line of a tokgate history: move it out of the way, or name another folder", path)
 	}
-	if l.Night != nil {
-		var there metric.History
-		parse(path, was, &there)
-		if slices.ContainsFunc(there.Nights, func(n metric.Night) bool { return n.Run == l.Night.Run }) {
-			return false, "", nil
-		}
+	raw, added, err := sealed(path, was, lines)
+	if err != nil || added == 0 {
+		return 0, "", err
 	}
-	raw = append(raw, '\n')
 	if whole := bytes.LastIndexByte(was, '\n') + 1; whole < len(was) {
 		if json.Valid(was[whole:]) {
 			raw = append([]byte("\n"), raw...)
 		} else if err := f.Truncate(int64(whole)); err != nil {
-			return false, "", fmt.Errorf("could not repair the history: %w", err)
+			return 0, "", fmt.Errorf("could not repair the history: %w", err)
 		} else {
 			repaired = fmt.Sprintf("the last line of %s was cut short by an earlier writer; its %d bytes were removed", path, len(was)-whole)
 		}
 	}
 	if _, err := f.Write(raw); err != nil {
-		return false, repaired, fmt.Errorf("could not write to the history: %w", err)
+		return 0, repaired, fmt.Errorf("could not write to the history: %w", err)
 	}
 	if err := f.Sync(); err != nil {
-		return false, repaired, fmt.Errorf("could not write to the history: %w", err)
+		return 0, repaired, fmt.Errorf("could not write to the history: %w", err)
 	}
-	return true, repaired, nil
+	return added, repaired, nil
+}
+
+// sealed returns the lines that a file does not have yet, as it will hold them, and their number.
+func sealed(path string, was []byte, lines []line) (raw []byte, added int, err error) {
+	var there metric.History
+	parse(path, was, &there)
+	runs := map[string]bool{}
+	for _, n := range there.Nights {
+		runs[n.Run] = true
+	}
+	for _, l := range lines {
+		if l.Night != nil && runs[l.Night.Run] {
+			continue
+		}
+		text, err := json.Marshal(l)
+		if err != nil {
+			return nil, 0, fmt.Errorf("could not add to the history: %w", err)
+		}
+		added, raw = added+1, append(append(raw, record.SealLine(text)...), '\n')
+	}
+	return raw, added, nil
 }
 
 // The file makes git keep the lines of both branches in a merge.
@@ -141,17 +179,26 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 		}
 		problems = append(problems, parse(path, src, &h)...)
 	}
+	arrange(&h)
+	return h, problems, nil
+}
+
+// arrange orders a history by time. It removes nights that are void or that occur again.
+func arrange(h *metric.History) {
 	slices.SortStableFunc(h.Nights, func(a, b metric.Night) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 	})
 	seen := map[string]bool{}
+	for _, v := range h.Voids {
+		seen[v.Run] = true
+	}
 	h.Nights = slices.DeleteFunc(h.Nights, func(n metric.Night) bool {
 		again := seen[n.Run]
 		seen[n.Run] = true
 		return again
 	})
 	slices.SortStableFunc(h.Pins, func(a, b metric.Pin) int { return a.At.Compare(b.At) })
-	return h, problems, nil
+	slices.SortStableFunc(h.Voids, func(a, b metric.Void) int { return a.At.Compare(b.At) })
 }
 
 // maxMonth is the largest size of one month's file, in bytes. It suffices for 100,000 nights with a
@@ -211,6 +258,8 @@ func parse(path string, src []byte, h *metric.History) (problems []string) {
 			h.Nights = append(h.Nights, *l.Night)
 		case l.Pin != nil && l.Pin.Run != "":
 			h.Pins = append(h.Pins, *l.Pin)
+		case l.Void != nil && l.Void.Run != "":
+			h.Voids = append(h.Voids, *l.Void)
 		default:
 			problems = append(problems, fmt.Sprintf("%s:%d is neither a night nor a pin and does not count", path, i+1))
 		}

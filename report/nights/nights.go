@@ -54,7 +54,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 // and how to accept a change.
 func sections(n judged.Result, o Options) []page.Section {
 	var remarks []string
-	for _, p := range slices.Concat([]string{differs(n)}, n.Remarks, o.Problems) {
+	for _, p := range slices.Concat([]string{differs(n), voids(n)}, n.Remarks, o.Problems) {
 		if p != "" {
 			remarks = append(remarks, page.Line(p))
 		}
@@ -83,7 +83,7 @@ func series(n judged.Result, changed bool) []page.Block {
 		}
 		t.Rows = append(t.Rows, append([]page.Cell{{Text: word(x), Class: classes[x.Outcome]}}, page.Row(append([]string{place(x)}, cells(x)...)...)...))
 		if changed {
-			evidence = append(evidence, page.Line(fmt.Sprintf("%s %s %s: %s", x.Workload, x.Level, name(x), x.Message)))
+			evidence = append(evidence, page.Line(subject(x)+": "+x.Message))
 		}
 		for _, c := range x.Changes {
 			evidence = append(evidence, change(x, c))
@@ -104,11 +104,23 @@ func hasDetail(t judged.Trend) bool {
 
 // place names the workload of a series, its server and, if there are several, its runner.
 func place(t judged.Trend) string {
-	s := t.Workload + " on " + t.Server
+	s := t.Workload
+	if t.Server != "" {
+		s += " on " + t.Server
+	}
 	if t.Runner != "" {
 		s += " (" + t.Runner + ")"
 	}
 	return text.Line(s)
+}
+
+// subject names a series in a sentence: its workload, level and metric. A series of another tool has
+// only a name.
+func subject(t judged.Trend) string {
+	if t.Metric == metric.MetricForeign {
+		return t.Workload
+	}
+	return fmt.Sprintf("%s at %s, %s", t.Workload, t.Level, name(t))
 }
 
 // name names the metric of a series and its statistic.
@@ -124,8 +136,11 @@ func suspects(n judged.Result, o Options) []string {
 		}
 		last := t.Points[len(t.Points)-1].Value
 		by := signed(t.Unit, t.Tonight.Center, last)
-		out = append(out, page.Line(fmt.Sprintf("Suspect: %s at %s, %s %s; the next night decides. To know now: tokgate run %s --only %s", t.Workload, t.Level, name(t), by,
-			cmp.Or(o.Plan, "PLAN"), t.Workload)))
+		s := fmt.Sprintf("Suspect: %s %s; the next night decides", subject(t), by)
+		if t.Metric != metric.MetricForeign {
+			s += fmt.Sprintf(". To know now: tokgate run %s --only %s", cmp.Or(o.Plan, "PLAN"), t.Workload)
+		}
+		out = append(out, page.Line(s))
 	}
 	return out
 }
@@ -249,6 +264,18 @@ func differs(n judged.Result) string {
 	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
 }
 
+// voids names the nights that were taken out, and why; "" if there are none.
+func voids(n judged.Result) string {
+	var out []string
+	for _, v := range n.Voids {
+		out = append(out, fmt.Sprintf("%s (%s)", v.Run, v.Why))
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return text.Line("Void, so not judged: " + strings.Join(out, ", "))
+}
+
 // accept returns a line with the command that accepts the failed change; "" if nothing failed.
 func accept(n judged.Result, o Options) string {
 	if n.Accept == "" {
@@ -326,7 +353,7 @@ func either(cond bool, a, b string) string {
 
 func count(n int, noun string) string {
 	if n != 1 && !strings.HasSuffix(noun, "s") {
-		noun += "s"
+		noun += either(strings.HasSuffix(noun, "ch"), "es", "s")
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
@@ -370,7 +397,7 @@ func Document(n judged.Result, d report.Document) *report.Document {
 		}
 		d.Verdicts = append(d.Verdicts, report.Verdict{
 			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
-			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + " at " + t.Level + either(t.Runner == "", "", " on "+t.Runner),
+			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + either(t.Level == "", "", " at "+t.Level) + either(t.Runner == "", "", " on "+t.Runner),
 			Outcome: t.Outcome, Severity: verdict.SeverityError, Cause: cause, Message: t.Message,
 		})
 	}

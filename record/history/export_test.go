@@ -1,14 +1,20 @@
-package nights
+package history
 
 import (
 	"bytes"
+	"flag"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/record/history"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestExport(t *testing.T) {
 	key := metric.Trend{Server: "vllm", Workload: "a\"b\\c\nd", Level: "30", Metric: "ttft", Stat: "p95"}
@@ -28,17 +34,19 @@ func TestExport(t *testing.T) {
 			if err := write(&b, h); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, b.Bytes())
+			path := filepath.Join("testdata", name)
+			if *update {
+				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), b.String()); d != "" {
+				t.Error(d)
+			}
 		})
 	}
-}
-
-// The golden file shows the report of each morning after a night of an invented history. One night
-// is bad by itself, and one regression lasts.
-func TestMornings(t *testing.T) {
-	var b bytes.Buffer
-	if err := Mornings(&b, history.Demo()); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "mornings.txt", b.Bytes())
 }

@@ -1,4 +1,4 @@
-package nights
+package history
 
 import (
 	"cmp"
@@ -14,10 +14,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
+// exported is the header of the CSV export.
+var exported = []string{"run", "started", "commit", "ref", "runner", "url", "server", "workload", "level", "metric", "stat", "asked", "value", "n"}
+
+// formula marks a text that a spreadsheet would read as a formula.
+const formula = "'"
+
 // CSV writes a row for each figure of each night, with values in base units.
 func CSV(w io.Writer, h metric.History) error {
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"run", "started", "commit", "ref", "runner", "url", "server", "workload", "level", "metric", "stat", "asked", "value", "n"})
+	_ = out.Write(exported)
 	for _, n := range h.Nights {
 		j := metric.Job{}
 		if n.Job != nil {
@@ -28,7 +34,7 @@ func CSV(w io.Writer, h metric.History) error {
 				f.Server, f.Workload, f.Level, f.Metric, f.Stat, f.Asked, strconv.FormatFloat(f.Value, 'g', -1, 64), strconv.Itoa(f.N)}
 			for i, c := range row {
 				if strings.HasPrefix(c, "=") || strings.HasPrefix(c, "+") || strings.HasPrefix(c, "@") {
-					row[i] = "'" + c // so that a spreadsheet does not read it as a formula
+					row[i] = formula + c
 				}
 			}
 			_ = out.Write(row) // kept for Error
@@ -42,10 +48,8 @@ func CSV(w io.Writer, h metric.History) error {
 func JSON(w io.Writer, h metric.History) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Nights []metric.Night `json:"nights"`
-		Pins   []metric.Pin   `json:"pins"`
-	}{append([]metric.Night{}, h.Nights...), append([]metric.Pin{}, h.Pins...)})
+	h.Nights, h.Pins = append([]metric.Night{}, h.Nights...), append([]metric.Pin{}, h.Pins...)
+	return enc.Encode(h)
 }
 
 // OpenMetrics writes every figure as a gauge with the time of its night
