@@ -167,9 +167,8 @@ type Target struct {
 	Reset func(context.Context) error
 	// SessionHeader is the header that tells a gateway which requests belong together; "" sends none.
 	SessionHeader string
-	// Cold is the TTFT of the first request that the server completed. ColdEnd is the time from the
-	// start of that request to its end. Both are 0 if not known.
-	Cold, ColdEnd time.Duration
+	// Start is what is known of the server's start but its times and GPUs.
+	Start metric.Start
 	// Inside reads the server's own metrics and GPUs under load; nil if they are not read.
 	Inside *telemetry.Watch
 	// Log returns the last part of the server's log.

@@ -37,6 +37,13 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 	return t, ready
 }
 
+// started returns the record of the target's start.
+func (t *Target) started(at, ready time.Duration) metric.Start {
+	s := t.Start
+	s.At, s.Ready = at, ready
+	return s
+}
+
 // started reports whether tokgate starts the server's program, which takes long. Other servers are
 // ready at once.
 func started(s *plan.Server) bool { return s.Process != nil || s.Container != nil }

@@ -93,7 +93,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	if key := compareStarts(before, found.Fingerprint); key != "" {
 		r.lost(found, t, fmt.Errorf("start %d found another server: %s was %q and is now %q", len(found.Starts)+1, key, before[key], found.Fingerprint[key]))
 	}
-	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: ready, Cold: t.Cold, ColdEnd: t.ColdEnd})
+	found.Starts = append(found.Starts, t.started(begin, ready))
 	r.observe(r.Observer.ServerReady(found))
 	if rest := r.cases(t, s, cases, found); found.Error != "" {
 		r.leave(s, rest, "the server could not be measured: "+found.Error)

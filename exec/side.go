@@ -198,7 +198,9 @@ func (t *turns) prepare(x *side) bool {
 		t.lost(x.found, target, fmt.Errorf("start %d found another server: %s was %q and is now %q", x.starts, key, was, found[key]))
 		return false
 	}
-	x.found.Starts = append(x.found.Starts, metric.Start{At: x.began, Ready: x.ready, GPUs: x.gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
+	start := target.started(x.began, x.ready)
+	start.GPUs = x.gpus
+	x.found.Starts = append(x.found.Starts, start)
 	t.observe(t.Observer.ServerReady(x.found))
 	for i, c := range x.cases {
 		if first {

@@ -87,7 +87,9 @@ func (t *turns) play() {
 		if !t.round() {
 			return
 		}
-		t.rounds++
+		if t.rounds++; t.rounds == t.earlier+1 {
+			t.warm = t.Clock.Now()
+		}
 		if t.rounds == t.looks[0] && len(t.looks) > 1 {
 			t.foresee()
 		}
@@ -133,9 +135,13 @@ func (t *turns) foresee() {
 	}
 }
 
-// pace returns the mean time of a round so far, with the starts of its servers.
+// pace returns the mean time of a round so far, with the starts of its servers. The first round of a
+// session has cold starts, so later rounds tell better what the next ones take.
 func (t *turns) pace() time.Duration {
-	return (t.Clock.Now() - t.began) / time.Duration(max(t.rounds-t.earlier, 1))
+	if n := t.rounds - t.earlier; n > 1 {
+		return (t.Clock.Now() - t.warm) / time.Duration(n-1)
+	}
+	return t.Clock.Now() - t.began
 }
 
 // timeShort reports whether the time budget is too short for the given number of further rounds.

@@ -37,6 +37,7 @@ type turns struct {
 	differences string     // differences of the servers that the plan does not declare; "" if none
 	slot        int
 	began       time.Duration
+	warm        time.Duration // end of the session's first round
 	durations   map[*side]map[*plan.Workload]time.Duration
 }
 

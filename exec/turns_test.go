@@ -80,7 +80,7 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 		}
 		d.log = append(d.log, "start "+address)
 		return &exec.Target{
-			Model: "fake", Fingerprint: found, Cold: 3 * time.Second, ColdEnd: 4 * time.Second,
+			Model: "fake", Fingerprint: found, Start: metric.Start{Cold: 3 * time.Second, ColdEnd: 4 * time.Second},
 			Transport: &transport{clock: c, tick: 100 * time.Millisecond, script: func(_ int, r *client.Request) reply {
 				d.prompts[address] = append(d.prompts[address], r.Prompt.Text)
 				return reply{ttft: time.Second, itl: max(d.itl[address], 100*time.Millisecond), text: "word "}

@@ -58,7 +58,45 @@ type Start struct {
 	// later requests are faster.
 	Cold    time.Duration `json:"cold_ns,omitempty"`
 	ColdEnd time.Duration `json:"cold_end_ns,omitempty"`
+	// Kind says what the start found on the machine; "" if not known. Pull is the part of the start
+	// that pulled the image. Mounted means that volumes were mounted, which may hold caches.
+	Kind    StartKind     `json:"kind,omitempty"`
+	Pull    time.Duration `json:"pull_ns,omitempty"`
+	Mounted bool          `json:"mounted,omitempty"`
 }
 
-// Took returns the time until the server was ready.
+// StartKind says what a start found on the machine.
+type StartKind string
+
+const (
+	// StartCold is the first start with this program, model and flags since the machine booted.
+	StartCold StartKind = "cold"
+	// StartWarm is any later one: the weights may be in memory, and the kernels compiled.
+	StartWarm StartKind = "warm"
+)
+
+// Took returns the time until the server was ready, with the pull of its image.
 func (s Start) Took() time.Duration { return s.Ready - s.At }
+
+// Loaded returns the time until the server was ready, without the pull of its image.
+func (s Start) Loaded() time.Duration { return s.Took() - s.Pull }
+
+// StartTimes returns what the first of further starts takes, and each later one: the last cold start if one
+// is recorded, and the mean of the warm ones. Starts of unknown kind are warm but for the first. ok is
+// false without starts.
+func StartTimes(starts []Start) (first, later time.Duration, ok bool) {
+	var warm time.Duration
+	n := 0
+	for i, s := range starts {
+		if s.Kind == StartCold || s.Kind == "" && i == 0 {
+			first = s.Loaded()
+		} else {
+			warm, n = warm+s.Loaded(), n+1
+		}
+	}
+	if n == 0 {
+		return first, first, len(starts) > 0
+	}
+	later = warm / time.Duration(n)
+	return max(first, later), later, true
+}

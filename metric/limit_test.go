@@ -41,3 +41,27 @@ func TestAtLimit(t *testing.T) {
 		t.Error(l.Overran())
 	}
 }
+
+// The first of further starts is priced like the last cold one, and each later one like the mean of the
+// warm ones.
+func TestStartTimes(t *testing.T) {
+	start := func(seconds int, kind StartKind, pull int) Start {
+		return Start{At: time.Hour, Ready: time.Hour + time.Duration(seconds+pull)*time.Second, Pull: time.Duration(pull) * time.Second, Kind: kind}
+	}
+	for _, row := range []struct {
+		name         string
+		starts       []Start
+		first, later time.Duration
+	}{
+		{"none", nil, 0, 0},
+		{"one", []Start{start(90, "", 0)}, 90 * time.Second, 90 * time.Second},
+		{"of old recordings", []Start{start(695, "", 0), start(88, "", 0)}, 695 * time.Second, 88 * time.Second},
+		{"cold, pulled and warm", []Start{start(695, StartCold, 300), start(80, StartWarm, 0), start(96, StartWarm, 0)}, 695 * time.Second, 88 * time.Second},
+		{"only warm", []Start{start(80, StartWarm, 0), start(96, StartWarm, 0)}, 88 * time.Second, 88 * time.Second},
+		{"cold was faster", []Start{start(60, StartCold, 0), start(88, StartWarm, 0)}, 88 * time.Second, 88 * time.Second},
+	} {
+		if first, later, ok := StartTimes(row.starts); first != row.first || later != row.later || ok != (len(row.starts) > 0) {
+			t.Errorf("%s: %v, %v, %v; want %v, %v", row.name, first, later, ok, row.first, row.later)
+		}
+	}
+}

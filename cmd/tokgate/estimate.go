@@ -25,8 +25,19 @@ type lastRun struct {
 	passes   map[string]bool         // requirements that passed; the key is the case and the requirement's name
 	costs    map[string]report.Spent // what a case cost, or all probes of a search; the key is the case
 	rest     float64                 // seconds outside of cases, searches and starts, such as warm-up and teardown
-	loads    map[string]float64      // seconds of the last start, by the server's address, image or command
+	loads    map[string]load         // of the starts, by the server's address, image or command
 	spent    map[string]float64      // seconds of a capacity search in the last run; the key is the case
+}
+
+// load is what the starts of a server took: the first, when nothing was in memory, and each later one.
+type load struct{ first, later time.Duration }
+
+// coldFirst says how much longer the first start takes; "" if it takes about as long as the others.
+func (l load) coldFirst() string {
+	if l.first < l.later+l.later/10 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s for the first on a machine, %s for each later one)", roundTime(l.first), roundTime(l.later))
 }
 
 func caseKey(server, workload, level string) string {
@@ -63,15 +74,17 @@ func readRunAt(path string) *lastRun {
 		return nil
 	}
 	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
-		loads: map[string]float64{}, spent: map[string]float64{}, costs: map[string]report.Spent{},
+		loads: map[string]load{}, spent: map[string]float64{}, costs: map[string]report.Spent{},
 		requests: map[string]float64{}, passes: map[string]bool{}}
 	for _, s := range doc.Run.Servers {
 		for _, start := range s.Starts {
-			took := start.Took().Seconds()
-			if last.rest -= took; s.Program() != "" && doc.Run.Simulated {
-				continue // a simulated start says nothing about the real one
-			}
-			last.loads[s.Address], last.loads[s.Program()] = took, took
+			last.rest -= start.Took().Seconds()
+		}
+		if s.Program() != "" && doc.Run.Simulated {
+			continue // a simulated start says nothing about the real one
+		}
+		if first, later, ok := metric.StartTimes(s.Starts); ok {
+			last.loads[s.Address], last.loads[s.Program()] = load{first, later}, load{first, later}
 		}
 	}
 	if doc.Run.Simulated {
@@ -195,7 +208,7 @@ func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*p
 		if n := exec.Starts(p, s); used[s] && n > 0 {
 			t, known := start[s]
 			known = known || s.Endpoint != nil // it runs
-			f.Parts = append(f.Parts, progress.Part{Server: s.Address(), Times: n, Took: t.took, Known: known})
+			f.Parts = append(f.Parts, progress.Part{Server: s.Address(), Times: n, Took: t.took, First: t.first, Known: known})
 		}
 	}
 	return f

@@ -78,7 +78,7 @@ func (b bill) of(x scenario, s *foretold) (a amount) {
 		} else if i < len(cases) && cases[i].Load != nil {
 			share = x.share(b.last.portionOf(b.p, cases[i]))
 		}
-		took := time.Duration(share * float64(part.Added()))
+		took := part.Share(share)
 		a.took, a.money = a.took+took, a.money+took.Hours()*b.hour(part.Server)
 		if i >= len(cases) {
 			b.startsOf(&a, s, part, share)

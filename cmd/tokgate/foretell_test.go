@@ -42,7 +42,7 @@ func TestCost(t *testing.T) {
 		// The case of a takes half an hour at 2 USD an hour, and that of b half an hour at 6 USD.
 		// Starting b takes half an hour more: 1 + 3 + 3 = 7 USD.
 		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
-			&lastRun{path: "r", kind: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "1h30m, 7 USD, expected with 1 start", "a 2 USD, b 6 USD an hour"},
+			&lastRun{path: "r", kind: "run", cases: last.cases, loads: map[string]load{"b": {30 * time.Minute, 30 * time.Minute}}}, "1h30m, 7 USD, expected with 1 start", "a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,
 			&lastRun{path: "r", kind: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 30m, 1 USD, expected", "2 USD an hour"},
 	} {

@@ -12,14 +12,24 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record/history"
 )
 
 // startTime is an estimate of how long a server takes until it is ready.
 type startTime struct {
-	took  time.Duration
-	basis string // reason for this estimate, such as "as long as the last one"
+	took  time.Duration // of a warm start
+	first time.Duration // of the first start
+	basis string        // reason for this estimate, such as "as long as the last ones"
+}
+
+// all returns the time of n starts.
+func (t startTime) all(n int) time.Duration {
+	if n == 0 {
+		return 0
+	}
+	return t.first + time.Duration(n-1)*t.took
 }
 
 // startTimes estimates how long the servers of the plan take to start. The best estimate is the
@@ -31,7 +41,7 @@ func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
 	var others map[string]startTime // read only if needed
 	for _, s := range p.Servers {
 		if took, ok := last.load(s); ok {
-			out[s] = startTime{took, "as long as the last one"}
+			out[s] = startTime{took.later, took.first, "as long as the last ones" + took.coldFirst()}
 			continue
 		}
 		if !starts(s) {
@@ -58,15 +68,15 @@ func programKey(program, model string) string { return program + "\x00" + model 
 
 // load returns how long the server took to start in the last run. If this is unknown, it returns
 // the time of a server with the same image or command.
-func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
+func (l *lastRun) load(s *plan.Server) (load, bool) {
 	if l == nil {
-		return 0, false
+		return load{}, false
 	}
 	took, ok := l.loads[s.Address()]
 	if p := startedBy(s); !ok && p != "" {
 		took, ok = l.loads[p]
 	}
-	return time.Duration(took * float64(time.Second)), ok
+	return took, ok
 }
 
 // mostResults limits how many results of other plans are read. The newest are read first.
@@ -80,8 +90,8 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 		if h, _, err := history.Read(p.History.Folder); err == nil {
 			for _, n := range h.Nights { // later nights replace earlier nights
 				for _, s := range n.Starts {
-					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)),
-						"as long as in the night of " + n.Started.Format(time.DateOnly)}
+					took := time.Duration(s.Took * float64(time.Second))
+					out[programKey(s.Program, s.Model)] = startTime{took, took, "as long as in the night of " + n.Started.Format(time.DateOnly)}
 				}
 			}
 		}
@@ -92,10 +102,10 @@ func otherStarts(p *plan.Plan) map[string]startTime {
 			continue
 		}
 		for _, s := range doc.Run.Servers {
-			if n := len(s.Starts); n > 0 && s.Program() != "" {
+			if first, later, ok := metric.StartTimes(s.Starts); ok && s.Program() != "" {
 				key := programKey(s.Program(), s.Declared["model"])
 				if _, have := out[key]; !have {
-					out[key] = startTime{s.Starts[n-1].Took(), "as long as the last one in " + path}
+					out[key] = startTime{later, first, "as long as the last ones in " + path + load{first, later}.coldFirst()}
 				}
 			}
 		}
@@ -130,7 +140,8 @@ func assumedStart(model string) (startTime, bool) {
 		return startTime{}, false
 	}
 	took := assumedEngine + time.Duration(gb/assumedDisk*float64(time.Second))
-	return startTime{took.Round(time.Second), fmt.Sprintf("assumed: a minute, and %.3g GB of weights at 1 GB/s", gb)}, true
+	took = took.Round(time.Second)
+	return startTime{took, took, fmt.Sprintf("assumed: a minute, and %.3g GB of weights at 1 GB/s", gb)}, true
 }
 
 var (
@@ -173,7 +184,7 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 		if times == 0 || !starts(s) && t.took < time.Second {
 			continue
 		}
-		n, took = n+times, took+time.Duration(times)*t.took
+		n, took = n+times, took+t.all(times)
 		if !ok {
 			unknown += times
 		} else if !slices.Contains(bases, t.basis) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -31,6 +32,33 @@ func TestAssumedStart(t *testing.T) {
 	t.Chdir(t.TempDir())
 	want := "about 1m16s in all: 1 start, each assumed: a minute, and 16 GB of weights at 1 GB/s; plus the pull of up to 1 image"
 	if got := startsOf(p, startTimes(p, nil)); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Of a recording with a cold start and a warm one, the first start to come is priced like the cold one
+// and each later one like the warm one.
+func TestPriceOfStarts(t *testing.T) {
+	server := func(name string) *plan.Server {
+		return &plan.Server{Name: name, Engine: "vllm", Container: &plan.Container{Image: "i"}}
+	}
+	a, b := server("a"), server("b")
+	w := &plan.Workload{Name: "w", Servers: []*plan.Server{a, b}, Loads: []*plan.Load{{Levels: []plan.Level{{Name: "1", N: 1, Requests: 120, Rounds: 12}}}}}
+	p := &plan.Plan{Path: "gate.hcl", Servers: []*plan.Server{a, b}, Workloads: []*plan.Workload{w}, Compares: []*plan.Compare{
+		{Name: "c", Control: plan.Control{Server: a}, Candidate: b, Restart: plan.RestartLeg, Rounds: 12, LeastRounds: 3}}}
+	first, later, _ := metric.StartTimes([]metric.Start{{Ready: 695 * time.Second}, {Ready: 88 * time.Second}})
+	last := &lastRun{loads: map[string]load{"a": {first, later}, "b": {first, later}}}
+	times := startTimes(p, last)
+	// 12 starts of each: 695 + 11 · 88 = 1663 s.
+	if got, want := times[a].all(12), 1663*time.Second; got != want {
+		t.Errorf("12 starts of one: %v, want %v", got, want)
+	}
+	f := last.forecast(p, nil, times)
+	if got, _ := f.Total(); got != 2*1663*time.Second {
+		t.Errorf("24 starts: %v, want %v", got, 2*1663*time.Second)
+	}
+	want := "about 55m in all: 24 starts, each as long as the last ones (12m for the first on a machine, 1m28s for each later one); plus the pull of up to 1 image"
+	if got := startsOf(p, times); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

@@ -45,8 +45,13 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	if err != nil {
 		return nil, err
 	}
-	if err := l.fetch(ctx, r, s.Container, found, state); err != nil {
+	begun := l.Clock.Now()
+	pulled, err := l.fetch(ctx, r, s.Container, found, state)
+	if err != nil {
 		return nil, err
+	}
+	if pulled {
+		h.pulled = l.Clock.Now() - begun
 	}
 	if version, err := r.run(ctx, nil, "version", "--format", "{{.Client.Version}}"); err == nil {
 		found["runtime"] = r.name + " " + version
@@ -77,30 +82,31 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	return c, nil
 }
 
-func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) error {
+func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) (pulled bool, err error) {
 	img, there, err := r.image(ctx, c.Image)
 	if err != nil {
-		return err
+		return pulled, err
 	}
 	switch {
 	case c.Pull == plan.PullNever && !there:
-		return fmt.Errorf("image %s is not on this machine, and pull = \"never\"", c.Image)
+		return pulled, fmt.Errorf("image %s is not on this machine, and pull = \"never\"", c.Image)
 	case c.Pull == plan.PullAlways || c.Pull != plan.PullNever && !there:
+		pulled = true
 		state("pulling " + c.Image)
 		if err := r.pull(ctx, c.Image, func(line string) { state("pulling " + c.Image + ": " + l.redactor.Text(shorten(line, lastSize))) }); err != nil {
-			return err
+			return pulled, err
 		}
 		if img, there, err = r.image(ctx, c.Image); err != nil {
-			return err
+			return pulled, err
 		} else if !there {
-			return fmt.Errorf("image %s was pulled but is not there", c.Image)
+			return pulled, fmt.Errorf("image %s was pulled but is not there", c.Image)
 		}
 	}
 	found["image"] = c.Image
 	if d := img.digest(c.Image); d != "" {
 		found["image_digest"] = d
 	}
-	return nil
+	return pulled, nil
 }
 
 // It contains the run's id and the port.

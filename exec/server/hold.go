@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server/gpu"
@@ -25,6 +26,7 @@ type held struct {
 	locks     []*lease.Note
 	note      *lease.Note // note on the server; nil if there is none
 	left      bool        // the server could not be ended
+	pulled    time.Duration
 }
 
 // If another run holds them, the error names that run.

@@ -56,6 +56,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 		})
 	}
 	if err == nil {
+		t.Start.Kind, t.Start.Pull, t.Start.Mounted = l.kind(key), h.pulled, s.Container != nil && len(s.Container.Volumes) > 0
 		return t, nil
 	}
 	if x != nil {
@@ -81,6 +82,19 @@ func startKey(s *plan.Server) string {
 		fmt.Fprintf(h, "%q %q", s.Container.Image, s.Container.Command)
 	}
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// kind returns the kind of a start that has ended, and remembers it until the machine boots again.
+func (l *Launcher) kind(key string) metric.StartKind {
+	if boot() == "" {
+		return ""
+	}
+	key, warm := boot()+" "+key, false
+	if l.State.Recall(lease.Starts, key, &warm) && warm {
+		return metric.StartWarm
+	}
+	l.State.Remember(lease.Starts, key, true)
+	return metric.StartCold
 }
 
 func (l *Launcher) took(key string) (took time.Duration) {

@@ -58,7 +58,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return r.alike(ctx, found, 1)
 		}
 	}
-	t.Cold, t.ColdEnd = cold(id.cold)
+	t.Start.Cold, t.Start.ColdEnd = cold(id.cold)
 	return t, nil
 }
 

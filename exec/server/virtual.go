@@ -27,6 +27,7 @@ import (
 // A simulator serves every model. It is not checked against what the plan expects of its server.
 type Virtual struct {
 	Clock *clock.Virtual
+	began map[string]bool // servers that have started
 	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
 	// Change edits the profile of each server before the server starts; nil changes nothing.
@@ -79,7 +80,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	}
 	begun, ended := cold(first)
 	return &exec.Target{
-		Cold: begun, ColdEnd: ended,
+		Start:       metric.Start{Cold: begun, ColdEnd: ended, Kind: l.kind(s.Address())},
 		Transport:   v,
 		Model:       engine.Model(),
 		Context:     profile.MaxModelLen,
@@ -94,6 +95,18 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Inside: inside,
 		Close:  closing,
 	}, nil
+}
+
+// kind returns the kind of a server's start: only its first is cold.
+func (l *Virtual) kind(server string) metric.StartKind {
+	if l.began[server] {
+		return metric.StartWarm
+	}
+	if l.began == nil {
+		l.began = map[string]bool{}
+	}
+	l.began[server] = true
+	return metric.StartCold
 }
 
 func (v *virtual) check(context.Context) error {

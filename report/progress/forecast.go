@@ -27,6 +27,7 @@ type Part struct {
 	// has it.
 	Took  time.Duration
 	Known bool
+	First time.Duration // of the first repetition, if it takes longer; else 0
 	// Size is the amount of work in one repetition, in one unit for all levels. So the known
 	// duration of one level gives an estimate for other levels. 0 means that the work is not known;
 	// all levels then count as equally long.
@@ -37,6 +38,7 @@ type Part struct {
 	skipped bool // no more repetitions of the part will run
 	done    int
 	spent   time.Duration // total time of the finished repetitions
+	opening time.Duration // of the first repetition
 	going   bool
 	since   time.Duration // time at which the current repetition began
 	rest    time.Duration // remaining time of the current repetition, by its progress; 0 if unknown
@@ -57,7 +59,16 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 }
 
 // Added returns how much time all repetitions of the part add to the run.
-func (p *Part) Added() time.Duration { return p.addedTime(time.Duration(p.Times) * p.Took) }
+func (p *Part) Added() time.Duration { return p.Share(1) }
+
+// Share returns how much time a share of the repetitions adds to the run. The first is among them.
+func (p *Part) Share(share float64) time.Duration {
+	took := share * float64(p.Times) * float64(p.Took)
+	if p.First > 0 {
+		took += float64(p.First - p.Took)
+	}
+	return p.addedTime(time.Duration(took))
+}
 
 // addedTime returns how much time a part adds to the run. It is its duration d, or half of d if
 // another part runs beside it.
@@ -103,6 +114,9 @@ func (p *Part) begin(now time.Duration) {
 
 func (p *Part) end(now time.Duration) {
 	if p != nil && p.going {
+		if p.done == 0 {
+			p.opening = now - p.since
+		}
 		p.going, p.done, p.spent = false, p.done+1, p.spent+now-p.since
 	}
 }
@@ -125,7 +139,14 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 // repetitionTime estimates the duration of one repetition of a part. It uses the part's repetitions
 // in this run if there are any, or else in an earlier run, or else similar parts of this run.
 func (f *Forecast) repetitionTime(p *Part, now time.Duration) (time.Duration, bool) {
-	if took, n := p.seen(now); n > 0 {
+	took, n := p.seen(now)
+	if p.isStart() && p.done > 0 && (n > 1 || p.Known) {
+		// The first start may be cold, so later ones tell better what the next one takes.
+		if took, n = took-p.opening, n-1; n == 0 {
+			return p.Took, true
+		}
+	}
+	if n > 0 {
 		return took / time.Duration(n), true
 	}
 	if p.Known || p.isSearch() {
