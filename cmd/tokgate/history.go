@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -129,7 +130,7 @@ func (a *app) addNight(dir string, doc *report.Document, accepts []metric.Accept
 // nightOutputs are the names of the files to which the result of a history is written. A file with
 // an empty name is not written.
 type nightOutputs struct {
-	junit, markdown, html string
+	junit, markdown, html, badge string
 }
 
 func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
@@ -146,6 +147,7 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		}},
 		{o.markdown, func(w io.Writer) error { return nights.Markdown(w, n, opts) }},
 		{o.html, func(w io.Writer) error { return nights.HTML(w, n, opts) }},
+		{o.badge, func(w io.Writer) error { return json.NewEncoder(w).Encode(nights.Badge(n)) }},
 	} {
 		if r.path == "" {
 			continue
@@ -210,6 +212,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
+	f.StringVar(&out.badge, "badge", "", "write a badge for shields.io, as JSON, to this `file`")
 	return cmd, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error) {
 		if err := shareOf("--ignore", ignore); err != nil {
 			return judged.Result{}, nights.Options{}, err
@@ -290,6 +293,7 @@ const (
 	historyJUnit    = "history.junit.xml"
 	historyMarkdown = "history.md"
 	historyPage     = "history.html"
+	historyBadge    = "badge.json"
 )
 
 // nightly adds a run to the history of its plan and judges the history. It returns the exit code.
@@ -307,7 +311,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	var out nightOutputs
 	if dir != "" {
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown),
-			html: filepath.Join(dir, historyPage)}
+			html: filepath.Join(dir, historyPage), badge: filepath.Join(dir, historyBadge)}
 	}
 	rule := judged.Options{Ignore: h.Ignore, Wait: h.Improvement == plan.ImprovementWait, Run: doc.Run.ID}
 	n, opts, err := a.showNights(h.Folder, rule, doc.Plan.Path, out)

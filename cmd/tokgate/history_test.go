@@ -55,7 +55,7 @@ func testNightly(t *testing.T) {
 		t.Fatal("a simulated run began a history")
 	}
 	tokgate(t, "run", "--out", results, path).check(t, assert.ExitPass, "added to", "RECORDED", "ttft p95")
-	for _, name := range []string{historyJUnit, historyMarkdown, historyPage} {
+	for _, name := range []string{historyJUnit, historyMarkdown, historyPage, historyBadge} {
 		if _, err := os.Stat(filepath.Join(results, name)); err != nil {
 			t.Error(err)
 		}

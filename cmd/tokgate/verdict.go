@@ -78,7 +78,7 @@ func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
 
 // A new run removes the reports of the previous run, so that none can be mistaken for a new one.
 func reportNames() []string {
-	names := []string{historyJUnit, historyMarkdown, historyPage}
+	names := []string{historyJUnit, historyMarkdown, historyPage, historyBadge}
 	for _, x := range formats.All {
 		if x.File != "" {
 			names = append(names, x.File)

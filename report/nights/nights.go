@@ -53,13 +53,7 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 // sections returns what a history shows: which nights it has, the series that changed, the others,
 // and how to accept a change.
 func sections(n judged.Result, o Options) []page.Section {
-	var remarks []string
-	for _, p := range slices.Concat([]string{differs(n), voids(n)}, n.Remarks, o.Problems) {
-		if p != "" {
-			remarks = append(remarks, page.Line(p))
-		}
-	}
-	out := []page.Section{{Blocks: slices.DeleteFunc([]page.Block{{Text: heading(n, o)}, {List: append(suspects(n, o), events(n)...)}, {List: remarks}}, page.Block.Empty)}}
+	out := []page.Section{{Blocks: slices.DeleteFunc([]page.Block{{Text: heading(n, o)}, {List: append(suspects(n, o), events(n)...)}, {List: remarks(n, o)}}, page.Block.Empty)}}
 	for _, part := range []struct {
 		title   string
 		changed bool
@@ -70,6 +64,17 @@ func sections(n judged.Result, o Options) []page.Section {
 	}
 	end := []page.Block{{Text: chance(n)}, {Text: accept(n, o)}}
 	return append(out, page.Section{Blocks: slices.DeleteFunc(end, page.Block.Empty)})
+}
+
+// remarks returns what else readers must know: what differs, void nights, lines that do not count.
+func remarks(n judged.Result, o Options) []string {
+	var out []string
+	for _, p := range slices.Concat([]string{differs(n), voids(n)}, n.Remarks, o.Problems) {
+		if p != "" {
+			out = append(out, page.Line(p))
+		}
+	}
+	return out
 }
 
 // series returns a table of the series that changed, or of all others, and the evidence for each

@@ -15,6 +15,7 @@ import (
 
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -115,14 +116,53 @@ func TestBetterIsNeverRed(t *testing.T) {
 	if err := HTML(&b, judged.Judge(h, judged.Options{}), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	page := b.String()[strings.Index(b.String(), "<main>"):]
-	if squares := strings.Count(page, `<rect x=`) - 1; squares != 10 || strings.Count(page, `class="better" fill`) != 10 || !strings.Contains(page, `class="better" stroke`) {
-		t.Errorf("%d squares, want 10 for the better:\n%s", squares, page)
+	page := b.String()[strings.Index(b.String(), "<main"):]
+	if green := strings.Count(page, `<circle class="mark pass"`); green != 10 {
+		t.Errorf("%d green dots, want 10 for the better:\n%s", green, page)
 	}
-	for _, red := range []string{`class="worse"`, "tag fail", "var(--fail)", "<td>worse"} {
+	for _, red := range []string{`class="cross"`, `limit fail`, `class="fail"`, "<td>worse"} {
 		if strings.Contains(page, red) {
 			t.Errorf("the page holds %s", red)
 		}
+	}
+}
+
+// The page links each night to its CI run, and to nothing that is no web page. A changed series comes
+// first in the overview.
+func TestPageLinks(t *testing.T) {
+	h := history.Demo()
+	last := &h.Nights[len(h.Nights)-1]
+	job := *last.Job
+	job.URL = "https://ci.example/7"
+	last.Job = &job
+	before := *h.Nights[len(h.Nights)-2].Job
+	before.URL = "javascript:alert(1)"
+	h.Nights[len(h.Nights)-2].Job = &before
+	var b bytes.Buffer
+	if err := HTML(&b, judged.Judge(h, judged.Options{Ignore: 0.01}), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	if !strings.Contains(got, `<a href="https://ci.example/7">`+last.Run+`</a>`) || strings.Contains(got, "javascript") {
+		t.Errorf("links: %s", got[strings.Index(got, `id="nights"`):])
+	}
+	fail, pass := strings.Index(got, `<a href="#figure-2">chat at 16, e2e mean</a>`), strings.Index(got, `<a href="#figure-1">chat at 16, ttft p95</a>`)
+	if fail < 0 || pass < fail || !strings.Contains(got, `<figure id="figure-2"`) {
+		t.Errorf("the failed series is at %d, the other at %d", fail, pass)
+	}
+}
+
+func TestBadge(t *testing.T) {
+	h := history.Demo()
+	h.Pins = nil
+	for nights, want := range map[int]string{5: "recorded lightgrey", 20: "pass brightgreen", 30: "1 suspect yellow", 60: "1 of 4 worse red"} {
+		b := Badge(judged.Judge(metric.History{Nights: h.Nights[:nights]}, judged.Options{Ignore: 0.01}))
+		if got := fmt.Sprint(b["message"], " ", b["color"]); got != want || b["schemaVersion"] != 1 {
+			t.Errorf("%d nights: %v, want %s", nights, b, want)
+		}
+	}
+	if b := Badge(judged.Judge(metric.History{}, judged.Options{})); b["message"] != "error" || b["color"] != "orange" {
+		t.Errorf("no nights: %v", b)
 	}
 }
 

@@ -1,100 +1,131 @@
 package nights
 
 import (
-	_ "embed"
+	"cmp"
 	"fmt"
-	"html/template"
 	"io"
-	"math"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/report/text"
+	"github.com/tokgate/tokgate/report/chart"
+	"github.com/tokgate/tokgate/report/html"
+	"github.com/tokgate/tokgate/report/page"
 )
 
-//go:embed page.html
-var pageSource string
-
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
-
-// view holds what the template shows: texts and charts.
-type view struct {
-	Verdict, Class string
-	Heading        string
-	Summary        string
-	Chance         string
-	Differs        []string
-	Accept         string
-	Problems       []string
-	Groups         []group
-	// ChartX, ChartY, ChartBy and ChartWidth give the place of the plot in a chart, in pixels. It
-	// is the same in all charts.
-	ChartX, ChartY, ChartBy, ChartWidth int
-}
-
-type group struct {
-	Name   string
-	Trends []row
-}
-
-type row struct {
-	ID, Name       string
-	Word, Class    string
-	Tonight        string
-	Expected       string
-	Noise          string
-	Reference      int
-	Message        string
-	Changes        []string
-	Chart          *chart // nil if there is only one night
-	Nights         []nightRow
-	NeedsAttention bool
-}
-
-type nightRow struct {
-	Run, Date, Value, Note string
-}
-
-// HTML writes one self-contained page: the verdict, and each series over its nights
-// as a chart and as a table. The page loads nothing and has no scripts.
+// HTML writes one self-contained page: the verdict, one line a series, then each series over its
+// nights, and every night with its CI run.
 func HTML(w io.Writer, n judged.Result, o Options) error {
-	p := view{Verdict: conclusion(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
-		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
+	out := []page.Section{overview(n, o)}
 	for i, t := range n.Trends {
-		name := place(t)
-		if len(p.Groups) == 0 || p.Groups[len(p.Groups)-1].Name != name {
-			p.Groups = append(p.Groups, group{Name: name})
+		if len(t.Points) < 2 {
+			continue
 		}
-		g := &p.Groups[len(p.Groups)-1]
-		g.Trends = append(g.Trends, pageRow(i, t))
+		title := place(t)
+		if t.Metric == metric.MetricForeign {
+			title = "Series"
+		}
+		if last := &out[len(out)-1]; len(out) == 1 || last.Title != title {
+			out = append(out, page.Section{ID: fmt.Sprintf("series-%d", i), Title: title, Blocks: []page.Block{{Pairs: true}}})
+		}
+		figures := &out[len(out)-1].Blocks[0].Figures
+		*figures = append(*figures, figure(i, t))
 	}
-	return pageTemplate.Execute(w, p)
+	return html.Sections(w, strings.Join(append([]string{"tokgate history"}, slices.DeleteFunc([]string{o.Folder}, isEmpty)...), " · "),
+		append(out, allNights(n), howToRead(n)))
 }
 
-func pageRow(i int, t judged.Trend) row {
-	c := cells(t)
-	r := row{
-		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t), Class: t.Outcome.String(),
-		Tonight: c[2], Expected: c[3], Noise: c[4], Message: text.Line(t.Message), NeedsAttention: hasDetail(t),
+func isEmpty(s string) bool { return s == "" }
+
+// overview returns the verdict and a table with one line a series: those that need attention first.
+func overview(n judged.Result, o Options) page.Section {
+	t := &page.Table{Words: true, Columns: page.Heads("Series", "Verdict", "Tonight", "Level, since", "Noise", "Nights")}
+	for _, detail := range []bool{true, false} {
+		for i, x := range n.Trends {
+			if hasDetail(x) != detail {
+				continue
+			}
+			c := cells(x)
+			row := page.Row(subject(x)+either(x.Runner == "", "", " ("+x.Runner+")"), "", c[2], level(x), c[4], c[5])
+			row[0].Link, row[1] = either(len(x.Points) > 1, "#"+figureID(i), ""), page.Cell{Text: word(x), Class: classes[x.Outcome]}
+			row[5].Class = "spark"
+			t.Rows = append(t.Rows, row)
+		}
 	}
-	if t.Tonight != nil {
-		r.Reference = t.Tonight.Reference
+	verdict := page.Result{Class: classes[n.Outcome], Value: conclusion(n), Sentence: summary(n)}
+	blocks := []page.Block{{Result: &verdict}, {Text: heading(n, o)}, {List: slices.Concat(suspects(n, o), events(n), remarks(n, o))}, {Text: accept(n, o)}, {Table: t}}
+	return page.Section{ID: "overview", Title: "Overview", Blocks: slices.DeleteFunc(blocks, page.Block.Empty)}
+}
+
+// level says how high a series is, and since when: since its last change, or since its first night.
+func level(t judged.Trend) string {
+	if len(t.Points) == 0 {
+		return ""
 	}
-	for _, ch := range t.Changes {
-		r.Changes = append(r.Changes, change(t, ch))
+	since := t.Points[0].Started
+	if k := len(t.Changes); k > 0 {
+		c := t.Changes[k-1]
+		return fmt.Sprintf("%s since %s (%s)", metric.Format(t.Unit, c.After), c.Started.UTC().Format(time.DateOnly), signed(t.Unit, c.Before, c.After))
 	}
+	if t.Tonight == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s since %s", metric.Format(t.Unit, t.Tonight.Center), since.UTC().Format(time.DateOnly))
+}
+
+func figureID(trend int) string { return fmt.Sprintf("figure-%d", trend+1) }
+
+// figure draws a series over its nights, with the range that was expected tonight and its changes.
+func figure(i int, t judged.Trend) page.Figure {
+	first := t.Points[0].Started
+	days := func(at time.Time) float64 { return at.Sub(first).Hours() / 24 }
+	title := subject(t)
+	c := chart.Chart{Name: fmt.Sprintf("%s, %s", title, count(len(t.Points), "night")), Height: 220,
+		X: chart.Axis{Title: "night", Max: days(t.Points[len(t.Points)-1].Started), Format: func(v float64) string {
+			return first.Add(time.Duration(v * 24 * float64(time.Hour))).UTC().Format(time.DateOnly)
+		}},
+		Y: chart.Axis{Title: name(t), Format: func(v float64) string { return metric.Format(t.Unit, v) }},
+	}
+	if b := t.Tonight; b != nil {
+		c.Y.Include = []float64{b.Low, b.High}
+		c.Zones = []chart.Zone{{From: b.Low, To: b.High, Class: "z0"}}
+	}
+	line := chart.Series{Name: title, Plain: !hasDetail(t)}
+	nights := &page.Table{Caption: title, Columns: page.Heads("Night (UTC)", "Value", "Verdict")}
 	for _, p := range t.Points {
-		r.Nights = append(r.Nights, nightRow{p.Run, p.Started.UTC().Format("2006-01-02 15:04"), metric.Format(t.Unit, p.Value), alarm(p)})
+		date, value := p.Started.UTC().Format("2006-01-02 15:04"), metric.Format(t.Unit, p.Value)
+		point := chart.Point{X: days(p.Started), Y: p.Value, Tip: []string{date, value, p.Run, said(p)}}
+		switch {
+		case p.Suspect:
+			point.Mark = chart.Unsure
+		case p.Alarm && p.Worse:
+			point.Mark = chart.Fail
+		case p.Alarm:
+			point.Mark = chart.Pass
+		}
+		line.Points = append(line.Points, point)
+		nights.Rows = append(nights.Rows, page.Row(date, value, said(p)))
 	}
-	if len(t.Points) > 1 {
-		r.Chart = draw(t)
+	c.Series = []chart.Series{line}
+	for _, ch := range t.Changes {
+		c.Rules = append(c.Rules, chart.Rule{At: days(ch.Started) - 0.5, Vertical: true, Word: signed(t.Unit, ch.Before, ch.After)})
 	}
-	return r
+	f := page.Figure{ID: figureID(i), Title: title, Words: page.Line(t.Message), Chart: c.SVG(), Table: nights}
+	var changes []string
+	for _, ch := range t.Changes {
+		changes = append(changes, change(t, ch))
+	}
+	if len(changes) > 0 {
+		f.Finding = page.Capital(strings.Join(changes, ". "))
+	}
+	return f
 }
 
-// alarm returns the label of a night with a change; "" for every other night.
-func alarm(p judged.Point) string {
+// said returns the verdict on a night of a series; "" for most nights.
+func said(p judged.Point) string {
 	switch {
 	case p.Suspect:
 		return "suspect"
@@ -106,95 +137,64 @@ func alarm(p judged.Point) string {
 	return "better"
 }
 
-// way returns the CSS class of a change: "worse", "better" or "other".
-func way(t judged.Trend, c judged.Change) string {
-	switch up := c.After > c.Before; t.Better {
-	case metric.LowerIsBetter:
-		return either(up, "worse", "better")
-	case metric.HigherIsBetter:
-		return either(up, "better", "worse")
+// allNights lists the nights, the last one first, with what they said, and the CI runs behind them.
+func allNights(n judged.Result) page.Section {
+	type night struct {
+		judged.Point
+		said []string
 	}
-	return "other"
+	byRun := map[string]*night{}
+	var list []*night
+	for _, t := range n.Trends {
+		for _, p := range t.Points {
+			if byRun[p.Run] == nil {
+				byRun[p.Run] = &night{Point: p}
+				list = append(list, byRun[p.Run])
+			}
+			if s := said(p); s != "" {
+				byRun[p.Run].said = append(byRun[p.Run].said, subject(t)+": "+s)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b *night) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Run, a.Run)) })
+	t := &page.Table{Caption: count(len(list), "night"), Words: true, Columns: page.Heads("Night (UTC)", "Run", "Verdict")}
+	for _, x := range list {
+		row := page.Row(x.Started.UTC().Format("2006-01-02 15:04"), x.Run, strings.Join(x.said, "; "))
+		if strings.HasPrefix(x.URL, "https://") || strings.HasPrefix(x.URL, "http://") {
+			row[1].Link = x.URL
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return page.Section{ID: "nights", Title: "Nights", Lead: "A run that has a link was a job of a CI system.", Blocks: []page.Block{{Table: t}}}
 }
 
-// chart is a drawing of chartWidth by chartHeight pixels.
-type chart struct {
-	Title           string
-	Width, Height   int
-	Line            string // points of the polyline
-	Band            *band
-	Dots            []dot
-	Changes         []rule
-	Top, Bottom     string // of the axis
-	First, Last     string // nights
-	PlotX, PlotY    float64
-	PlotEnd, PlotBy float64
+func howToRead(n judged.Result) page.Section {
+	return page.Section{ID: "reading", Title: "How to read this", Blocks: []page.Block{
+		{Text: "Each night is one run of the same plan. A series is compared with its first nights, or with the first nights after a pin: at most 90. They change only if the report says so: they move behind a change that was found in them, or to a better level that lasted. So a slow decline cannot pass as normal."},
+		{Text: strings.TrimSpace("The shaded band shows where one more such night is expected. A cross marks a night of a change for the worse: it stays until at least three nights in a row are as before, or until somebody pins the change. A green dot marks a change for the better, and a diamond a night that was suspect by itself. A dashed line marks where a series changed, as found in hindsight. " + chance(n))},
+	}}
 }
 
-type band struct{ Y, Height, Center float64 }
-
-type dot struct {
-	X, Y  float64
-	Alarm string // "worse" or "better"; "" without a change
-	Title string
+// Badge returns what shields.io reads from an endpoint (shields.io/badges/endpoint-badge): the verdict
+// and its colour as JSON.
+func Badge(n judged.Result) map[string]any {
+	message, color := strings.ToLower(conclusion(n)), map[assert.Outcome]string{assert.Pass: "brightgreen", assert.Fail: "red"}[n.Outcome]
+	worse, suspect := 0, 0
+	for _, t := range n.Trends {
+		if t.Outcome == assert.Fail {
+			worse++
+		}
+		if t.Suspect {
+			suspect++
+		}
+	}
+	switch {
+	case n.Outcome == assert.Fail:
+		message = fmt.Sprintf("%d of %d worse", worse, len(n.Trends))
+	case n.Outcome == assert.Pass && suspect > 0:
+		message, color = fmt.Sprintf("%d suspect", suspect), "yellow"
+	case n.Recorded:
+		color = "lightgrey"
+	}
+	return map[string]any{"schemaVersion": 1, "label": "nightly", "message": message, "color": cmp.Or(color, "orange")}
 }
-
-type rule struct {
-	X          float64
-	Title, Way string
-}
-
-const (
-	chartWidth, chartHeight = 720, 180
-	marginLeft, marginRight = 84, 12
-	marginTop, marginBottom = 12, 26
-)
-
-// draw turns the values of the nights and their expected range into positions in the chart.
-func draw(t judged.Trend) *chart {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, p := range t.Points {
-		low, high = math.Min(low, p.Value), math.Max(high, p.Value)
-	}
-	if b := t.Tonight; b != nil {
-		low, high = math.Min(low, b.Low), math.Max(high, b.High)
-	}
-	if !(high > low) {
-		low, high = low-math.Abs(low)*0.05-1e-9, high+math.Abs(high)*0.05+1e-9
-	}
-	bottom, top := low, high
-	pad := (high - low) * 0.06
-	low, high = low-pad, high+pad
-	x := func(i int) float64 {
-		return round(marginLeft + float64(i)/float64(len(t.Points)-1)*(chartWidth-marginLeft-marginRight))
-	}
-	y := func(v float64) float64 {
-		return round(marginTop + (high-v)/(high-low)*(chartHeight-marginTop-marginBottom))
-	}
-	c := &chart{
-		Title: fmt.Sprintf("%s of %s at %s, %s", name(t), t.Workload, t.Level, count(len(t.Points), "night")),
-		Width: chartWidth, Height: chartHeight,
-		Top: metric.Format(t.Unit, top), Bottom: metric.Format(t.Unit, bottom),
-		First: t.Points[0].Started.UTC().Format("2006-01-02"), Last: t.Points[len(t.Points)-1].Started.UTC().Format("2006-01-02"),
-		PlotX: marginLeft, PlotY: marginTop, PlotEnd: chartWidth - marginRight, PlotBy: chartHeight - marginBottom,
-	}
-	if b := t.Tonight; b != nil {
-		c.Band = &band{Y: y(b.High), Height: round(y(b.Low) - y(b.High)), Center: y(b.Center)}
-	}
-	var line strings.Builder
-	at := map[string]int{}
-	for i, p := range t.Points {
-		at[p.Run] = i
-		fmt.Fprintf(&line, "%g,%g ", x(i), y(p.Value))
-		c.Dots = append(c.Dots, dot{x(i), y(p.Value), alarm(p), fmt.Sprintf("%s: %s (run %s)", p.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, p.Value), p.Run)})
-	}
-	c.Line = strings.TrimSpace(line.String())
-	for _, ch := range t.Changes {
-		i := at[ch.Run]
-		c.Changes = append(c.Changes, rule{round((x(i-1) + x(i)) / 2), change(t, ch), way(t, ch)})
-	}
-	return c
-}
-
-// round rounds to a tenth of a pixel.
-func round(v float64) float64 { return math.Round(v*10) / 10 }

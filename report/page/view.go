@@ -115,8 +115,9 @@ func Heads(names ...string) []Column {
 }
 
 // Cell is one cell of a table. Class is the outcome that the cell shows, and Sign the character for
-// it; both are "" in a cell without outcome.
-type Cell struct{ Text, Class, Sign string }
+// it; both are "" in a cell without outcome. Link is where the page links the text to; "" for
+// nowhere.
+type Cell struct{ Text, Class, Sign, Link string }
 
 // The classes of cells, rows and checks: how they ended. They are CSS classes too.
 const (
