@@ -22,6 +22,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/internal/studies/runner"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/history"
 )
 
 // asProgram is the environment variable that makes the test binary behave like tokgate. With
@@ -486,92 +488,195 @@ func TestLongWorkflowMatrix(t *testing.T) {
 	}
 }
 
-// Each night is committed to a history branch. A night that fails opens an issue, unless an issue
-// is already open.
-func TestLongWorkflowNightly(t *testing.T) {
-	const workflow = "docs/workflows/nightly.yml"
-	origin := t.TempDir()
-	nights := []struct {
-		threshold, verdict string
-	}{{"20s", "pass"}, {"1us", "fail"}}
-	for i, night := range nights {
-		plan := strings.Replace(strings.TrimSpace(nightlyPlan), "20s", night.threshold, 1)
-		c := newCheckout(t, "virtual") // not "simulate": a simulated night does not enter a history
-		c.commit(map[string]string{"plans/control.hcl": plan})
-		if i == 0 {
-			c.git("init", "--quiet", "--bare", origin)
-		}
-		c.git("remote", "add", "origin", origin)
-		c.git("fetch", "--quiet", "origin")
-		job := c.run(workflow, "control", nil)
-		if job.Outputs["verdict"] != night.verdict {
-			t.Fatalf("night %d: outputs %v\n%s", i, job.Outputs, job.Log)
-		}
+// nightly is the workflow of the nights with an origin, and an issue tracker that a script named gh
+// stands for. Each night runs on a machine of its own.
+type nightly struct {
+	t       *testing.T
+	origin  string
+	tracker string // folder with the number of the open issue, and what gh and curl were asked for
+}
 
-		// The job that publishes the night runs on another machine. A script replaces the program
-		// gh: it records its arguments, and lists the open issue if there is one.
-		result := "success"
-		if job.Failed {
-			result = "failure"
+func newNightly(t *testing.T) *nightly {
+	n := &nightly{t, t.TempDir(), t.TempDir()}
+	open, asked := filepath.Join(n.tracker, "open"), filepath.Join(n.tracker, "asked")
+	for name, script := range map[string]string{
+		"gh": fmt.Sprintf(`#!/bin/sh
+case "$2" in
+  list) [ ! -e %[1]q ] || cat %[1]q; exit ;;
+  create) echo 7 > %[1]q ;;
+  close) rm %[1]q ;;
+esac
+echo "gh $*" >> %[2]q
+[ "$2" = close ] || cat body.md >> %[2]q
+`, open, asked),
+		"curl": fmt.Sprintf("#!/bin/sh\nfor a; do last=$a; done\necho \"curl $last $9\" >> %q\n", asked),
+	} {
+		if err := os.WriteFile(filepath.Join(n.tracker, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
 		}
-		publish := func(open string) (asked string) {
-			gh := t.TempDir()
-			said := filepath.Join(gh, "asked")
-			script := fmt.Sprintf("#!/bin/sh\nif [ \"$2\" = list ]; then echo %q; exit; fi\necho \"$*\" >> %q\ncat body.md >> %q\n", open, said, said)
-			if err := os.WriteFile(filepath.Join(gh, "gh"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			p := newCheckout(t, "")
-			p.Path = gh
-			p.git("remote", "add", "origin", origin)
-			p.git("fetch", "--quiet", "origin")
-			p.Actions["actions/download-artifact"] = c.downloadInto(p.Workspace)
-			p.GitHub["server_url"], p.GitHub["run_id"] = "https://github.com", "17"
-			published := p.run(workflow, "publish", map[string]any{"needs": map[string]any{
-				"control": map[string]any{"result": result, "outputs": map[string]any{"verdict": job.Outputs["verdict"]}}}})
-			if published.Failed || published.Skipped {
-				t.Fatalf("night %d: failed %t, skipped %t\n%s", i, published.Failed, published.Skipped, published.Log)
-			}
-			b, _ := os.ReadFile(said)
-			return string(b)
+	}
+	return n
+}
+
+// night runs both jobs with a plan. It returns the verdict of the control, and what gh and curl were
+// asked for.
+func (n *nightly) night(plan string, more map[string]any) (verdict, asked string, control *runner.Job) {
+	n.t.Helper()
+	const workflow = "docs/workflows/nightly.yml"
+	c := newCheckout(n.t, "virtual") // not "simulate": a simulated night does not enter a history
+	c.commit(map[string]string{"plans/control.hcl": plan})
+	if _, err := os.Stat(filepath.Join(n.origin, "HEAD")); err != nil {
+		c.git("init", "--quiet", "--bare", n.origin)
+	}
+	c.git("remote", "add", "origin", n.origin)
+	c.git("fetch", "--quiet", "origin")
+	control = c.run(workflow, "control", more)
+	result := "success"
+	if control.Failed {
+		result = "failure"
+	}
+	p := newCheckout(n.t, "")
+	p.Path = n.tracker
+	p.git("remote", "add", "origin", n.origin)
+	p.git("fetch", "--quiet", "origin")
+	p.Actions["actions/download-artifact"] = c.downloadInto(p.Workspace)
+	p.GitHub["server_url"], p.GitHub["run_id"] = "https://github.com", "17"
+	context := map[string]any{
+		"secrets": map[string]any{"GITHUB_TOKEN": "token", "SLACK_WEBHOOK": "https://slack.example", "TEAMS_WEBHOOK": "https://teams.example"},
+		"needs":   map[string]any{"control": map[string]any{"result": result, "outputs": map[string]any{"verdict": control.Outputs["verdict"]}}},
+	}
+	maps.Copy(context, more)
+	published := p.run(workflow, "publish", context)
+	if published.Failed {
+		n.t.Fatalf("publishing failed:\n%s", published.Log)
+	}
+	if published.Skipped {
+		return control.Outputs["verdict"], "skipped", control
+	}
+	b, _ := os.ReadFile(filepath.Join(n.tracker, "asked"))
+	_ = os.Remove(filepath.Join(n.tracker, "asked"))
+	return control.Outputs["verdict"], string(b), control
+}
+
+// kept returns the nights on the history's branch. Besides them it holds the badge and .gitattributes.
+func (n *nightly) kept() metric.History {
+	n.t.Helper()
+	dir := n.t.TempDir()
+	c := newCheckout(n.t, "")
+	for _, name := range strings.Fields(c.git("--git-dir", n.origin, "ls-tree", "--name-only", "-r", "tokgate-history")) {
+		if !strings.HasSuffix(name, ".jsonl") && name != ".gitattributes" && name != "badge.json" {
+			n.t.Errorf("the branch holds %q", name)
 		}
-		if night.verdict == "pass" {
-			if asked := publish(""); asked != "" {
-				t.Errorf("after a night that passed gh was asked for %q", asked)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(c.git("--git-dir", n.origin, "show", "tokgate-history:"+name)+"\n"), 0o644); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+	h, problems, err := history.Read(dir)
+	if err != nil || problems != nil {
+		n.t.Fatal(problems, err)
+	}
+	return h
+}
+
+// Each measured night is committed to the history's branch. One issue is open while the nights are not
+// green: it is opened, edited, and closed by the night that ended it. A suspect night passes.
+func TestLongWorkflowNightly(t *testing.T) {
+	good := strings.TrimSpace(nightlyPlan)
+	// 60 requests decide a p95 only if none is slower than the limit.
+	undecided := strings.NewReplacer(`decide = "estimate"`, "", "= 20", "= 60", "20s", "23.9ms").Replace(good)
+	broken := strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1)
+	n := newNightly(t)
+	const run = "https://github.com/team/serving/actions/runs/17"
+	for i, tt := range []struct {
+		plan, verdict string
+		nights        int      // on the branch, after this one
+		words         []string // what gh and curl were asked for, in order; nil if nothing
+	}{
+		{good, "pass", 1, nil},
+		{strings.Replace(good, "20s", "1us", 1), "fail", 2, []string{"gh issue create --title The nightly control run is not green", "**fail**, " + run, "## ❌ FAIL",
+			`curl https://slack.example {"text":"The nightly control run is not green: fail. ` + run + `"}`, `AdaptiveCard`}},
+		{undecided, "inconclusive", 3, []string{"gh issue edit 7", "**inconclusive**, " + run, "INCONCLUSIVE"}},
+		{broken, "error", 3, []string{"gh issue edit 7", "**error**, " + run, "ERROR"}},
+		{good, "pass", 4, []string{"gh issue close 7 --comment It ended with this night: " + run, "is green again"}},
+		{good, "pass", 5, nil},
+	} {
+		verdict, asked, control := n.night(tt.plan, nil)
+		if verdict != tt.verdict || tt.words == nil && asked != "" {
+			t.Errorf("night %d: verdict %s, want %s; gh was asked for %q\n%s", i, verdict, tt.verdict, asked, control.Log)
+		}
+		rest := asked
+		for _, word := range tt.words {
+			_, after, ok := strings.Cut(rest, word)
+			if !ok {
+				t.Errorf("night %d: gh and curl were asked for %q, which lacks %q at its place", i, asked, word)
 			}
-		} else {
-			for _, tt := range []struct{ open, want string }{{"", "issue create --title The nightly control run is worse"}, {"7", "issue comment 7"}} {
-				asked := publish(tt.open)
-				if !strings.HasPrefix(asked, tt.want) || !strings.Contains(asked, "https://github.com/team/serving/actions/runs/17") || !strings.Contains(asked, "## ❌ FAIL") {
-					t.Errorf("gh was asked for %q, want %q", asked, tt.want)
-				}
+			rest = after
+		}
+		if got := len(n.kept().Nights); got != tt.nights {
+			t.Errorf("night %d: the branch holds %d nights, want %d", i, got, tt.nights)
+		}
+	}
+	n.suspectNight(good)
+}
+
+// suspectNight makes twelve nights of the last one, but a fifth faster. So the next is suspect: it
+// passes, the summary names the command that measures again, and that run is no night.
+func (n *nightly) suspectNight(plan string) {
+	t := n.t
+	h := n.kept()
+	before := metric.History{}
+	for i := range 12 {
+		night := h.Nights[len(h.Nights)-1]
+		night.Run, night.Started, night.Figures = fmt.Sprintf("before-%d", i), night.Started.AddDate(0, 0, i-20), slices.Clone(night.Figures)
+		for k := range night.Figures {
+			if f := &night.Figures[k]; f.Metric == "e2e" {
+				f.Value *= 0.8 * (1 + 0.005*float64(i%3))
 			}
 		}
-		// The history branch holds only files of nights, besides .gitattributes.
-		var kept string
-		for _, name := range strings.Fields(c.git("--git-dir", origin, "ls-tree", "--name-only", "-r", "tokgate-history")) {
-			if name == ".gitattributes" {
-				continue
-			}
-			if !strings.HasSuffix(name, ".jsonl") {
-				t.Errorf("the branch holds %q", name)
-			}
-			kept += c.git("--git-dir", origin, "show", "tokgate-history:"+name) + "\n"
-		}
-		if n := strings.Count(kept, "\n"); n != i+1 {
-			t.Errorf("the branch holds %d nights after night %d:\n%s", n, i, kept)
-		}
+		before.Nights = append(before.Nights, night)
+	}
+	dir := t.TempDir()
+	if _, _, err := history.Import(dir, before); err != nil {
+		t.Fatal(err)
+	}
+	c := newCheckout(t, "")
+	files := map[string]string{}
+	entries, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	for _, path := range entries {
+		files[filepath.Base(path)] = read(t, path)
+	}
+	c.commit(files)
+	c.git("push", "--quiet", "--force", n.origin, "HEAD:refs/heads/tokgate-history")
+	verdict, asked, control := n.night(plan, nil)
+	if verdict != "pass" || asked != "" || !strings.Contains(control.Summary(), "Suspect: w at 4, e2e mean +") || !strings.Contains(control.Summary(), "tokgate run plans/control.hcl --only w") {
+		t.Errorf("a suspect night: verdict %s, gh was asked for %q, summary:\n%s", verdict, asked, control.Summary())
+	}
+	if badge := c.git("--git-dir", n.origin, "show", "tokgate-history:badge.json"); !strings.Contains(badge, "suspect") {
+		t.Errorf("badge %s", badge)
+	}
+	again, asked, control := n.night(plan, map[string]any{"inputs": map[string]any{"only": "w"}})
+	if again != "pass" || asked != "skipped" || len(n.kept().Nights) != 13 {
+		t.Errorf("measured again: verdict %s, gh was asked for %q; %d nights\n%s", again, asked, len(n.kept().Nights), control.Log)
 	}
 }
 
-// A night without a measurement publishes nothing.
-func TestLongWorkflowNightlyNotMeasured(t *testing.T) {
-	c := newCheckout(t, "")
-	for _, verdict := range []string{"error", "interrupted", "invalid", ""} {
+// A cancelled or interrupted night says nothing. A job that died without a verdict is told.
+func TestLongWorkflowNightlyCancelled(t *testing.T) {
+	for _, tt := range []struct {
+		result, verdict string
+		skipped         bool
+	}{{"cancelled", "", true}, {"failure", "interrupted", true}, {"failure", "", false}} {
+		n := newNightly(t)
+		c := newCheckout(t, "")
+		c.Path = n.tracker
+		c.commit(nil)
+		c.Actions["actions/download-artifact"] = func(map[string]string) (map[string]string, error) { return nil, nil }
+		c.GitHub["server_url"], c.GitHub["run_id"] = "https://github.com", "17"
 		job := c.run("docs/workflows/nightly.yml", "publish", map[string]any{"needs": map[string]any{
-			"control": map[string]any{"result": "failure", "outputs": map[string]any{"verdict": verdict}}}})
-		if !job.Skipped {
-			t.Errorf("a night with verdict %q was published", verdict)
+			"control": map[string]any{"result": tt.result, "outputs": map[string]any{"verdict": tt.verdict}}}})
+		b, _ := os.ReadFile(filepath.Join(n.tracker, "asked"))
+		if job.Skipped != tt.skipped || !tt.skipped && !strings.Contains(string(b), "**no verdict**") {
+			t.Errorf("%v: skipped %t, gh was asked for %q\n%s", tt, job.Skipped, b, job.Log)
 		}
 	}
 }
