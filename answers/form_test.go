@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -84,16 +83,12 @@ func TestLook(t *testing.T) {
 		{"the call as text", tools, Said{Text: `<tool_call>{"name": "now"}</tool_call>`}, metric.Answer{Call: metric.No}},
 	} {
 		var fields map[string]any
-		if err := json.Unmarshal([]byte(tt.fields), &fields); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(tt.fields), &fields))
 		ask, err := Read(fields)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if d := cmp.Diff(tt.want, ask.Look(tt.said)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+" (-want +got)", tt.want, ask.Look(tt.said))
 	}
 }
 
@@ -106,9 +101,7 @@ func TestReadRefuses(t *testing.T) {
 		`{"tools": 4}`,
 	} {
 		var m map[string]any
-		if err := json.Unmarshal([]byte(fields), &m); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(fields), &m))
 		ask, err := Read(m)
 		if err == nil {
 			t.Errorf("%s: no error", fields)

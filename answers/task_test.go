@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var lessons = flag.String("lessons", "", "write items of recall into this `file`, for plans/real/taught.py")
@@ -16,16 +18,11 @@ func TestLessons(t *testing.T) {
 		t.Skip("make tinymodel")
 	}
 	task, _ := FindTask("recall")
-	f, err := os.Create(*lessons)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(*lessons))(t)
 	defer f.Close()
 	out := json.NewEncoder(f)
 	for n := range 20_000 {
 		i := task.Item(2, n)
-		if err := out.Encode(map[string]any{"head": i.Head, "fact": i.Fact, "question": i.Question, "depth": i.Depth, "answer": i.Answer}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, out.Encode(map[string]any{"head": i.Head, "fact": i.Fact, "question": i.Question, "depth": i.Depth, "answer": i.Answer}))
 	}
 }

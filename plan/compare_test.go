@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -121,7 +120,5 @@ func TestDeclaredOfAContainer(t *testing.T) {
 		Image: "a:v1", Env: map[string]string{"TOKEN": "secret"}, GPUs: &GPUs{IDs: []string{"0", "2"}}, Volumes: []string{"/a:/b"}, SharedMem: "16g",
 	}}
 	want := map[string]string{"engine": "vllm", "image": "a:v1", "env.TOKEN": "sha256:2bb80d53", "gpus": `["0", "2"]`, "volumes": "/a:/b", "shm_size": "16g"}
-	if diff := gocmp.Diff(want, s.Declared()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, s.Declared())
 }

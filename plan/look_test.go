@@ -6,18 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
 func TestLooks(t *testing.T) {
 	bound := func(name, stat string, limit float64) *Threshold {
 		def, _ := metric.Lookup(name)
-		s, err := metric.ParseStat(stat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(metric.ParseStat(stat))(t)
 		op := Less
 		if s.IsShare() {
 			op = GreaterEqual
@@ -100,8 +96,6 @@ func TestLooks(t *testing.T) {
 			}
 			got = append(got, fmt.Sprintf("%d/%s/%d", look.Requests, share, len(look.Due)))
 		}
-		if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		must.Same(t, c.name, c.want, strings.Join(got, " "))
 	}
 }

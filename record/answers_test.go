@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -18,15 +19,10 @@ import (
 func answered(t testing.TB) (dir string, n int) {
 	t.Helper()
 	dir = t.TempDir()
-	w, err := record.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(dir))(t)
 	run := small(3)
 	replay(&testing.T{}, w, run)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	if n = answersOf(run); n < 3 || run.Answers == "" {
 		t.Fatalf("%d answers in %s", n, dir)
 	}
@@ -82,15 +78,9 @@ func TestDamagedAnswers(t *testing.T) {
 	dir, _ := answered(t)
 	other := recorded(t, small(answersOf(small(3))+1))
 	path := filepath.Join(dir, record.AnswersFile)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	lines := bytes.SplitAfter(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
-	foreign, err := os.ReadFile(filepath.Join(other, record.AnswersFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	foreign := must.Get(os.ReadFile(filepath.Join(other, record.AnswersFile)))(t)
 	join := func(lines ...[]byte) []byte { return bytes.Join(lines, nil) }
 	for name, content := range map[string][]byte{
 		"missing":         nil,
@@ -104,29 +94,21 @@ func TestDamagedAnswers(t *testing.T) {
 		"of another kind": []byte("{\"precious\":1}\n"),
 		"resealed":        []byte(record.Reseal(strings.ReplaceAll(string(whole), `"text":"`, `"text":"x`))),
 	} {
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
 		if content != nil {
-			if err := os.WriteFile(path, content, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, content, 0o644))
 		}
 		if _, _, err := record.Read(dir); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-		if err := os.WriteFile(path, whole, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, whole, 0o644))
 	}
 	rng := rand.New(rand.NewPCG(21, 1))
 	for range 100 {
 		bit := rng.IntN(8 * len(whole))
 		flipped := bytes.Clone(whole)
 		flipped[bit/8] ^= 1 << (bit % 8)
-		if err := os.WriteFile(path, flipped, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, flipped, 0o644))
 		if _, _, err := record.Read(dir); err == nil {
 			t.Fatalf("bit %d of byte %d was flipped, and nothing noticed", bit%8, bit/8)
 		}
@@ -137,19 +119,11 @@ func TestDamagedAnswers(t *testing.T) {
 // answer may be recorded without its request.
 func TestAnswersOfAKilledRun(t *testing.T) {
 	dir, n := answered(t)
-	samples, err := os.ReadFile(filepath.Join(dir, record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(filepath.Join(dir, record.AnswersFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	samples := must.Get(os.ReadFile(filepath.Join(dir, record.File)))(t)
+	whole := must.Get(os.ReadFile(filepath.Join(dir, record.AnswersFile)))(t)
 	write := func(name string, content []byte) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 	}
 	at := bytes.Index(samples, []byte(`{"type":"run_done"`))
 	for _, tt := range []struct {
@@ -180,19 +154,14 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 func TestAnswersOfAnEarlierRun(t *testing.T) {
 	dir, _ := answered(t)
 	path := filepath.Join(dir, record.AnswersFile)
-	w, err := record.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(dir))(t)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the answers of the earlier run are still there")
 	}
 	w.Close()
 	dir = t.TempDir()
 	path = filepath.Join(dir, record.AnswersFile)
-	if err := os.WriteFile(path, []byte("{\"prompt\":\"mine\"}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{\"prompt\":\"mine\"}\n"), 0o644))
 	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "in the way") {
 		t.Errorf("error %v, want a hint", err)
 	}
@@ -220,14 +189,8 @@ func TestHashed(t *testing.T) {
 
 func FuzzReadAnswers(f *testing.F) {
 	dir, _ := answered(f)
-	seed, err := strconv.ParseUint(strings.TrimPrefix(small(3).ID, "run-"), 10, 64)
-	if err != nil {
-		f.Fatal(err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, record.AnswersFile))
-	if err != nil {
-		f.Fatal(err)
-	}
+	seed := must.Get(strconv.ParseUint(strings.TrimPrefix(small(3).ID, "run-"), 10, 64))(f)
+	raw := must.Get(os.ReadFile(filepath.Join(dir, record.AnswersFile)))(f)
 	f.Add(string(raw))
 	f.Add(string(raw[:len(raw)/2]))
 	empty := func() *metric.Run { // a run with requests but without answers

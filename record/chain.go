@@ -56,5 +56,4 @@ func (c *chain) add(body []byte) {
 	h.Sum(c[:0])
 }
 
-// String returns the sum as 64 hexadecimal digits.
 func (c *chain) String() string { return hex.EncodeToString(c[:]) }

@@ -9,16 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
 
 // Reading a recording with one changed bit returns an error, or ends before the damaged line.
 func TestLongBitFlips(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(recorded(t, random(3)), record.File)))(t)
 	rng := rand.New(rand.NewPCG(17, 1))
 	for range 10_000 {
 		bit := rng.IntN(8 * len(raw))
@@ -33,10 +31,7 @@ func TestLongBitFlips(t *testing.T) {
 
 // A recording in which lines were removed, doubled or moved cannot be read.
 func TestMovedLines(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(recorded(t, random(3)), record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(recorded(t, random(3)), record.File)))(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(raw), "\n"), "\n")
 	lines[len(lines)-1] += "\n"
 	for i := range len(lines) - 1 {
@@ -132,14 +127,9 @@ func TestRecordingIsLost(t *testing.T) {
 		},
 	} {
 		dir := filepath.Join(t.TempDir(), "results")
-		w, err := record.Create(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(record.Create(dir))(t)
 		run := &metric.Run{ID: "x"}
-		if err := w.RunStarted(run); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.RunStarted(run))
 		if err := lose(dir); err != nil {
 			t.Skip(err)
 		}
@@ -153,13 +143,9 @@ func TestRecordingIsLost(t *testing.T) {
 // The recording is not read or written through a link in its place.
 func TestLinksAreNotFollowed(t *testing.T) {
 	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-	if err := os.WriteFile(victim, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(victim, nil, 0o644))
 	inside := filepath.Join(dir, "inside")
-	if err := os.WriteFile(inside, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(inside, nil, 0o644))
 	for _, target := range []string{victim, "inside"} {
 		link := filepath.Join(dir, record.File)
 		if err := os.Symlink(target, link); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -24,9 +25,7 @@ func TestRequestsAfterTheirRound(t *testing.T) {
 		l := &metric.Level{Server: "s", Workload: "w", Name: "1", Kind: metric.ClosedLoop, N: 1, Batches: c.batches}
 		rd := &reader{run: &metric.Run{}, levels: map[levelKey]*metric.Level{}, rounds: map[*metric.Level]map[int]*openRound{}}
 		rd.level(l)
-		if err := rd.roundDone(keyOf(l), &metric.Round{Health: metric.Health{CPU: -1}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, rd.roundDone(keyOf(l), &metric.Round{Health: metric.Health{CPU: -1}}))
 		sample := func() error {
 			return rd.sample(&decoded{line: line{Sample: &metric.Sample{Server: "s", Workload: "w", Level: "1", Phase: c.phase, Scheduled: 1, Sent: 1, End: 2,
 				Failure: &metric.Failure{Kind: metric.FailCanceled}}}})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -213,14 +214,9 @@ func settle(r *metric.Round, complete bool) {
 func recorded(t *testing.T, r *metric.Run) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	w, err := record.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(dir))(t)
 	replay(t, w, r)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return dir
 }
 
@@ -242,10 +238,7 @@ func TestRoundTrip(t *testing.T) {
 func TestLongCutAnywhere(t *testing.T) {
 	var raw []byte // the shortest of 20 recordings; those with fewer than two rounds are left out
 	for seed := range uint64(20) {
-		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File)))(t)
 		if bytes.Count(r, []byte("round_done")) >= 2 && (raw == nil || len(r) < len(raw)) {
 			raw = r
 		}
@@ -328,9 +321,7 @@ func TestReadRejects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, record.File), []byte(tt.content), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, record.File), []byte(tt.content), 0o644))
 			if _, _, err := record.Read(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -377,9 +368,7 @@ func TestReadTakesLaterMinors(t *testing.T) {
 {"type":"weather","weather":"rain"}
 {"type":"run_done","run":{"id":"x","end_ns":5}}
 `
-	if err := os.WriteFile(filepath.Join(dir, record.File), []byte(record.Seal(content)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, record.File), []byte(record.Seal(content)), 0o644))
 	run, problems, err := record.Read(dir)
 	if err != nil || run.ID != "x" || run.End != 5 || run.Stopped != "" {
 		t.Errorf("got %+v, %v", run, err)
@@ -392,9 +381,7 @@ func TestReadTakesLaterMinors(t *testing.T) {
 func TestCreateReplacesOurOwn(t *testing.T) {
 	dir := recorded(t, random(1))
 	for _, name := range []string{"junit.xml", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	want := random(2)
 	w, err := record.Create(dir, "junit.xml", "results.json")
@@ -405,16 +392,12 @@ func TestCreateReplacesOurOwn(t *testing.T) {
 		t.Errorf("a second recording into the same folder gave %v", err)
 	}
 	replay(t, w, want)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	got, _, err := record.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the runs were mixed (-want +got):\n%s", diff)
-	}
+	must.Same(t, "the runs were mixed (-want +got)", want, got)
 	if _, err := os.Stat(filepath.Join(dir, "junit.xml")); err == nil {
 		t.Error("a report of the earlier run is still there")
 	}
@@ -426,9 +409,7 @@ func TestCreateReplacesOurOwn(t *testing.T) {
 func TestCreateLeavesOthersAlone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, record.File)
-	if err := os.WriteFile(path, []byte("{\"precious\":1}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("{\"precious\":1}\n"), 0o644))
 	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "in the way") {
 		t.Errorf("error %v, want a hint", err)
 	}
@@ -439,22 +420,15 @@ func TestCreateLeavesOthersAlone(t *testing.T) {
 
 func TestCreateFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	if _, err := record.Create(filepath.Join(file, "results")); err == nil {
 		t.Error("a folder below a file was made")
 	}
 }
 
 func TestWriteToAClosedFile(t *testing.T) {
-	w, err := record.Create(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(t.TempDir()))(t)
+	must.Do(t, w.Close())
 	if err := w.SampleDone(new(metric.Sample)); err == nil {
 		t.Error("a line that could not be written is no error")
 	}
@@ -465,9 +439,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("this system has no /dev/full")
 	}
 	dir := t.TempDir()
-	if err := os.Symlink("/dev/full", filepath.Join(dir, record.File)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/dev/full", filepath.Join(dir, record.File)))
 	if _, err := record.Create(dir); err == nil {
 		t.Error("a device was taken for a recording")
 	}
@@ -476,9 +448,7 @@ func TestDiskFull(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "results.json")
 	for _, content := range []string{"first", "second, longer", ""} {
-		if err := record.WriteFile(path, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, record.WriteFile(path, []byte(content)))
 		if got, _ := os.ReadFile(path); string(got) != content {
 			t.Errorf("the file holds %q, want %q", got, content)
 		}
@@ -543,16 +513,10 @@ func TestRedactor(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	dir := f.TempDir()
-	w, err := record.Create(dir)
-	if err != nil {
-		f.Fatal(err)
-	}
+	w := must.Get(record.Create(dir))(f)
 	replay(&testing.T{}, w, random(3))
 	w.Close()
-	raw, err := os.ReadFile(filepath.Join(dir, record.File))
-	if err != nil {
-		f.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(dir, record.File)))(f)
 	f.Add(raw)
 	f.Add(raw[:len(raw)/2])
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}` + "\n" + `{"type":"run","run":{}}` + "\n"))
@@ -604,18 +568,12 @@ func TestPartsOfAMix(t *testing.T) {
 	}
 	for _, r := range mix.Rounds {
 		for _, s := range r.Samples {
-			if err := w.SampleDone(s); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.SampleDone(s))
 		}
-		if err := w.RoundDone(mix, r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.RoundDone(mix, r))
 	}
 	for _, l := range run.Levels {
-		if err := w.LevelDone(l); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.LevelDone(l))
 	}
 	for _, err := range []error{w.ServerDone(run.Servers[0]), w.RunDone(run), w.Close()} {
 		if err != nil {
@@ -626,9 +584,7 @@ func TestPartsOfAMix(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if diff := cmp.Diff(run.Levels, got.Levels, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("read otherwise (-written +read):\n%s", diff)
-	}
+	must.Same(t, "read otherwise (-written +read)", run.Levels, got.Levels, cmpopts.EquateEmpty())
 	if n := len(got.Levels[1].MeasuredSamples()); n != 4 {
 		t.Errorf("the part has %d requests, want 4", n)
 	}

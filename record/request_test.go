@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -93,13 +94,10 @@ func drawn(rng *rand.Rand) *metric.Sample {
 // lineOf returns the line of a request, without the checksum.
 func lineOf(t testing.TB, s *metric.Sample) []byte {
 	t.Helper()
-	raw, err := json.Marshal(struct {
+	raw := must.Get(json.Marshal(struct {
 		Type   string         `json:"type"`
 		Sample *metric.Sample `json:"sample"`
-	}{"sample", s})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}{"sample", s}))(t)
 	return raw
 }
 
@@ -120,9 +118,7 @@ func TestRequestLine(t *testing.T) {
 		if back, ok := record.DecodeFast(got); ok {
 			fast++
 			plainly := struct{ Sample *metric.Sample }{}
-			if err := json.Unmarshal(want, &plainly); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(want, &plainly))
 			if diff := cmp.Diff(plainly.Sample, back); diff != "" {
 				t.Fatalf("%s (-encoding/json +fast):\n%s", want, diff)
 			}
@@ -138,16 +134,11 @@ func TestRequestLine(t *testing.T) {
 
 // Recording a request allocates no memory.
 func TestNoAllocationPerRequest(t *testing.T) {
-	w, err := record.Create(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(t.TempDir()))(t)
 	defer w.Close()
 	s := ofChunks(250)
 	if n := testing.AllocsPerRun(20, func() {
-		if err := w.SampleDone(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.SampleDone(s))
 	}); n > 0 {
 		t.Errorf("%v allocations for each", n)
 	}
@@ -176,9 +167,7 @@ func BenchmarkRequestLine(b *testing.B) {
 	took := func(do func() ([]byte, error)) time.Duration {
 		begin := time.Now()
 		for range 100 {
-			if _, err := do(); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(do())(b)
 		}
 		return time.Since(begin) / 100
 	}
@@ -205,9 +194,7 @@ func TestFastLine(t *testing.T) {
 			if !fast {
 				t.Fatalf("%s: the fast way does not know %s", name, line)
 			}
-			if diff := cmp.Diff(s, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
-			}
+			must.Same(t, name+" (-want +got)", s, got)
 		}
 	}
 	if _, fast := record.DecodeFast(lineOf(t, filled())); fast {

@@ -24,7 +24,6 @@ func (s *sheet) add(v any) error {
 	return s.append(raw)
 }
 
-// append writes an encoded line together with its checksum, in one write.
 func (s *sheet) append(raw []byte) error {
 	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
 	s.size += int64(n)

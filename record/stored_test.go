@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -25,10 +26,7 @@ func TestStoredAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run := random(seed)
 		run.Levels = append(run.Levels, mixed(run)...)
-		raw, err := os.ReadFile(filepath.Join(recorded(t, run), record.File))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join(recorded(t, run), record.File)))(t)
 		if seed%3 == 0 {
 			raw = raw[:len(raw)-len(raw)/4]
 		}
@@ -69,9 +67,7 @@ func TestStoredAtOnce(t *testing.T) {
 		all.Go(func() {
 			for i, l := range got.Levels {
 				for k, r := range rounds(l) {
-					if diff := cmp.Diff(rounds(want.Levels[i])[k].All(), r.All(), cmpopts.EquateEmpty()); diff != "" {
-						t.Errorf("round %d (-in memory +stored):\n%s", k, diff)
-					}
+					must.Same(t, fmt.Sprintf("round %d (-in memory +stored)", k), rounds(want.Levels[i])[k].All(), r.All(), cmpopts.EquateEmpty())
 				}
 			}
 		})
@@ -142,9 +138,6 @@ func someRecording(t *testing.T) []byte {
 	for seed := uint64(1); requestsOf(made) == 0; seed++ {
 		made = random(seed)
 	}
-	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(recorded(t, made), record.File)))(t)
 	return raw
 }

@@ -12,7 +12,6 @@ type answer struct {
 	call    string   // tool that the answer calls, with the text as arguments; "" if none
 }
 
-// The parameters are the number of the first token, and the number after that of the last token.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
 		switch {

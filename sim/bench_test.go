@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // BenchmarkServe measures the processor time of one chunk, in the server and in a reader that
@@ -15,13 +17,8 @@ import (
 func BenchmarkServe(b *testing.B) {
 	p := plain()
 	p.OverheadMS, p.Prefill, p.Decode = 0, PrefillCost{}, DecodeCost{BaseMS: 0.01}
-	s, err := New(Options{Profile: p})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := s.Start("127.0.0.1:0"); err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(New(Options{Profile: p}))(b)
+	must.Do(b, s.Start("127.0.0.1:0"))
 	defer s.Close()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	const streams, tokens = 64, 200
@@ -50,10 +47,7 @@ func BenchmarkServe(b *testing.B) {
 // BenchmarkChunk measures how long it takes to write one chunk, without a connection. It must not
 // allocate.
 func BenchmarkChunk(b *testing.B) {
-	s, err := New(Options{Profile: plain()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(New(Options{Profile: plain()}))(b)
 	c := &chunker{server: s, w: discard{}, fx: new(effect), order: &order{Call: Call{chat: true, input: 1, reply: reply{output: 1, length: -1}}}, id: "chatcmpl-test"}
 	c.begin()
 	b.ReportAllocs()

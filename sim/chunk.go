@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // chunker writes an answer in vLLM's wire format. In a chat, the first chunk has only the role. A
@@ -134,7 +135,7 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `},"logprobs":null,"finish_reason":null}]`...)
 	}
 	c.running()
-	now := c.server.clock.Now()
+	now := time.Now()
 	if c.server.options.OnEmit != nil {
 		c.server.options.OnEmit(c.id, c.chunks, now)
 	}
@@ -152,7 +153,6 @@ func (c *chunker) text(from, to int) {
 	c.buf = append(c.buf, '"')
 }
 
-// last writes "choices" for a chunk without tokens. finish is the finish reason in JSON.
 func (c *chunker) last(finish string) {
 	if c.order.chat {
 		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
@@ -240,7 +240,6 @@ func (c *chunker) write(b []byte) {
 	}
 }
 
-// object sends the whole answer as a single JSON object, without a stream.
 func (c *chunker) object() {
 	c.usage.Output = c.order.reply.reportedTokens(c.order.reply.output)
 	if c.order.chat {
@@ -271,7 +270,6 @@ func (c *chunker) object() {
 	c.w.Write(c.buf)
 }
 
-// append appends the usage as a response has it.
 func (u Usage) append(b []byte) []byte {
 	b = append(b, `{"prompt_tokens":`...)
 	b = strconv.AppendInt(b, int64(u.Input), 10)

@@ -3,13 +3,14 @@ package sim
 import (
 	"net/http"
 	"strconv"
+	"time"
 )
 
 func (s *Server) serveChat(w http.ResponseWriter, r *http.Request)        { s.serve(w, r, true) }
 func (s *Server) serveCompletions(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
-	fx, arrived := effectOf(r), s.clock.Now()
+	fx, arrived := effectOf(r), time.Now()
 	if s.loading() {
 		writeError(w, http.StatusServiceUnavailable, "", "The model is loading.")
 		return
@@ -20,7 +21,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 		return
 	}
 	number := s.ids.Add(1)
-	c := &chunker{server: s, w: w, fx: fx, order: o, id: s.answerID(r, number, chat), created: s.clock.Now().Unix(), parts: parts{wake: make(chan struct{}, 1)}}
+	c := &chunker{server: s, w: w, fx: fx, order: o, id: s.answerID(r, number, chat), created: time.Now().Unix(), parts: parts{wake: make(chan struct{}, 1)}}
 	if s.options.OnServed != nil {
 		c.served = Served{ID: c.id, Arrived: arrived}
 		defer func() { s.options.OnServed(c.served) }()
@@ -45,7 +46,6 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 	return "cmpl-" + own
 }
 
-// write sends the parts of an answer as soon as the core makes them.
 func (s *Server) write(c *chunker, r *http.Request, call *Call) {
 	var batch []part
 	for {

@@ -6,10 +6,8 @@ import (
 	"strings"
 )
 
-// bytewise writes single bytes, and flushes after every byte.
 type bytewise struct{ http.ResponseWriter }
 
-// Write implements io.Writer.
 func (w bytewise) Write(b []byte) (int, error) {
 	flush := http.NewResponseController(w.ResponseWriter).Flush
 	for i := range b {
@@ -42,7 +40,6 @@ type compressed struct {
 	z *gzip.Writer
 }
 
-// Write implements io.Writer.
 func (w compressed) Write(b []byte) (int, error) { return w.z.Write(b) }
 
 // FlushError flushes the compressed answer, for http.ResponseController.

@@ -2,7 +2,6 @@ package sim
 
 import "math"
 
-// cost computes the time of a step in ms. Its constants come from a profile.
 type cost struct {
 	base, perSeq, perToken, longest float64 // terms of the time of a decode step; see decode
 	linear, square, chunk           float64 // prefill

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // decodeSteps returns the times of the steps that decode one long answer, by a server that started at
@@ -11,14 +13,10 @@ import (
 func decodeSteps(t *testing.T, p *Profile, start time.Duration, tokens int) (begins, lengths []time.Duration) {
 	t.Helper()
 	p.Decode, p.Prefill = DecodeCost{BaseMS: 10}, PrefillCost{}
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Validate())
 	e := NewEngine(p, 1)
 	e.began = start
-	if err := e.Submit(start, Job{ID: 1, Input: 1, Output: tokens}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.Submit(start, Job{ID: 1, Input: 1, Output: tokens}))
 	emitted, _, _ := e.Advance(start + 1000*time.Hour)
 	for i := 1; i < len(emitted); i++ {
 		begins = append(begins, emitted[i-1].At-start)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // plain returns a profile that is easy to compute by hand. It has no noise. A prompt token takes 1
@@ -49,9 +51,7 @@ func at(all []Emission, id uint64) (got []float64) {
 func submit(t *testing.T, e *Engine, at time.Duration, jobs ...Job) {
 	t.Helper()
 	for _, j := range jobs {
-		if err := e.Submit(at, j); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Submit(at, j))
 	}
 }
 
@@ -166,9 +166,7 @@ func TestArithmetic(t *testing.T) {
 			if test.change != nil {
 				test.change(p)
 			}
-			if err := p.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Validate())
 			e := NewEngine(p, 1)
 			for i, j := range test.jobs {
 				j.ID = uint64(i)
@@ -387,9 +385,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 			}
 			continue
 		}
-		if err := e.Submit(a.at, a.job); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Submit(a.at, a.job))
 	}
 	for next, busy := advance(now); busy; {
 		next, busy = advance(next)
@@ -618,9 +614,7 @@ func BenchmarkEngineHour(b *testing.B) {
 		var id uint64
 		send := func(at time.Duration) {
 			id++
-			if err := e.Submit(at, Job{ID: id, Input: 500, Output: 250 + int(id%17)}); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, e.Submit(at, Job{ID: id, Input: 500, Output: 250 + int(id%17)}))
 		}
 		for range 64 {
 			send(0)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // tenTokens is a request for a stream of ten tokens. Without faults, the stream has a chunk with
@@ -158,10 +159,7 @@ var faultTests = []struct {
 	}},
 	{"late-headers", func(t *testing.T, w *world) {
 		start := time.Now()
-		r, err := w.client.Do(w.request(pathChat, tenTokens))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(w.client.Do(w.request(pathChat, tenTokens)))(t)
 		r.Body.Close()
 		if got := time.Since(start); got != 30*time.Millisecond { // the first token
 			t.Errorf("the head came after %v", got)
@@ -169,24 +167,16 @@ var faultTests = []struct {
 	}},
 	{"late:delay=2s", func(t *testing.T, w *world) {
 		start := time.Now()
-		r, err := w.client.Do(w.request(pathChat, tenTokens))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(w.client.Do(w.request(pathChat, tenTokens)))(t)
 		defer r.Body.Close()
-		if _, err := r.Body.Read(make([]byte, 1<<16)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Body.Read(make([]byte, 1<<16)))(t)
 		if got := time.Since(start); got != 2030*time.Millisecond {
 			t.Errorf("the first token came after %v", got)
 		}
 	}},
 	{"early-role:delay=2s", func(t *testing.T, w *world) {
 		start := time.Now()
-		r, err := w.client.Do(w.request(pathChat, tenTokens))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(w.client.Do(w.request(pathChat, tenTokens)))(t)
 		defer r.Body.Close()
 		buf := make([]byte, 1<<16)
 		n, _ := r.Body.Read(buf)
@@ -416,10 +406,7 @@ func TestFaults(t *testing.T) {
 	tested := make(map[string]bool)
 	for _, test := range faultTests {
 		t.Run(test.rule, func(t *testing.T) {
-			rule, err := ParseRule(test.rule)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rule := must.Get(ParseRule(test.rule))(t)
 			tested[rule.Fault] = true
 			synctest.Test(t, func(t *testing.T) {
 				test.check(t, newWorld(t, Options{Faults: Script{rule}}))
@@ -508,23 +495,15 @@ func holds(t *testing.T, w *world, more string) {
 // raw answer.
 func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
 	t.Helper()
-	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.request(pathChat, tenTokens).Write(c); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(w.client.Transport.(*http.Transport).DialContext(context.Background(), "", ""))(t)
+	must.Do(t, w.request(pathChat, tenTokens).Write(c))
 	return c, c
 }
 
 func TestWhichRequestsAreHit(t *testing.T) {
 	hits := func(rule string, path string, n int) string {
 		t.Helper()
-		r, err := ParseRule(rule)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(ParseRule(rule))(t)
 		d := newDirector(Script{r}, 1)
 		var b strings.Builder
 		for range n {

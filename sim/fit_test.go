@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var (
@@ -291,14 +293,9 @@ func round4(v float64) float64 {
 // report says over which time it was measured.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json")))(t)
 	var file published
-	if err := json.Unmarshal(src, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(src, &file))
 	var out []figure
 	for _, g := range file.Figures {
 		l, ok := f.load(g.Workload, g.Level)
@@ -476,10 +473,7 @@ func TestFit(t *testing.T) {
 }
 
 func (f *fitting) fit(t *testing.T) {
-	base, err := LoadProfile(f.profile, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	base := must.Get(LoadProfile(f.profile, ""))(t)
 	figures := f.figures(t)
 	type result struct {
 		profile    *Profile
@@ -566,13 +560,8 @@ func (f *fitting) fit(t *testing.T) {
 	if p.GPU != nil {
 		p.Source += " Of its power the report prints the most, which is taken for that of prefill; the others are assumed."
 	}
-	out, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join("profiles", f.profile+".json"), append(out, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(json.MarshalIndent(p, "", "  "))(t)
+	must.Do(t, os.WriteFile(filepath.Join("profiles", f.profile+".json"), append(out, '\n'), 0o644))
 }
 
 // table prints each published figure beside the model's value. It returns the relative errors in
@@ -602,10 +591,7 @@ func median(sorted []float64) float64 {
 func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
 		t.Run(f.profile, func(t *testing.T) {
-			p, err := LoadProfile(f.profile, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(LoadProfile(f.profile, ""))(t)
 			errs := f.table(t, p, f.conditions, f.figures(t))
 			if m := median(errs); m > 0.05 {
 				t.Errorf("the median error is %.1f%%", 100*m)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // TestLanguage checks what the servers of one model answer. All servers give the same answer to a
@@ -71,9 +73,7 @@ func TestPromptLogprobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})
 		decode := func(text string, into any) {
-			if err := json.Unmarshal([]byte(text), into); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(text), into))
 		}
 		var texts [2]string
 		for i, w := range []*world{one, other} {

@@ -23,7 +23,6 @@ type Options struct {
 	// OnServed is called after every completion request whose body could be parsed. Several
 	// goroutines may call it at once.
 	OnServed func(Served)
-	Clock    Clock // nil means package time, which a synctest bubble replaces
 	// Listen is the function that Start uses; nil means net.Listen.
 	Listen func(network, address string) (net.Listener, error)
 }
@@ -36,15 +35,3 @@ type Served struct {
 	Last    time.Time `json:"last,omitzero"`  // right before the last token was written
 	Tokens  int       `json:"tokens"`         // tokens written; 0 if the answer was not streamed
 }
-
-// Clock has the functions of package time that the server uses.
-type Clock interface {
-	Now() time.Time
-	After(d time.Duration) <-chan time.Time
-}
-
-type wallClock struct{}
-
-func (wallClock) Now() time.Time { return time.Now() }
-
-func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }

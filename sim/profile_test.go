@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestShippedProfiles(t *testing.T) {
@@ -59,22 +59,15 @@ func TestProfileFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, src string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(src), 0o644))
 	}
 	write("own.json", `{"base": "default", "description": "mine", "limits": {"max_seqs": 4}, "faults": [{"fault": "http-500", "share": 0.3}]}`)
-	p, err := LoadProfile("own.json", dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(LoadProfile("own.json", dir))(t)
 	want := DefaultProfile()
 	want.Name, want.Base, want.Description, want.Source = "own", "default", "mine", ""
 	want.Limits.MaxSeqs = 4
 	want.Faults = Script{{Fault: "http-500", Share: 0.3}}
-	if diff := cmp.Diff(want, p); diff != "" {
-		t.Errorf("own.json (-want +got):\n%s", diff)
-	}
+	must.Same(t, "own.json (-want +got)", want, p)
 	if _, err := LoadProfile(filepath.Join(dir, "own.json"), "/nowhere"); err != nil {
 		t.Errorf("an absolute path: %v", err)
 	}
@@ -113,9 +106,7 @@ func TestProfileFiles(t *testing.T) {
 		}
 	}
 	write("large.json", "{")
-	if err := errors.Join(os.Truncate(filepath.Join(dir, "large.json"), maxFile+1), os.Mkdir(filepath.Join(dir, "folder.json"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Truncate(filepath.Join(dir, "large.json"), maxFile+1), os.Mkdir(filepath.Join(dir, "folder.json"), 0o755)))
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
@@ -129,10 +120,7 @@ func TestProfileFiles(t *testing.T) {
 }
 
 func FuzzParseProfile(f *testing.F) {
-	src, err := shipped.ReadFile("profiles/default.json")
-	if err != nil {
-		f.Fatal(err)
-	}
+	src := must.Get(shipped.ReadFile("profiles/default.json"))(f)
 	f.Add(src)
 	f.Add([]byte(`{"base":"default","faults":[{"fault":"cut","share":1e-9}]}`))
 	f.Add([]byte(`{"base":"../x"}`))
@@ -144,9 +132,7 @@ func FuzzParseProfile(f *testing.F) {
 		// An engine runs with every accepted profile. Writing and reading a profile does not change
 		// it.
 		e := NewEngine(p, 1)
-		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Submit(0, Job{Input: 1, Output: 1}))
 		if all := drain(e); len(all) != 1 {
 			t.Errorf("%d emissions", len(all))
 		}
@@ -162,9 +148,7 @@ func FuzzParseProfile(f *testing.F) {
 		if len(p.Faults) == 0 {
 			p.Faults, q.Faults = nil, nil
 		}
-		if diff := cmp.Diff(p, q); diff != "" {
-			t.Errorf("(-first +again):\n%s", diff)
-		}
+		must.Same(t, "(-first +again)", p, q)
 	})
 }
 

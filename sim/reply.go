@@ -57,8 +57,6 @@ func (r *reply) reportedTokens(sent int) int {
 	return sent * r.claimed / r.output
 }
 
-// reply decides the answer of the server and its length. hash depends on the prompt and the
-// server's seed.
 func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	room := p.MaxModelLen - want.input
 	if want.input < 1 {
@@ -188,7 +186,6 @@ func (r *reply) appendText(b []byte, from, to int, fx *effect) []byte {
 	return b
 }
 
-// calls returns the name of the tool that the answer calls; "" for an answer in text.
 func (r *reply) calls(fx *effect) string {
 	if fx.toolCall {
 		return "lookup"

@@ -15,7 +15,6 @@ import (
 // maxBody is the largest size of a request's body, in bytes. A million token ids need about 6 MB.
 const maxBody = 64 << 20
 
-// body holds the fields of a completion request that the server reads. It ignores all other fields.
 type body struct {
 	Model               string          `json:"model"`
 	Messages            []wireMessage   `json:"messages"`
@@ -64,7 +63,6 @@ type wireMessage struct {
 
 type textContent string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (t *textContent) UnmarshalJSON(src []byte) error {
 	if string(src) == "null" {
 		return nil
@@ -90,7 +88,6 @@ func (t *textContent) UnmarshalJSON(src []byte) error {
 
 type oneOrMany []string
 
-// UnmarshalJSON implements json.Unmarshaler.
 func (o *oneOrMany) UnmarshalJSON(src []byte) error {
 	if src[0] == '"' {
 		*o = make(oneOrMany, 1)
@@ -125,7 +122,6 @@ type order struct {
 	scored []int // token ids of the prompt if the request asks for their log-probabilities; else nil
 }
 
-// read parses a request. The error says what is wrong with the request.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
 	o := &order{Call: Call{chat: chat, fx: fx}}
 	src, err := readJSON(w, r, &o.body)

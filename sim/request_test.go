@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // FuzzRequest sends any body to the endpoints that read a body. The prompt and the answer of an
@@ -15,10 +17,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add(`{"prompt":[[1,2]],"stop":["a","b"],"max_tokens":3}`)
 	f.Add(`{"messages":[{"role":"user","content":[{"type":"text","text":"x"}]}],"stop":"hen"}`)
 	f.Add(`{"prompt":null,"messages":null,"tokens":[1,-1]}`)
-	s, err := New(Options{Profile: plain()})
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := must.Get(New(Options{Profile: plain()}))(f)
 	f.Fuzz(func(t *testing.T, src string) {
 		for _, chat := range []bool{true, false} {
 			r := httptest.NewRequest(http.MethodPost, pathChat, strings.NewReader(src))

@@ -18,7 +18,6 @@ type Server struct {
 	options Options
 	profile *Profile
 	model   string
-	clock   Clock
 	origin  time.Time // the core's zero
 	faults  *director // the core's
 	mux     *http.ServeMux
@@ -43,9 +42,6 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	core.KeepMetrics()
-	if o.Clock == nil {
-		o.Clock = wallClock{}
-	}
 	if o.Listen == nil {
 		o.Listen = net.Listen
 	}
@@ -53,8 +49,7 @@ func New(o Options) (*Server, error) {
 		options: o,
 		profile: core.profile,
 		model:   core.model,
-		clock:   o.Clock,
-		origin:  o.Clock.Now(),
+		origin:  time.Now(),
 		faults:  core.faults,
 		done:    make(chan struct{}),
 		sooner:  make(chan struct{}, 1),
@@ -176,8 +171,7 @@ func (s *Server) Close() error {
 // Done returns a channel that is closed after Close, or when a fault has ended the server.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// now returns the time on the core's clock.
-func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
+func (s *Server) now() time.Duration { return time.Since(s.origin) }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -242,7 +236,7 @@ func effectOf(r *http.Request) *effect {
 func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	var over <-chan time.Time
 	if d >= 0 {
-		over = s.clock.After(d)
+		over = time.After(d)
 	}
 	select {
 	case <-over:
@@ -254,7 +248,6 @@ func (s *Server) pause(r *http.Request, d time.Duration) bool {
 	}
 }
 
-// loading reports whether the server is not ready yet.
 func (s *Server) loading() bool { return s.now() < s.core.ready }
 
 // enter passes a call to the core, and makes sure that the loop works on it.
@@ -283,7 +276,6 @@ func (s *Server) leave(c *Call) {
 	s.core.Cancel(s.now(), c)
 }
 
-// loop runs the core until it is idle.
 func (s *Server) loop() {
 	for {
 		s.mu.Lock()
@@ -296,7 +288,7 @@ func (s *Server) loop() {
 		}
 		s.mu.Unlock()
 		select {
-		case <-s.clock.After(next - now):
+		case <-time.After(next - now):
 		case <-s.sooner:
 		case <-s.done:
 		}
@@ -337,10 +329,8 @@ func (p *parts) add(x part) {
 	}
 }
 
-// Headers implements Listener.
 func (p *parts) Headers(time.Duration, int) { p.add(part{kind: partHead}) }
 
-// Chunk implements Listener.
 func (p *parts) Chunk(_ time.Duration, c *Chunk) {
 	x := part{kind: c.kind, from: c.from, to: c.to, words: c.Finish}
 	if c.Usage != nil {
@@ -349,7 +339,6 @@ func (p *parts) Chunk(_ time.Duration, c *Chunk) {
 	p.add(x)
 }
 
-// End implements Listener.
 func (p *parts) End(_ time.Duration, how Ending, words string) {
 	p.add(part{kind: partEnd, how: how, words: words})
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 )
 
@@ -38,10 +39,7 @@ func newWorld(t *testing.T, o Options) *world {
 	if o.Profile == nil {
 		o.Profile = plain()
 	}
-	s, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(o))(t)
 	l := memnet.Listen()
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
@@ -105,17 +103,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update rewrites it):\n%s", path, diff)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Same(t, path+" (-want +got; -update rewrites it)", string(want), got)
 }
 
 func TestStreamsAreGolden(t *testing.T) {
@@ -159,10 +150,7 @@ func TestStreamIsInTime(t *testing.T) {
 			emitted = append(emitted, emission{chunk, at.Sub(start)})
 		}})
 		time.Sleep(time.Second)
-		r, err := w.client.Do(w.request(pathChat, chat5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(w.client.Do(w.request(pathChat, chat5)))(t)
 		defer r.Body.Close()
 		if got := time.Since(start); got != time.Second {
 			t.Errorf("the head came after %v, want at once", got)
@@ -187,17 +175,11 @@ func TestStreamIsInTime(t *testing.T) {
 		for i := range 5 {
 			want = append(want, emission{i, time.Second + time.Duration(30+10*i)*time.Millisecond})
 		}
-		if diff := cmp.Diff(want, emitted, cmp.AllowUnexported(emission{})); diff != "" {
-			t.Errorf("emitted (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff(want, read, cmp.AllowUnexported(emission{})); diff != "" {
-			t.Errorf("read (-want +got):\n%s", diff)
-		}
+		must.Same(t, "emitted (-want +got)", want, emitted, cmp.AllowUnexported(emission{}))
+		must.Same(t, "read (-want +got)", want, read, cmp.AllowUnexported(emission{}))
 		synctest.Wait()
 		log := Served{"chatcmpl-test", start.Add(time.Second), start.Add(want[0].at), start.Add(want[4].at), 5}
-		if diff := cmp.Diff(log, served); diff != "" {
-			t.Errorf("served (-want +got):\n%s", diff)
-		}
+		must.Same(t, "served (-want +got)", log, served)
 	})
 }
 
@@ -330,10 +312,7 @@ func TestAPIKey(t *testing.T) {
 			if test.key != "" {
 				q.Header.Set("Authorization", test.key)
 			}
-			r, err := w.client.Do(q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(w.client.Do(q))(t)
 			r.Body.Close()
 			if r.StatusCode != test.status {
 				t.Errorf("%s with %q: %d, want %d", test.path, test.key, r.StatusCode, test.status)
@@ -415,10 +394,7 @@ func TestCancelledRequestsLeaveTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		ctx, cancel := context.WithCancel(context.Background())
-		r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":5000`, 1)).WithContext(ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":5000`, 1)).WithContext(ctx)))(t)
 		time.Sleep(time.Second)
 		if s := w.server.State(); s.Running != 1 {
 			t.Errorf("state %+v", s)
@@ -458,10 +434,7 @@ func metricsOf(t *testing.T, like, file string) {
 		// only 1000, so one request runs and the other waits.
 		ctx, cancel := context.WithCancel(context.Background())
 		for range 2 {
-			r, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":600`, 1)).WithContext(ctx)))(t)
 			defer r.Body.Close()
 			time.Sleep(5 * time.Millisecond)
 		}
@@ -476,10 +449,7 @@ func TestSlowReader(t *testing.T) {
 		w := newWorld(t, Options{})
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		lazy, err := w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":50000`, 1)).WithContext(ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lazy := must.Get(w.client.Do(w.request(pathChat, strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":50000`, 1)).WithContext(ctx)))(t)
 		defer lazy.Body.Close()
 		time.Sleep(10 * time.Minute) // until unread chunks fill the connection's buffers
 		start := time.Now()
@@ -497,9 +467,7 @@ func TestRealSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Start("127.0.0.1:0"))
 	if err := s.Start("127.0.0.1:0"); err == nil {
 		t.Error("a second Start: no error")
 	}

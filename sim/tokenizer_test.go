@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestCutting(t *testing.T) {
@@ -24,10 +26,7 @@ func TestCutting(t *testing.T) {
 	} {
 		var got []string
 		for _, id := range Tokenize(nil, test.text) {
-			piece, err := detokenize([]int{id})
-			if err != nil {
-				t.Fatal(err)
-			}
+			piece := must.Get(detokenize([]int{id}))(t)
 			got = append(got, piece)
 		}
 		if !slices.Equal(got, test.want) {

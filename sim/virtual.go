@@ -136,7 +136,7 @@ type Call struct {
 }
 
 // NewVirtual returns a server that begins to load its model at the given time. It ignores the
-// options OnEmit, OnServed, APIKey and Clock.
+// options OnEmit, OnServed, and APIKey.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
@@ -243,7 +243,6 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 	return c
 }
 
-// read parses a request. The error says what is wrong with the request.
 func (v *Virtual) read(c *Call, a *Ask) error {
 	fx := c.fx
 	if fx.strict && !a.Natural {
@@ -285,7 +284,6 @@ func (v *Virtual) read(c *Call, a *Ask) error {
 	return err
 }
 
-// begin sends the head of the answer, and passes the request on to the engine.
 func (v *Virtual) begin(c *Call, at time.Duration) {
 	fx := c.fx
 	c.due, c.whole = at, c.whole || fx.notSSE
@@ -335,7 +333,6 @@ func (v *Virtual) pass(c *Call, at time.Duration) {
 	v.finish(c, at)
 }
 
-// enlist gives the call of a request its id.
 func (v *Virtual) enlist(c *Call) {
 	if n := len(v.free); n > 0 {
 		c.id, v.free = v.free[n-1], v.free[:n-1]
@@ -346,7 +343,6 @@ func (v *Virtual) enlist(c *Call) {
 	v.calls[c.id] = c
 }
 
-// submit passes a request to the engine.
 func (v *Virtual) submit(c *Call) {
 	v.enlist(c)
 	if c.stored.finish = c.reply.finish; c.stored.finish == "tool_calls" {

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// emission sends the tokens of one engine step to the client.
 func (v *Virtual) emission(c *Call, e *Emission) {
 	at, fx := e.At, c.fx
 	if c.cached = e.Times.Cached; fx.cachedAll {
@@ -96,7 +95,6 @@ func (v *Virtual) used(c *Call) *Usage {
 	return &v.usage
 }
 
-// finish sends everything that follows the last token.
 func (v *Virtual) finish(c *Call, at time.Duration) {
 	fx := c.fx
 	if fx.emptyDelta {
@@ -116,7 +114,6 @@ func (v *Virtual) finish(c *Call, at time.Duration) {
 	v.end(c, at, Ended, "")
 }
 
-// breakOff ends a stream as the request's fault demands.
 func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -135,7 +132,6 @@ func (v *Virtual) breakOff(c *Call, at time.Duration) {
 	}
 }
 
-// object sends the answer as one object, without a stream.
 func (v *Virtual) object(c *Call, at time.Duration) {
 	fx := c.fx
 	switch {
@@ -168,7 +164,6 @@ func (v *Virtual) end(c *Call, at time.Duration, how Ending, words string) {
 	c.to.End(at, how, words)
 }
 
-// die ends the server and every call that is in flight.
 func (v *Virtual) die(at time.Duration) {
 	v.dead = true
 	for _, c := range slices.Concat(v.calls, v.late) {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 )
 
-// errorTypes maps an HTTP status to vLLM's name of the error.
 var errorTypes = map[int]string{
 	http.StatusBadRequest:          "BadRequestError",
 	http.StatusUnauthorized:        "AuthenticationError",

@@ -1,11 +1,11 @@
 package strength
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 )
@@ -54,9 +54,7 @@ workload "w" {
 		for _, d := range Diagnose(p) {
 			got = append(got, d.Summary)
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s %s: %s", c.sla, c.more, diff)
-		}
+		must.Same(t, fmt.Sprintf("%s %s", c.sla, c.more), c.want, got)
 	}
 }
 
@@ -91,9 +89,7 @@ compare "c" {
 		for _, d := range Diagnose(p) {
 			got = append(got, d.Summary)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", more, diff)
-		}
+		must.Same(t, more, want, got)
 	}
 	// The base branch has no such plan.
 	for _, tt := range []struct {

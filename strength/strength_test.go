@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
@@ -37,9 +38,7 @@ func TestPlant(t *testing.T) {
 				t.Fatal("it says that nothing changed")
 			}
 			c.want(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", want, got)
 			if err := got.Validate(); err != nil {
 				t.Error(err)
 			}
@@ -93,7 +92,7 @@ func TestChanges(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	slow, none := Regression{Decode, 2}, Regression{Kind: Drafts}
-	r, err := Measure([]Regression{slow, none}, 4, func(r *Regression, seed int) (verdict.Outcome, bool, error) {
+	r := must.Get(Measure([]Regression{slow, none}, 4, func(r *Regression, seed int) (verdict.Outcome, bool, error) {
 		switch {
 		case r == nil:
 			return verdict.Pass, true, nil
@@ -101,17 +100,12 @@ func TestMeasure(t *testing.T) {
 			return verdict.Pass, false, nil
 		}
 		return []verdict.Outcome{verdict.Fail, verdict.Error, verdict.Inconclusive, verdict.Pass}[seed], true, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	want := &Result{Unchanged: Tally{Passed: 4}, Findings: []Finding{
 		{Regression: slow, Tally: Tally{Passed: 1, Undecided: 1, Failed: 2}},
 		{Regression: none, Absent: true},
 	}}
-	if diff := cmp.Diff(want, r); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, r)
 	// Two regressions can pass unnoticed. The regression named slow made only 2 of 4 runs fail, and
 	// 95 % are required. The regression named none could not be planted.
 	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
@@ -194,9 +188,7 @@ func TestStretch(t *testing.T) {
 					got = append(got, times{s.Sent.Round(time.Millisecond) / time.Millisecond, s.First / time.Millisecond, s.Last / time.Millisecond})
 				}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", c.want, got)
 			if end := round.WindowEnd.Round(time.Millisecond) / time.Millisecond; end != c.end {
 				t.Errorf("the window ends at %d ms, want %d", end, c.end)
 			}
@@ -209,9 +201,7 @@ func TestStretch(t *testing.T) {
 	}
 	before := recorded()
 	Record(&plan.Plan{}, before).Stretch(&Regression{Decode, 2}, 3)
-	if diff := cmp.Diff(recorded(), before); diff != "" {
-		t.Errorf("the recording was changed: %s", diff)
-	}
+	must.Same(t, "the recording was changed", recorded(), before)
 	if _, planted := Record(&plan.Plan{}, before).Stretch(&Regression{Overhead, 2}, 0); planted {
 		t.Error("an overhead that is not known was doubled")
 	}

@@ -98,7 +98,6 @@ type sized struct {
 	size int64
 }
 
-// Size returns the size of the file in bytes, as the readers of package bytes and strings do.
 func (s sized) Size() int64 { return s.size }
 
 // reason returns an error of the file system without the path, because the message names

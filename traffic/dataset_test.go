@@ -10,8 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -47,13 +46,8 @@ func TestRows(t *testing.T) {
 			[]traffic.Row{{Line: 2, Prompt: "two\nlines"}, {Line: 4, Prompt: "b", MaxTokens: 5, Answer: raw(`"yes"`)}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := parse(t, tt.path, tt.text, tt.column)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, d.Rows); diff != "" {
-				t.Error(diff)
-			}
+			d := must.Get(parse(t, tt.path, tt.text, tt.column))(t)
+			must.Same(t, "", tt.want, d.Rows)
 			if len(d.Hash) != 64 || d.Path != tt.path {
 				t.Errorf("hash %q, path %q", d.Hash, d.Path)
 			}
@@ -191,9 +185,7 @@ func TestNothingIsQuoted(t *testing.T) {
 func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
-	if err := os.WriteFile(path, []byte(`{"prompt":"a"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"prompt":"a"}`), 0o600))
 	if d, err := traffic.Read(path, traffic.Options{}); err != nil || len(d.Rows) != 1 {
 		t.Errorf("%v, %v", d, err)
 	}
@@ -264,21 +256,13 @@ func BenchmarkDataset(b *testing.B) {
 // A prompt's share is the part of its bytes with which another prompt begins too. For example,
 // "abcd" shares half of its bytes with "ab".
 func TestShares(t *testing.T) {
-	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]float64{0.5, 0, 1, 0, 0}, d.Shares()); diff != "" {
-		t.Error(diff)
-	}
+	d := must.Get(parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, ""))(t)
+	must.Same(t, "", []float64{0.5, 0, 1, 0, 0}, d.Shares())
 }
 
 func TestText(t *testing.T) {
-	d, err := parse(t, "a.jsonl", `{"prompt":"a"}`+"\n"+
-		`{"messages":[{"role":"system","content":"b"},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":"c\u0064"},{"type":"image_url","image_url":{"url":"data:"}}]}]}`, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(parse(t, "a.jsonl", `{"prompt":"a"}`+"\n"+
+		`{"messages":[{"role":"system","content":"b"},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":"c\u0064"},{"type":"image_url","image_url":{"url":"data:"}}]}]}`, ""))(t)
 	if a, b := d.Rows[0].Text(), d.Rows[1].Text(); a != "a" || b != "bcd" {
 		t.Errorf("%q, %q", a, b)
 	}

@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -309,14 +308,9 @@ func TestExamples(t *testing.T) {
 			path := filepath.Join("..", "plans", "traces", tt.file)
 			made := tt.make(rand.New(rand.NewPCG(22, uint64(i))))
 			if *update {
-				if err := os.WriteFile(path, made, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, made, 0o644))
 			}
-			kept, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := must.Get(os.ReadFile(path))(t)
 			if !bytes.Equal(made, kept) {
 				t.Error("it is not what is made here: write it by -update")
 			}
@@ -327,17 +321,9 @@ func TestExamples(t *testing.T) {
 			if tt.format == "columns" {
 				columns = &traffic.Columns{Time: "ts", Input: "prompt_tokens", Output: "completion_tokens", Session: "user", Type: "route"}
 			}
-			tr, err := traffic.ReadTrace(path, "", columns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := tr.Replay(traffic.Stretch{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([2]any{tt.format, tt.block}, [2]any{tr.Format, tr.Block}); diff != "" {
-				t.Error(diff)
-			}
+			tr := must.Get(traffic.ReadTrace(path, "", columns))(t)
+			r := must.Get(tr.Replay(traffic.Stretch{}))(t)
+			must.Same(t, "", [2]any{tt.format, tt.block}, [2]any{tr.Format, tr.Block})
 			if last := r.Length(); last < 9*time.Minute || last > 15*time.Minute {
 				t.Errorf("it lasts %v", last)
 			}

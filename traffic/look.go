@@ -2,7 +2,6 @@ package traffic
 
 import "time"
 
-// mostSteps is the largest number of intervals that Rates returns.
 const mostSteps = 60
 
 // Rates returns the rates of the trace, in requests per second, in equal intervals. step is the

@@ -46,7 +46,6 @@ func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	return 0, nil
 }
 
-// counted wraps a reader of a JSON array and counts lines, to find the line of an offset.
 type counted struct {
 	r     io.Reader
 	ends  []int64 // offsets of line ends that are not in the number lines yet
@@ -54,7 +53,6 @@ type counted struct {
 	lines int // number of line ends before the last offset that was asked for
 }
 
-// Read implements io.Reader.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	for i, b := range p[:n] {

@@ -1,12 +1,14 @@
 package traffic_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -56,10 +58,7 @@ func TestRates(t *testing.T) {
 		0:                {1, 0, 0, 1, 0, 0, 1, 0, 1},
 		12 * time.Second: {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0},
 	} {
-		r, err := fourRows(t).Replay(traffic.Stretch{To: to})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(fourRows(t).Replay(traffic.Stretch{To: to}))(t)
 		rates, step := r.Rates()
 		if diff := cmp.Diff(want, rates); diff != "" || step != time.Second {
 			t.Errorf("to %v: steps of %v: %s", to, step, diff)
@@ -71,10 +70,7 @@ func TestRates(t *testing.T) {
 // and 0 tokens of an earlier prompt. If later prompts count too, the first prompt shares 8 tokens
 // with the second.
 func TestRepeats(t *testing.T) {
-	r, err := fourRows(t).Replay(traffic.Stretch{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(fourRows(t).Replay(traffic.Stretch{}))(t)
 	for _, tt := range []struct {
 		from, context int
 		others        bool
@@ -85,9 +81,7 @@ func TestRepeats(t *testing.T) {
 		{1, 0, false, []int{0, 4, 0}},
 		{0, 8, false, []int{0, 6, 4, 0}}, // 8 tokens leave room for prompts of 6, 6, 6 and 4 tokens
 	} {
-		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
-			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
-		}
+		must.Same(t, fmt.Sprintf("from %d, context %d, others %v", tt.from, tt.context, tt.others), tt.want, r.Repeats(tt.from, 4, tt.context, tt.others))
 	}
 	if got, want := r.HitRate(0, 0), 12./34; math.Abs(got-want) > 1e-12 {
 		t.Errorf("%v, want %v", got, want)
@@ -98,17 +92,12 @@ func TestRepeats(t *testing.T) {
 // tokens of the first answer.
 func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
-	r, err := tr.Replay(traffic.Stretch{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(tr.Replay(traffic.Stretch{}))(t)
 	first, second := r.Parts(0), r.Parts(1)
 	if len(first) != 1 || len(second) != 3 || second[0] != first[0] || second[1].Tokens != 20 || second[2].Tokens != 100 {
 		t.Errorf("%v, then %v", first, second)
 	}
-	if diff := cmp.Diff([]int{0, 300}, r.Repeats(0, 2, 0, false)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", []int{0, 300}, r.Repeats(0, 2, 0, false))
 }
 
 // Fit cuts a request that is longer than the context. The answer keeps up to half of the context.
@@ -142,10 +131,7 @@ func TestSpread(t *testing.T) {
 		tr.Rows = append(tr.Rows, traffic.Recorded{Line: i + 1, Input: 1, Output: 1, Parent: i - 1})
 	}
 	s := traffic.Stretch{Spread: 3 * time.Second, Seed: 4}
-	r, err := tr.Replay(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(tr.Replay(s))(t)
 	mean := 0.0
 	for i, row := range r.Rows {
 		mean += row.At.Seconds() / 1000
@@ -160,7 +146,5 @@ func TestSpread(t *testing.T) {
 		t.Errorf("mean %v s", mean)
 	}
 	again, _ := tr.Replay(s)
-	if diff := cmp.Diff(r.Rows, again.Rows); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", r.Rows, again.Rows)
 }

@@ -1,11 +1,11 @@
 package traffic_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -28,9 +28,7 @@ func TestForHitRate(t *testing.T) {
 			t.Errorf("%d tokens, %v: %v", tt.input, tt.rate, err)
 		}
 		got.Longer = math.Round(got.Longer*1e9) / 1e9
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%d tokens, %v: %s", tt.input, tt.rate, diff)
-		}
+		must.Same(t, fmt.Sprintf("%d tokens, %v", tt.input, tt.rate), tt.want, got)
 	}
 	for input, want := range map[int]string{
 		1024: "prompts of 1024 tokens can share from 2% to 93% of them",

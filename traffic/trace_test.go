@@ -9,17 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
 func trace(t *testing.T, path, text, format string, columns *traffic.Columns) *traffic.Trace {
 	t.Helper()
-	out, err := traffic.ParseTrace(strings.NewReader(text), path, format, columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(traffic.ParseTrace(strings.NewReader(text), path, format, columns))(t)
 	return out
 }
 
@@ -139,9 +135,7 @@ func TestFormats(t *testing.T) {
 				t.Errorf("hash %q, path %q", got.Hash, got.Path)
 			}
 			got.Hash, got.Path = "", ""
-			if diff := cmp.Diff(&tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", &tt.want, got)
 		})
 	}
 }

@@ -166,7 +166,6 @@ func (o initOptions) plan() ([]byte, error) {
 	return text, o.valid(text)
 }
 
-// valid returns an error if text is not a valid plan.
 func (o initOptions) valid(text []byte) error {
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// Leave out the file and line of the error, because the plan was not written to a file.

@@ -10,7 +10,6 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// initFrom writes a plan of what another tool measures.
 func (a *app) initFrom(o initOptions) error {
 	w := o.answers
 	if w.Command != "" || w.Upgrade || o.measure || o.github || o.gitlab || w.Rates != nil || w.UseCases != nil {

@@ -80,7 +80,6 @@ func builtIn(s *plan.Server) bool {
 	return s.Simulator != nil && s.Endpoint == nil && s.Process == nil && s.Container == nil
 }
 
-// String describes the needs in a sentence.
 func (n needs) String() string {
 	return fmt.Sprintf("up to %s at once (%s): %s if each brings %d chunks a second, %s to one address, %d open files",
 		count(n.streams, "stream"), n.of, count(n.cores, "core"), chunksOfStream, count(n.ports, "port"), n.files)

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -176,9 +175,7 @@ func TestAnswer(t *testing.T) {
 			if len(got.Gaps) == 0 {
 				got.Gaps = nil
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("sample (-want +got):\n%s", d)
-			}
+			must.Same(t, "sample (-want +got)", tt.want, got)
 			if s.Sent != 1*ms || s.Headers != 2*ms || s.Status != 200 || s.End != 600*ms || ends != 1 {
 				t.Errorf("sent %v, headers %v, status %d, end %v, done called %d times", s.Sent, s.Headers, s.Status, s.End, ends)
 			}
@@ -190,9 +187,7 @@ func TestAnswer(t *testing.T) {
 func TestAnswerConnect(t *testing.T) {
 	s := new(metric.Sample)
 	NewAnswer(s, nil).End(1, errors.New("refused"))
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailConnect, Message: "refused"}, s.Failure); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", &metric.Failure{Kind: metric.FailConnect, Message: "refused"}, s.Failure)
 }
 
 // An Answer that is reused keeps nothing of its previous request, and does not change the previous
@@ -267,14 +262,10 @@ func TestAnswerKeeps(t *testing.T) {
 		for i, src := range tt.events {
 			data := []byte(src)
 			var u Usage
-			if err := walk(data, &e, &u); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, walk(data, &e, &u))
 			a.Event(time.Duration(i+1), &e)
 			clear(data) // overwrite the bytes, as a reader may: the Answer must have kept a copy
 		}
-		if d := cmp.Diff(tt.want, a.Said()); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+" (-want +got)", tt.want, a.Said())
 	}
 }

@@ -91,7 +91,6 @@ func (r *Request) typed(d engine.Dialect) any {
 	}{chat, stream}
 }
 
-// prompt returns the name and the value of the JSON field with the prompt.
 func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, err error) {
 	ids := len(r.Prompt.IDs) > 0
 	switch {
@@ -112,7 +111,6 @@ func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, 
 	return "prompt", value, err
 }
 
-// messages returns one user message with the text.
 func messages(text string) (json.RawMessage, error) {
 	if text == "" { // go-openai would omit an empty content
 		return json.RawMessage(`[{"role":"user","content":""}]`), nil

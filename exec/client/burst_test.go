@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -200,10 +201,7 @@ func burstOfBare(b *testing.B, url string, n, chunks int) burst {
 	origin := time.Now()
 	conns := make([]net.Conn, n)
 	for i := range conns {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", strings.TrimPrefix(url, "http://")))(b)
 		defer conn.Close()
 		conns[i] = conn
 	}

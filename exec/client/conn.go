@@ -62,7 +62,6 @@ func (c *stampedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// stamped returns the stampedConn inside conn; nil if there is none.
 func stamped(conn net.Conn) *stampedConn {
 	if t, ok := conn.(*tls.Conn); ok {
 		conn = t.NetConn()
@@ -71,7 +70,6 @@ func stamped(conn net.Conn) *stampedConn {
 	return c
 }
 
-// overHTTP2 reports whether the connection uses HTTP/2, and so carries many streams at once.
 func overHTTP2(conn net.Conn) bool {
 	t, ok := conn.(*tls.Conn)
 	return ok && t.ConnectionState().NegotiatedProtocol == "h2"

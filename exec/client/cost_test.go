@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -80,10 +81,7 @@ type streamServer struct {
 }
 
 func startStreams(t testing.TB) *streamServer {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	return &streamServer{l}
 }
@@ -135,27 +133,20 @@ func TestMemoryOfManyStreams(t *testing.T) {
 		r := chatRequest()
 		r.Output = 1024
 		h.Send(t.Context(), r, NewAnswer(samples[i], func(*metric.Sample) { wg.Done() }))
-		conn, err := server.accept(buffer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(server.accept(buffer))(t)
 		conns = append(conns, conn)
 	}
 	chunk, tail := chunked(ordinaryChunk), chunked(answerTail)+"0\r\n\r\n"
 	for range 5 {
 		for _, conn := range conns {
-			if _, err := io.WriteString(conn, chunk); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(conn, chunk))(t)
 		}
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	most := m.HeapInuse + m.StackInuse
 	for _, conn := range conns {
-		if _, err := io.WriteString(conn, tail); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, tail))(t)
 	}
 	wg.Wait()
 	for _, conn := range conns {
@@ -243,22 +234,11 @@ func startBenchServer(b *testing.B, spec string) string {
 		cmd = exec.Command("taskset", "-c", cpu, os.Args[0])
 	}
 	cmd.Env = append(os.Environ(), benchServer+"="+spec)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(b)
+	out := must.Get(cmd.StdoutPipe())(b)
+	must.Do(b, cmd.Start())
 	b.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		b.Fatal(err)
-	}
+	line := must.Get(bufio.NewReader(out).ReadString('\n'))(b)
 	return strings.TrimSpace(line)
 }
 
@@ -311,10 +291,7 @@ func BenchmarkChunkCPU(b *testing.B) {
 	}
 	now := realNow()
 	request := chatRequest()
-	body, err := request.Body(engine.Dialect{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := must.Get(request.Body(engine.Dialect{}))(b)
 	clients := map[int]*HTTP{}
 	for n, url := range urls {
 		clients[n] = dial(b, Config{Now: now, Engine: engine.Engine{Dialect: engine.Dialect{FreshConns: true}}}, url)
@@ -381,10 +358,7 @@ func BenchmarkStampDelay(b *testing.B) {
 			var wg sync.WaitGroup
 			for i := range got {
 				wg.Go(func() { got[i].read = one(server.url()) })
-				conn, err := server.accept(make([]byte, 4096))
-				if err != nil {
-					b.Fatal(err)
-				}
+				conn := must.Get(server.accept(make([]byte, 4096)))(b)
 				got[i].wrote = make([]time.Duration, chunks)
 				wg.Go(func() {
 					defer conn.Close()
@@ -448,7 +422,7 @@ func BenchmarkTTFTError(b *testing.B) {
 	now := func() time.Duration { return time.Since(origin) + 1 }
 	var mu sync.Mutex
 	emitted := map[string]time.Duration{}
-	server, err := sim.New(sim.Options{
+	server := must.Get(sim.New(sim.Options{
 		Profile: &sim.Profile{
 			Name: "steady", Model: "m", MaxModelLen: 1000, Policy: sim.Mixed, OverheadMS: 1,
 			Prefill: sim.PrefillCost{USPerToken: 1}, Decode: sim.DecodeCost{BaseMS: 20}, Limits: sim.Limits{MaxBatchedTokens: 1000},
@@ -460,19 +434,11 @@ func BenchmarkTTFTError(b *testing.B) {
 				mu.Unlock()
 			}
 		},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := server.Start("127.0.0.1:0"); err != nil {
-		b.Fatal(err)
-	}
+	}))(b)
+	must.Do(b, server.Start("127.0.0.1:0"))
 	b.Cleanup(func() { server.Close() })
 	request := &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Output: tokens}
-	body, err := request.Body(engine.Of("vllm").Dialect)
-	if err != nil {
-		b.Fatal(err)
-	}
+	body := must.Get(request.Body(engine.Of("vllm").Dialect))(b)
 	runs := 0
 	// measure returns how late the first token of each request was stamped. For each slot, reader
 	// returns a function that sends a request and returns the time stamp of the first token.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Each engine gets exactly these bytes. The fields of engine.Dialect say why.
@@ -83,8 +84,6 @@ func BenchmarkBody(b *testing.B) {
 	b.SetBytes(int64(len(r.Prompt.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := r.Body(d); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(r.Body(d))(b)
 	}
 }

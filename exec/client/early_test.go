@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -65,7 +66,7 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 				l := memnet.Listen()
 				go hasty(l, tt.read, tt.answer)
 				start := time.Now()
-				h, err := New(on(path, Config{
+				h := must.Get(New(on(path, Config{
 					BaseURL: "http://memory.test",
 					Now:     func() time.Duration { return time.Since(start) + time.Second },
 					Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -73,10 +74,7 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 						time.Sleep(ms) // so what the server sends at once arrives before the request
 						return conn, err
 					},
-				}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				})))(t)
 				r := chatRequest()
 				r.Prompt.Text = tt.prompt
 				got[path] = send(t, h, r)
@@ -85,9 +83,7 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 				time.Sleep(24 * time.Hour)
 			})
 		}
-		if d := cmp.Diff(tt.want, got["direct"].Failure); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+" (-want +got)", tt.want, got["direct"].Failure)
 		if s := got["direct"]; s.Sent == 0 || s.Headers < s.Sent || tt.want != nil && s.First != 0 {
 			t.Errorf("%s: %+v", tt.name, s)
 		}
@@ -117,7 +113,7 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 			l := memnet.Listen()
 			go scripted(l, []answer{{pieces: []string{byChunks(goodBody, 60)}}})
 			start, dialled := time.Now(), 0
-			h, err := New(on(path, Config{
+			h := must.Get(New(on(path, Config{
 				BaseURL: "http://memory.test",
 				Now:     func() time.Duration { return time.Since(start) + time.Second },
 				Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -125,10 +121,7 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 					conn, err := l.DialContext(ctx, network, address)
 					return &nosy{Conn: conn}, err
 				},
-			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			})))(t)
 			for i := range 2 {
 				if s := send(t, h, chatRequest()); s.Failure != nil || s.Chunks != 2 || s.Reconnects != 0 || h.FreshConns() {
 					t.Errorf("%s, request %d: %d chunks, %d reconnects, failure %+v", path, i, s.Chunks, s.Reconnects, s.Failure)
@@ -175,10 +168,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 					}
 				}()
 				start := time.Now()
-				h, err := New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := must.Get(New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})))(t)
 				r := chatRequest()
 				r.Output = tt.output
 				got[path] = send(t, h, r)
@@ -190,9 +180,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		if s := got["direct"]; s.Chunks != tt.want || len(s.Gaps) != tt.want-1 || s.Failure == nil || s.Failure.Kind != metric.FailProtocol {
 			t.Errorf("%s: %d chunks, want %d; failure %+v", tt.delta, s.Chunks, tt.want, s.Failure)
 		}
-		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
-			t.Errorf("%s (-net/http +direct):\n%s", tt.delta, d)
-		}
+		must.Same(t, tt.delta+" (-net/http +direct)", got["net/http"], got["direct"])
 	}
 }
 

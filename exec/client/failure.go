@@ -43,7 +43,6 @@ func retryAfter(resp *http.Response) time.Duration {
 	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
 }
 
-// refusal returns the error for an HTTP status that is not a success, in the words of the server.
 func refusal(code int, status, words string) *Error {
 	if words = strings.TrimSpace(words); words == "" {
 		words = status
@@ -85,13 +84,11 @@ func unreached(err error, conns int) error {
 	return &Error{Kind: kind, Message: bounded(words), Err: err}
 }
 
-// untrusted reports whether a server's certificate was not accepted.
 func untrusted(err error) bool {
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok
 }
 
-// refused reads the body of a refusal, and returns it as an error.
 func refused(resp *http.Response) error {
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(resp.Body)

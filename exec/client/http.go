@@ -122,7 +122,6 @@ func New(c Config) (*HTTP, error) {
 // Base returns the URL below which the pages of the OpenAI API are, such as http://host/v1.
 func (h *HTTP) Base() string { return h.base }
 
-// isVersion reports whether a path element is an API version, such as v1.
 func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
@@ -179,7 +178,6 @@ func (h *HTTP) client(fresh bool) *http.Client {
 	}
 }
 
-// dial opens a connection.
 func (h *HTTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if h.config.Dial != nil {
 		return h.config.Dial(ctx, network, address)
@@ -291,7 +289,6 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// dress sets the header fields that every request needs, and those of this request alone.
 func (h *HTTP) dress(r *http.Request, own map[string]string) {
 	if key := h.config.APIKey; key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -322,7 +319,6 @@ func (h *HTTP) pick() *http.Client {
 	return h.kept
 }
 
-// limit bounds the decompressed body of an answer to n bytes.
 func limit(resp *http.Response, n int64) error {
 	body, err := plainBody(resp)
 	if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -52,10 +53,7 @@ func TestStreams(t *testing.T) {
 	}
 	got := map[string]outcome{}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		name := strings.TrimSuffix(filepath.Base(file), ".sse")
 		for _, size := range []int{1, 100, 1 << 20} {
 			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -90,17 +88,13 @@ func TestStreams(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := os.WriteFile(golden, append(raw, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, append(raw, '\n'), 0o644))
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(string(want), string(raw)+"\n"); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Same(t, "(-want +got)", string(want), string(raw)+"\n")
 }
 
 // The error contains the server's own message, whatever the form of the response.
@@ -139,10 +133,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l.Close()
 	s := send(t, dial(t, Config{}, "http://"+l.Addr().String()), chatRequest())
 	if s.Failure == nil || s.Failure.Kind != metric.FailConnect || !strings.Contains(s.Failure.Message, "connection refused") {
@@ -183,9 +174,7 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-started; cancel() }()
 	s := sendContext(ctx, h, chatRequest())
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailCanceled, Message: "the run was stopped"}, s.Failure); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", &metric.Failure{Kind: metric.FailCanceled, Message: "the run was stopped"}, s.Failure)
 }
 
 // If a server dies in the middle of an answer, the failure is "truncated".
@@ -225,9 +214,7 @@ func TestEventTooLong(t *testing.T) {
 		}
 	})
 	s := send(t, h, chatRequest())
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: errLongEvent.Error()}, s.Failure); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", &metric.Failure{Kind: metric.FailProtocol, Message: errLongEvent.Error()}, s.Failure)
 }
 
 // An event of 2 MB is read whole.
@@ -259,9 +246,7 @@ func TestCompressed(t *testing.T) {
 		_, _ = io.WriteString(w, "??")
 	})
 	s := send(t, h, chatRequest())
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: `the answer is encoded as "br", but the request did not ask for that`}, s.Failure); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", &metric.Failure{Kind: metric.FailProtocol, Message: `the answer is encoded as "br", but the request did not ask for that`}, s.Failure)
 }
 
 // Answers that are not streams may be compressed. So may refusals.
@@ -325,13 +310,8 @@ func TestTLS(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, cert, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	pool, err := LoadCA(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, cert, 0o600))
+	pool := must.Get(LoadCA(file))(t)
 	for _, fresh := range []bool{false, true} {
 		h := dial(t, Config{RootCAs: pool, Engine: engine.Engine{Dialect: engine.Dialect{FreshConns: fresh}}}, server.URL)
 		for range 3 {
@@ -483,10 +463,7 @@ func TestKeyAndRedirects(t *testing.T) {
 // connection without an answer.
 func liar(t *testing.T, answers int) (url string, requests *tally) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	requests = new(tally)
 	go func() {
@@ -556,9 +533,7 @@ func TestReconnect(t *testing.T) {
 	}
 	// The first connection brings two answers and breaks at the third request. That request is sent
 	// again, and every later one has its own new connection.
-	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
-		t.Errorf("reconnects (-want +got):\n%s", d)
-	}
+	must.Same(t, "reconnects (-want +got)", []int{0, 0, 1, 0, 0, 0}, reconnects)
 	if len(said) != 1 || !h.FreshConns() {
 		t.Errorf("said %q, fresh connections %v", said, h.FreshConns())
 	}

@@ -2,12 +2,14 @@ package client
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // typedEvent returns an event as the types of go-openai read it. These types know neither vLLM's
@@ -49,10 +51,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 	files, _ := filepath.Glob("testdata/streams/*.sse")
 	compared := 0
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		split := splitter{buf: raw, w: len(raw)}
 		for {
 			kind, data, err := split.next()
@@ -66,9 +65,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			}
 			want := typedEvent(t, data)
 			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning
-			if d := cmp.Diff(want, got, seen); d != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", file, data, d)
-			}
+			must.Same(t, fmt.Sprintf("%s: %s (-want +got)", file, data), want, got, seen)
 			compared++
 		}
 	}

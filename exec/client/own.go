@@ -110,7 +110,6 @@ func ordinary(name, value string) bool {
 	return name != ""
 }
 
-// allOrdinary reports whether all headers are ordinary.
 func allOrdinary(headers map[string]string) bool {
 	for name, value := range headers {
 		if !ordinary(name, value) {
@@ -207,14 +206,12 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 	}
 }
 
-// Wire implements direct.Taker.
 func (c *call) Wire(fresh bool) []byte {
 	wire := c.own.wire(c.path, fresh, c.headers, c.body)
 	c.body = wire[len(wire)-len(c.body):] // once only
 	return wire
 }
 
-// Head implements direct.Taker.
 func (c *call) Head(head *direct.Head) error {
 	c.h.noteGateway(head.Header)
 	c.resp = head.Response
@@ -222,15 +219,12 @@ func (c *call) Head(head *direct.Head) error {
 	return c.answers()
 }
 
-// Body implements direct.Taker.
 func (c *call) Body(b direct.Buffer, at time.Duration, read error) (time.Duration, bool, error) {
 	return c.take(b.(*reader), at, read)
 }
 
-// End implements direct.Taker.
 func (c *call) End(at time.Duration, err error) { c.end(at, err) }
 
-// Fail implements direct.Taker.
 func (c *call) Fail(err error) {
 	c.began()
 	c.end(c.h.config.Now(), c.failure(err))

@@ -19,9 +19,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -205,10 +204,7 @@ func scripts(t *testing.T) map[string][]answer {
 		t.Fatalf("%d streams: %v", len(files), err)
 	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		for _, size := range []int{1, 100, 1 << 20} {
 			out[fmt.Sprintf("%s by chunks of %d", filepath.Base(file), size)] = one(byChunks(string(raw), size))
 		}
@@ -288,10 +284,7 @@ func TestLongPathsAgree(t *testing.T) {
 				l := memnet.Listen()
 				go scripted(l, script)
 				start := time.Now()
-				h, err := New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := must.Get(New(on(path, Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})))(t)
 				got[path] = three(t, h)
 				h.Close()
 				l.Close()
@@ -308,9 +301,7 @@ func TestLongPathsAgree(t *testing.T) {
 				got["direct"][i], got["net/http"][i] = untimed(s), untimed(got["net/http"][i])
 			}
 		}
-		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
-			t.Errorf("%s: (-net/http +direct):\n%s", name, d)
-		}
+		must.Same(t, name+": (-net/http +direct)", got["net/http"], got["direct"])
 		for path := range got {
 			recorded[path] = append(recorded[path], got[path]...)
 		}
@@ -323,23 +314,13 @@ func TestLongPathsAgree(t *testing.T) {
 // recording returns the bytes that a run writes of the samples.
 func recording(t *testing.T, samples []*metric.Sample) []byte {
 	dir := t.TempDir()
-	w, err := record.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(record.Create(dir))(t)
 	for i, s := range samples {
 		s.Order = i
-		if err := w.SampleDone(s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.SampleDone(s))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
+	raw := must.Get(os.ReadFile(filepath.Join(dir, "samples.jsonl")))(t)
 	return raw
 }
 
@@ -364,9 +345,7 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 				got[path] = overSocket(t, name, script, path)
 			}
 			for _, path := range paths[1:] {
-				if d := cmp.Diff(got["net/http"], got[path]); d != "" {
-					t.Errorf("%s: (-net/http +%s):\n%s", name, path, d)
-				}
+				must.Same(t, fmt.Sprintf("%s: (-net/http +%s)", name, path), got["net/http"], got[path])
 			}
 		}()
 	}
@@ -415,10 +394,7 @@ func TestDetours(t *testing.T) {
 		{Config{BaseURL: "http://bücher.test"}, "a host name that is not ASCII"},
 	} {
 		tt.config.Now = realNow()
-		h, err := New(tt.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(New(tt.config))(t)
 		if h.Detour() != tt.want || (h.own == nil) != (tt.want != "") {
 			t.Errorf("%+v: %q, want %q", tt.config, h.Detour(), tt.want)
 		}
@@ -450,9 +426,7 @@ func TestPathsSendTheSame(t *testing.T) {
 			}
 		}
 	}
-	if d := cmp.Diff(got[0], got[1]); d != "" {
-		t.Errorf("(-net/http +direct):\n%s", d)
-	}
+	must.Same(t, "(-net/http +direct)", got[0], got[1])
 	for _, sent := range got[1] {
 		wanted := []string{"other.test", "Authorization:[Bearer k]", "X-Team:[a b]"}
 		if strings.Contains(sent, "/v1/completions") { // the request's own headers win
@@ -534,14 +508,11 @@ func FuzzPaths(f *testing.F) {
 					go scripted(l, []answer{{pieces: pieces}})
 				}
 				start := time.Now()
-				h, err := New(on(path, Config{
+				h := must.Get(New(on(path, Config{
 					BaseURL: "http://memory.test",
 					Now:     func() time.Duration { return time.Since(start) + time.Second },
 					Dial:    l.DialContext,
-				}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				})))(t)
 				for range 2 {
 					r := chatRequest()
 					r.Timeout = 2 * time.Second
@@ -562,8 +533,6 @@ func FuzzPaths(f *testing.F) {
 				time.Sleep(time.Hour)
 			})
 		}
-		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
-			t.Errorf("(-net/http +direct):\n%s", d)
-		}
+		must.Same(t, "(-net/http +direct)", got["net/http"], got["direct"])
 	})
 }

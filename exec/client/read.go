@@ -15,22 +15,17 @@ type reader struct {
 	usage Usage
 }
 
-// readers holds the unused readers.
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// Reset implements direct.Buffer.
 func (rd *reader) Reset(mid bool) {
 	rd.split.reset()
 	rd.split.notFirst = mid
 }
 
-// Advance implements direct.Buffer.
 func (rd *reader) Advance(n int) { rd.split.advance(n) }
 
-// Between implements direct.Buffer.
 func (rd *reader) Between() bool { return rd.split.between() && rd.split.notFirst }
 
-// Room implements direct.Buffer.
 func (rd *reader) Room() ([]byte, error) {
 	room, err := rd.split.free()
 	if err != nil {
@@ -51,7 +46,6 @@ func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err er
 
 var doneMark = []byte("[DONE]")
 
-// parse reads the data of one frame into rd.event.
 func (rd *reader) parse(kind frameKind, data []byte) error {
 	rd.event = Event{}
 	data = bytes.TrimSpace(data)

@@ -172,7 +172,6 @@ func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	return out, nil
 }
 
-// logprob returns the log-probability of a token as an engine writes it; nil if there is none.
 func logprob(raw json.RawMessage) (*float64, error) {
 	var number *float64
 	if json.Unmarshal(raw, &number) == nil {

@@ -63,7 +63,6 @@ func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	return c
 }
 
-// path returns the path of a request below the base URL.
 func (r *Request) path() string {
 	if r.API == "chat" {
 		return "/chat/completions"
@@ -71,7 +70,6 @@ func (r *Request) path() string {
 	return "/completions"
 }
 
-// end releases the resources of the call and ends its stream.
 func (c *call) end(at time.Duration, err error) {
 	c.stop()
 	if c.lingers != nil {
@@ -203,7 +201,6 @@ func (c *call) trace() *httptrace.ClientTrace {
 	}
 }
 
-// noteSent records the time at which the first attempt wrote its first byte.
 func (c *call) noteSent() {
 	if c.Sent != 0 || c.Conns == 0 {
 		return
@@ -290,7 +287,6 @@ type inHand struct {
 	then http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper.
 func (t *inHand) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.resp == nil {
 		return t.then.RoundTrip(r)
@@ -300,7 +296,6 @@ func (t *inHand) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, r.Body.Close()
 }
 
-// give sets the prebuilt body as the body of the request r.
 func (c *call) give(r *http.Request) {
 	r.ContentLength = int64(len(c.body))
 	r.Body = c.payload()
@@ -416,13 +411,11 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
-// endless returns the error of an answer that has more events than its request can have caused.
 func (c *call) endless() error {
 	return &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf(
 		"the answer has more than %d events with text, far more than the tokens that were asked for, so tokgate stopped reading it", c.most)}
 }
 
-// stamp returns the time at which the last bytes arrived.
 func (c *call) stamp() time.Duration {
 	if c.conn != nil {
 		return time.Duration(c.conn.read.Load())

@@ -48,7 +48,6 @@ type splitter struct {
 
 const maxJunk = 1000
 
-// reset prepares p for another stream.
 func (p *splitter) reset() {
 	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
 	if cap(buf) > 16*firstBuffer { // do not keep the memory of a long event
@@ -84,7 +83,6 @@ func (p *splitter) free() ([]byte, error) {
 	return p.buf[p.w:], nil
 }
 
-// shift drops the first n bytes.
 func (p *splitter) shift(n int) {
 	copy(p.buf, p.buf[n:p.w])
 	p.w -= n
@@ -155,7 +153,6 @@ func (p *splitter) lineEnd() int {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// take handles one line, which begins at start in buf.
 func (p *splitter) take(line []byte, start int) (frameKind, []byte, error) {
 	if !p.notFirst {
 		p.notFirst = true
@@ -193,7 +190,6 @@ func (p *splitter) take(line []byte, start int) (frameKind, []byte, error) {
 	return frameNone, nil, nil
 }
 
-// data adds a data line to the open event.
 func (p *splitter) data(value []byte, start int) error {
 	switch {
 	case p.joining:

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // split feeds a stream to a splitter in small reads, and lists the resulting frames. The function
@@ -117,9 +119,7 @@ var streams = []struct {
 
 func TestSplit(t *testing.T) {
 	for _, tt := range streams {
-		if d := cmp.Diff(tt.want, naive([]byte(tt.stream))); d != "" {
-			t.Errorf("%s: the reference is wrong (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+": the reference is wrong (-want +got)", tt.want, naive([]byte(tt.stream)))
 		for _, size := range []int{1, 2, 3, 7, 1 << 20} {
 			got, err := split(t, new(splitter), []byte(tt.stream), func() int { return size })
 			if d := cmp.Diff(tt.want, got); d != "" || err != nil {
@@ -133,9 +133,7 @@ func TestSplit(t *testing.T) {
 func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
-	if _, err := split(t, p, []byte(page), func() int { return 100 }); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(split(t, p, []byte(page), func() int { return 100 }))(t)
 	if got := string(p.junk); len(got) != maxJunk || !strings.HasPrefix(got, "<html>\nxxx") {
 		t.Errorf("junk: %d bytes, %.20q", len(got), got)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -38,10 +39,7 @@ func dial(t testing.TB, c Config, url string) *HTTP {
 	if c.BaseURL = url; c.Now == nil {
 		c.Now = realNow()
 	}
-	h, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(New(c))(t)
 	t.Cleanup(h.Close)
 	return h
 }

@@ -169,7 +169,6 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 	return Tokens{}, ErrNoTokenizer
 }
 
-// messages returns the messages of a chat: r.Messages, or r.Text as a single message of the user.
 func (r *TokenizeRequest) messages() (json.RawMessage, error) {
 	if r.Messages != nil {
 		return r.Messages, nil

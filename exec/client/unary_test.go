@@ -16,6 +16,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -64,9 +65,7 @@ func TestModels(t *testing.T) {
 	} {
 		h, _ := servePages(t, Config{}, map[string]page{"GET /v1/models": {401, body}})
 		_, err := h.Models(t.Context())
-		if d := cmp.Diff(error(want), err); d != "" {
-			t.Error(d)
-		}
+		must.Same(t, "", error(want), err)
 	}
 	h, _ = servePages(t, Config{}, map[string]page{"GET /v1/models": {200, "<html>"}})
 	if _, err := h.Models(t.Context()); err == nil || err.(*Error).Kind != metric.FailProtocol {
@@ -102,9 +101,7 @@ func TestHealthAndVersion(t *testing.T) {
 		t.Error(err)
 	}
 	h, _ = servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {503, `{"error":{"message":"Loading model"}}`}})
-	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 503, Message: "Loading model"}), h.Health(t.Context())); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", error(&Error{Kind: metric.FailStatus, Status: 503, Message: "Loading model"}), h.Health(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := h.Health(ctx); err == nil || err.(*Error).Kind != metric.FailCanceled {
@@ -204,9 +201,7 @@ func TestComplete(t *testing.T) {
 	r := chatRequest()
 	r.Model = "n"
 	_, err = h.Complete(t.Context(), r)
-	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 404, Message: "no such model"}), err); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", error(&Error{Kind: metric.FailStatus, Status: 404, Message: "no such model"}), err)
 }
 
 // A page may send no answer, a very slow answer, or an endless answer. Each time the client must

@@ -10,8 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -30,14 +29,11 @@ func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h 
 		})}
 		go func() { _ = server.Serve(l) }()
 		start := time.Now()
-		h, err := New(Config{
+		h := must.Get(New(Config{
 			BaseURL: "http://memory.test",
 			Dial:    l.DialContext,
 			Now:     func() time.Duration { return time.Since(start) + time.Second },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		test(t, h)
 		h.Close()
 		_ = server.Close()
@@ -98,9 +94,7 @@ func TestExactTimes(t *testing.T) {
 		for range 20 {
 			want.Gaps = append(want.Gaps, 60000)
 		}
-		if d := cmp.Diff(want, s); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		must.Same(t, "(-want +got)", want, s)
 		for name, want := range map[string]float64{
 			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
 			"tpot":  1.2 / 60, // 20 ms: 1.2 s after the first token, for the other 60 tokens
@@ -153,9 +147,7 @@ func TestTimeoutMidway(t *testing.T) {
 		r.Timeout = 3 * time.Second
 		s := send(t, h, r)
 		want := &metric.Failure{Kind: metric.FailTimeout, Message: "no end within 3s"}
-		if d := cmp.Diff(want, s.Failure); d != "" {
-			t.Error(d)
-		}
+		must.Same(t, "", want, s.Failure)
 		if s.First != 1400*ms || s.Chunks != 1 || s.Status != 200 || s.End != 4*time.Second {
 			t.Errorf("first %v, %d chunks, status %d, end %v", s.First, s.Chunks, s.Status, s.End)
 		}

@@ -39,7 +39,6 @@ func walk(data []byte, e *Event, u *Usage) error {
 	return nil
 }
 
-// walker reads the JSON of an event into the fields e and u.
 type walker struct {
 	scanner
 	e *Event
@@ -131,7 +130,6 @@ func (w *walker) toolCall() error {
 	})
 }
 
-// call adds a new part of the tool call with the given index to the event.
 func (w *walker) call(index int) {
 	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
 }
@@ -259,7 +257,6 @@ func finish(v []byte) string {
 	return bounded(unquote(v))
 }
 
-// content reads the text that the user sees.
 func (w *walker) content() error {
 	v, err := w.text(&w.e.Content)
 	w.e.Raw, w.e.Visible = joined(w.e.Raw, v), joined(w.e.Visible, v)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var events = []struct {
@@ -85,9 +87,7 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if d := cmp.Diff(tt.want, got, seen); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+" (-want +got)", tt.want, got, seen)
 		if ref, ok := reference([]byte(tt.json)); !ok || !cmp.Equal(ref, got, cmpopts.IgnoreFields(Event{}, "Text", "Raw", "Visible", "Calls", "Several")) {
 			t.Errorf("%s: the reference says %v, %+v", tt.name, ok, ref)
 		}

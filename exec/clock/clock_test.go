@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // onBoth runs a test twice: on the real clock in a synctest bubble, and on the virtual clock.
@@ -43,9 +44,7 @@ func TestTimersRunInOrderOfTimeThenOfMaking(t *testing.T) {
 		}
 		slices.SortStableFunc(want, func(a, b mark) int { return int(a.at - b.at) })
 		for range want {
-			if err := c.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Wait(t.Context()))
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("order of running\n got %v\nwant %v", got, want)
@@ -60,9 +59,7 @@ func TestStop(t *testing.T) {
 		early := c.Timer(time.Second, mark("early"))
 		never := c.Timer(2*time.Second, mark("never"))
 		c.Timer(3*time.Second, mark("late"))
-		if err := clock.Until(t.Context(), c, func() bool { return ran["early"] }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Until(t.Context(), c, func() bool { return ran["early"] }))
 		if early() {
 			t.Error("stop of a timer that ran says that it prevented it")
 		}
@@ -72,9 +69,7 @@ func TestStop(t *testing.T) {
 		if never() {
 			t.Error("a second stop says that it prevented it")
 		}
-		if err := clock.Until(t.Context(), c, func() bool { return ran["late"] }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Until(t.Context(), c, func() bool { return ran["late"] }))
 		if ran["never"] {
 			t.Error("a stopped timer ran")
 		}
@@ -83,18 +78,14 @@ func TestStop(t *testing.T) {
 
 func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		if err := clock.Sleep(t.Context(), c, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Sleep(t.Context(), c, time.Minute))
 		var order []string
 		say := func(s string) func() { return func() { order = append(order, s) } }
 		c.Post(say("post 1"))
 		c.Timer(time.Minute+1, say("after"))
 		c.Post(say("post 2"))
 		c.Timer(0, say("past"))
-		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Until(t.Context(), c, func() bool { return len(order) == 4 }))
 		// If a timer is set for a time in the past, the two clocks run it at different moments. But
 		// both run it before later timers.
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
@@ -131,9 +122,7 @@ func TestPostFromManyGoroutines(t *testing.T) {
 		if _, virtual := c.(*clock.Virtual); virtual {
 			wg.Wait() // wait here, because a virtual clock does not wait for other goroutines
 		}
-		if err := clock.Until(t.Context(), c, func() bool { return n == writers*each }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Until(t.Context(), c, func() bool { return n == writers*each }))
 		wg.Wait()
 	})
 }
@@ -183,9 +172,7 @@ func TestTimersMadeByTimers(t *testing.T) {
 			}
 		}
 		c.Timer(0, tick)
-		if err := clock.Until(t.Context(), c, func() bool { return len(ticks) == 4 }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Until(t.Context(), c, func() bool { return len(ticks) == 4 }))
 		want := []time.Duration{0, 15 * time.Minute, 30 * time.Minute, 45 * time.Minute}
 		if !slices.Equal(ticks, want) {
 			t.Errorf("ticks at %v, want %v", ticks, want)
@@ -227,9 +214,7 @@ func TestWithTimeoutCancelled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		ctx, cancel := clock.WithTimeout(t.Context(), c, time.Second)
 		cancel()
-		if err := clock.Sleep(t.Context(), c, 2*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Sleep(t.Context(), c, 2*time.Second))
 		if cause := context.Cause(ctx); cause != context.Canceled {
 			t.Errorf("cause after cancel is %v, want context.Canceled", cause)
 		}

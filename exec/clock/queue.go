@@ -47,7 +47,6 @@ func (q *queue) Pop() any {
 	return e
 }
 
-// add makes an event.
 func (q *queue) add(at time.Duration, f func()) *event {
 	q.made++
 	e := &event{at: at, seq: q.made, f: f}
@@ -55,7 +54,6 @@ func (q *queue) add(at time.Duration, f func()) *event {
 	return e
 }
 
-// next removes and returns the earliest event if it is due by now.
 func (q *queue) next(now time.Duration) (*event, bool) {
 	if len(q.events) == 0 || q.events[0].at > now {
 		return nil, false
@@ -63,7 +61,6 @@ func (q *queue) next(now time.Duration) (*event, bool) {
 	return heap.Pop(q).(*event), true
 }
 
-// first returns the time of the earliest event.
 func (q *queue) first() (time.Duration, bool) {
 	if len(q.events) == 0 {
 		return 0, false
@@ -71,7 +68,6 @@ func (q *queue) first() (time.Duration, bool) {
 	return q.events[0].at, true
 }
 
-// drop removes e from the queue. It returns false if e is not in the queue any more.
 func (q *queue) drop(e *event) bool {
 	if e.index < 0 {
 		return false

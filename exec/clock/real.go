@@ -42,7 +42,6 @@ func (c *Real) Sharpen() (stop func()) {
 	return a.close
 }
 
-// rouse wakes Wait.
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -107,7 +106,6 @@ func (c *Real) Wait(ctx context.Context) error {
 	}
 }
 
-// arm sets the alarm to the given time, and reports whether it could.
 func (c *Real) arm(at time.Duration) bool {
 	if c.alarm == nil {
 		return false

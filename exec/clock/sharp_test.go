@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A sharp clock runs due events in order and never early, including events that are posted
@@ -23,9 +24,7 @@ func TestSharp(t *testing.T) {
 		})
 	}
 	time.AfterFunc(time.Millisecond, func() { c.Post(func() { got = append(got, 3) }) })
-	if err := clock.Until(t.Context(), c, func() bool { return len(got) == 4 }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, clock.Until(t.Context(), c, func() bool { return len(got) == 4 }))
 	order := map[int]int{}
 	for i, x := range got {
 		order[x] = i
@@ -52,9 +51,7 @@ func BenchmarkLate(b *testing.B) {
 			for range b.N {
 				due, over := c.Now()+5*time.Millisecond, false
 				c.Timer(due, func() { late, over = late+c.Now()-due, true })
-				if err := clock.Until(b.Context(), c, func() bool { return over }); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, clock.Until(b.Context(), c, func() bool { return over }))
 			}
 			b.ReportMetric(float64(late.Microseconds())/float64(b.N), "µs-late")
 		})

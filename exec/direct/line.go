@@ -120,7 +120,6 @@ func (l *line) room() []byte {
 	return room
 }
 
-// use makes the line read into the Buffer b.
 func (l *line) use(b Buffer) {
 	b.Reset(l.mid)
 	l.buf = b
@@ -140,7 +139,6 @@ func (l *line) arrived(b []byte, at time.Duration, err error) {
 	}
 }
 
-// maxHead is the largest size of an answer's head in bytes, as in net/http.
 const maxHead = 10 << 20
 
 // errMore means that the rest of an answer's head has not arrived yet.
@@ -210,18 +208,15 @@ type Head struct {
 	frame          frame
 }
 
-// headEnds reports whether b contains an empty line, which ends the head of an answer.
 func headEnds(b []byte) bool {
 	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }
 
-// plainStream reports whether an answer succeeded and its body is not compressed.
 func plainStream(r *http.Response) bool {
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")
 }
 
-// headReader reads the head of an answer from memory.
 type headReader struct {
 	bytes.Reader
 	end error // error to return after the last byte in memory
@@ -341,7 +336,6 @@ func (l *line) abort(x *Exchange) {
 	}
 }
 
-// close closes the connection for good. The caller holds the lock.
 func (l *line) close() {
 	if !l.gone {
 		l.gone = true
@@ -351,7 +345,6 @@ func (l *line) close() {
 	}
 }
 
-// shut closes the connection if it carries no exchange.
 func (l *line) shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

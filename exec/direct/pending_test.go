@@ -5,31 +5,22 @@ import (
 	"net"
 	"runtime"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Bytes that wait in a socket are seen, with and without a poller, and they stay there.
 func TestPendingOnSockets(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	for _, keep := range []func(net.Conn) net.Conn{unpolled, func(c net.Conn) net.Conn { return c }} {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+		server := must.Get(l.Accept())(t)
 		conn = keep(conn)
 		if Pending(conn) {
 			t.Errorf("%T: bytes wait before any was sent", conn)
 		}
-		if _, err := io.WriteString(server, "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(server, "x"))(t)
 		for !Pending(conn) {
 			runtime.Gosched()
 		}

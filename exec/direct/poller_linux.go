@@ -99,7 +99,6 @@ func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
 	return n, nil
 }
 
-// failed wraps an error of an operation as package net does.
 func (s *socket) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
 }
@@ -150,7 +149,6 @@ func (s *socket) Pending() bool {
 	return !s.closed && peekNow(s.fd)
 }
 
-// Close implements net.Conn.
 func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +191,6 @@ func waiting(conn net.Conn) (net.Conn, error) {
 	return net.FileConn(file)
 }
 
-// pollers are the pollers of this process.
 var pollers struct {
 	sync.Mutex
 	list []*poller
@@ -228,14 +225,12 @@ func choose(n int) *poller {
 	return least
 }
 
-// load returns the number of connections that the poller reads.
 func (p *poller) load() int {
 	p.lines.Lock()
 	defer p.lines.Unlock()
 	return p.lines.n
 }
 
-// newPoller returns a poller. It returns nil if the system does not allow one.
 func newPoller() *poller {
 	ep, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
 	if err != nil || syscall.SetNonblock(ep, true) != nil {

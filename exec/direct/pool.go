@@ -179,7 +179,6 @@ func (p *Pool) Idle() int {
 // Close closes the idle connections.
 func (p *Pool) Close() { p.closeIdle(0) }
 
-// take removes an idle connection from the list and returns it; nil if there is none.
 func (p *Pool) take() *line {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +192,6 @@ func (p *Pool) take() *line {
 	return l
 }
 
-// keep adds a connection to the idle connections.
 func (p *Pool) keep(l *line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +202,6 @@ func (p *Pool) keep(l *line) {
 	}
 }
 
-// drop forgets a connection that is closed.
 func (p *Pool) drop(l *line) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/traffic"
@@ -28,10 +29,7 @@ func mixed(t testing.TB) *traffic.Dataset {
 			fmt.Sprintf(`{"prompt":"%d は%s"}`, 200+i, strings.Repeat("日本語のテキスト、", 30)),
 			fmt.Sprintf(`{"messages":[{"role":"system","content":"be kind to everyone of the %d"},{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":[{"type":"text","text":"first"},{"type":"text","text":"and the rest"}]}],"tools":[{"type":"function"}]}`, i))
 	}
-	d, err := traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{}))(t)
 	return d
 }
 
@@ -132,9 +130,7 @@ func TestFitAgainstServer(t *testing.T) {
 		server, h := builtIn(t, engine.Of("vllm"))
 		r := NewRows(mixed(t), false, 1)
 		target := Target{HTTP: h, API: "chat", Model: server.Model(), Timeout: time.Minute}
-		if err := r.Fit(t.Context(), target.Options(1), 300, 16); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Fit(t.Context(), target.Options(1), 300, 16))
 		for i := range 16 {
 			s, err := h.Complete(t.Context(), &client.Request{API: "chat", Model: server.Model(), Prompt: r.Prompt(metric.Measured, i), Input: 300, Output: 2, Timeout: time.Hour})
 			if err != nil || s.Usage == nil || s.Usage.Input != 300 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // An earlier calibration is used again if two requests confirm it. It then makes the same prompts.
@@ -20,10 +21,7 @@ func TestKnown(t *testing.T) {
 			again := tt.new()
 			o := again.options(7)
 			o.Known = throughJSON(t, first.Known())
-			m, err := Calibrate(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Calibrate(t.Context(), o))(t)
 			if n := again.usages.Load() + again.asks.Load(); n != 2 {
 				t.Errorf("%d questions, want 2", n)
 			}
@@ -50,10 +48,7 @@ func TestKnownOfAnother(t *testing.T) {
 	} {
 		o := f.options(7)
 		o.Known = words
-		m, err := Calibrate(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Calibrate(t.Context(), o))(t)
 		if n := f.asks.Load(); n == 0 {
 			t.Errorf("%s: nothing was learnt anew", name)
 		}
@@ -73,9 +68,7 @@ func TestKnownOfAnother(t *testing.T) {
 		`{"lead":{"text":"` + strings.Repeat("a", 100) + `","cost":1},"pool":[{"text":" a","cost":1}]}`,
 	} {
 		k := new(Known)
-		if err := json.Unmarshal([]byte(raw), k); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(raw), k))
 		if k.maker(1) != nil {
 			t.Errorf("%s was believed", raw)
 		}
@@ -93,14 +86,9 @@ func TestKnownOfAnother(t *testing.T) {
 
 func throughJSON(t *testing.T, k *Known) *Known {
 	t.Helper()
-	raw, err := json.Marshal(k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(json.Marshal(k))(t)
 	out := new(Known)
-	if err := json.Unmarshal(raw, out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, out))
 	if len(raw) > 32<<10 {
 		t.Errorf("%d bytes to be remembered", len(raw))
 	}

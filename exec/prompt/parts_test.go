@@ -3,6 +3,7 @@ package prompt
 import (
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -31,10 +32,7 @@ func TestParts(t *testing.T) {
 			texts := make([][]string, len(prompts))
 			for i, parts := range prompts {
 				k := Key{Seed: 1, Workload: "w", Level: "trace"}
-				p, err := m.MakeParts(k, parts)
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(m.MakeParts(k, parts))(t)
 				if got := f.count(p); got != want[i][i] || p.Tokens != got {
 					t.Fatalf("prompt %d has %d tokens, says %d, want %d", i, got, p.Tokens, want[i][i])
 				}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -159,10 +160,7 @@ var fakes = []struct {
 
 func calibrated(t testing.TB, f *fake, salt uint64) *Maker {
 	t.Helper()
-	m, err := Calibrate(t.Context(), f.options(salt))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(Calibrate(t.Context(), f.options(salt)))(t)
 	return m
 }
 
@@ -239,10 +237,7 @@ func TestFewQuestions(t *testing.T) {
 					return f.ids(ctx, text)
 				}
 			}
-			m, err := Calibrate(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must.Get(Calibrate(t.Context(), o))(t)
 			if n := f.asks.Load() + f.usages.Load(); n > tt.most || m.Exact() == f.without {
 				t.Errorf("%d questions, want %d; exact %v", n, tt.most, m.Exact())
 			}
@@ -267,10 +262,7 @@ func TestTurnedAway(t *testing.T) {
 			time.Sleep(time.Second)
 			return usage(ctx, p)
 		}
-		m, err := Calibrate(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(Calibrate(t.Context(), o))(t)
 		if n, err := m.Check(t.Context(), f.options(0).Usage, Key{}, 500); err != nil || n != 500 {
 			t.Errorf("a prompt of 500 tokens was counted as %d, %v", n, err)
 		}
@@ -294,10 +286,7 @@ func TestUnique(t *testing.T) {
 							begins := map[string]bool{}
 							for order := range 60 {
 								k := Key{Seed: seed, Workload: "w", Level: level, Round: round, Phase: phase, Order: order}
-								p, err := m.Make(k, 64)
-								if err != nil {
-									t.Fatal(err)
-								}
+								p := must.Get(m.Make(k, 64))(t)
 								if other, ok := seen[p.Text]; ok {
 									t.Fatalf("%+v and %+v are one", k, other)
 								}
@@ -350,10 +339,7 @@ func TestUnique(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	base := Key{Seed: 42, Workload: "chat", Level: "30", Round: 1, Phase: metric.Measured, Order: 5}
 	make := func(salt uint64, k Key) string {
-		p, err := calibrated(t, &fake{t: byPiece, around: 3}, salt).Make(k, 200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(calibrated(t, &fake{t: byPiece, around: 3}, salt).Make(k, 200))(t)
 		return p.Text
 	}
 	want := make(7, base)
@@ -421,10 +407,7 @@ func TestProportional(t *testing.T) {
 			t.Error("claims to be exact")
 		}
 		for _, n := range []int{500, 2000, 32768} {
-			p, err := m.Make(Key{Order: n}, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(m.Make(Key{Order: n}, n))(t)
 			if got := f.count(p); got < n*99/100 || got > n*101/100 {
 				t.Errorf("%d tokens counted as %d", n, got)
 			}
@@ -649,9 +632,7 @@ func BenchmarkMake(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for order := range 300 {
-			if _, err := m.Make(Key{Order: order}, 32*1024); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(m.Make(Key{Order: order}, 32*1024))(b)
 		}
 	}
 }

@@ -14,16 +14,14 @@ import (
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/traffic"
 )
 
 func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	t.Helper()
-	d, err := traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{}))(t)
 	return d
 }
 
@@ -83,9 +81,7 @@ func TestRowAsSent(t *testing.T) {
 		Messages: []byte(`[{"role":"user","content":"a"}]`), Output: 9, Row: 1,
 		Fields: map[string]json.RawMessage{"tools": []byte(`[1]`), "response_format": []byte(`{"type":"json_object"}`)},
 	}
-	if diff := cmp.Diff(want, r.Prompt(metric.Measured, 0)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, r.Prompt(metric.Measured, 0))
 	// A warm-up request gets a row from the end of the order.
 	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
 		t.Errorf("%+v", p)

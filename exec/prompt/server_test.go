@@ -9,6 +9,7 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -18,20 +19,14 @@ import (
 func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
 	t.Helper()
 	l := memnet.Listen()
-	server, err := sim.New(sim.Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(sim.New(sim.Options{Seed: 1}))(t)
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
 	start := time.Now()
-	h, err := client.New(client.Config{
+	h := must.Get(client.New(client.Config{
 		BaseURL: "http://memory.test", Dial: l.DialContext, Engine: e,
 		Now: func() time.Duration { return time.Since(start) + 1 },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	t.Cleanup(func() {
 		h.Close()
 		server.Close()
@@ -67,10 +62,7 @@ func TestAgainstServer(t *testing.T) {
 				o := numbered(target.Options(99), &asked)
 				o.AsIDs = tt.ids
 				begin := time.Now()
-				m, err := Calibrate(t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(Calibrate(t.Context(), o))(t)
 				if m.Exact() != tt.exact {
 					t.Errorf("exact %v", m.Exact())
 				}
@@ -84,14 +76,8 @@ func TestAgainstServer(t *testing.T) {
 					t.Errorf("met before: %d questions, %v", asked.Load(), err)
 				}
 				for i, n := range []int{16, 17, 64, 100, 1000, 4096} {
-					p, err := m.Make(Key{Seed: 42, Level: "1", Order: i}, n)
-					if err != nil {
-						t.Fatal(err)
-					}
-					s, err := h.Complete(t.Context(), &client.Request{API: tt.api, Model: server.Model(), Prompt: p, Input: n, Output: 4, Timeout: time.Hour})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(m.Make(Key{Seed: 42, Level: "1", Order: i}, n))(t)
+					s := must.Get(h.Complete(t.Context(), &client.Request{API: tt.api, Model: server.Model(), Prompt: p, Input: n, Output: 4, Timeout: time.Hour}))(t)
 					if s.Usage == nil || s.Usage.Input != n || s.Usage.Cached > 0 {
 						t.Errorf("%d tokens were charged as %+v", n, s.Usage)
 					}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -25,10 +26,7 @@ func TestSharedPrefixes(t *testing.T) {
 			for group := range 3 {
 				for order := range 20 {
 					k := Key{Seed: 1, Workload: "w", Level: "4", Phase: metric.Measured, Order: 3*order + group, Shared: Prefix{Group: group, Tokens: 256, More: 64 * (order % 2)}}
-					p, err := m.Make(k, 512)
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(m.Make(k, 512))(t)
 					if got := f.count(p); got != 512 {
 						t.Fatalf("%d tokens", got)
 					}

@@ -43,12 +43,8 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, err
 }
 
-// calibrationKey identifies this start of the machine and the number of CPUs that the
-// generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures the delay that the load generator adds to a chunk. This is the time from when
-// the built-in server writes the chunk until the client reads it.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")

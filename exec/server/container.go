@@ -109,7 +109,6 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	return pulled, nil
 }
 
-// It contains the run's id and the port.
 func containerName(run, address string, port int) string {
 	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
@@ -191,7 +190,6 @@ func steers(name string) bool {
 	return strings.HasSuffix(upper, "_PROXY")
 }
 
-// gpus returns the runtime's flags, and the environment variables, that give a container its GPUs.
 func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server/gpu"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -76,10 +76,7 @@ type dock struct{ dir string }
 
 func newDock(t *testing.T, mode string) dock {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	d := dock{t.TempDir()}
 	path := bin(t)
 	for _, tool := range []string{"mv"} {
@@ -91,9 +88,7 @@ func newDock(t *testing.T, mode string) dock {
 
 func (d dock) put(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 }
 
 func (d dock) read(name string) string {
@@ -121,10 +116,7 @@ func TestContainer(t *testing.T) {
 	d := newDock(t, "serve")
 	l := childLauncher(t)
 	var states []string
-	target, err := l.Launch(t.Context(), containerServer(), func(s string) { states = append(states, s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), containerServer(), func(s string) { states = append(states, s) }))(t)
 	if !slices.ContainsFunc(states, func(s string) bool { return s == "pulling registry.example.com/engine:v1: Pulling from engine" }) {
 		t.Errorf("states %q tell nothing of the pull", states)
 	}
@@ -137,16 +129,14 @@ func TestContainer(t *testing.T) {
 		}
 	}
 	words := strings.Split(strings.TrimSpace(d.read("words")), "\n")
-	if diff := cmp.Diff([]string{
+	must.Same(t, "", []string{
 		"create", "--name", "tokgate-…", "--label", "tokgate.run=" + l.Holder.Run, "--label", "tokgate.plan=test.hcl",
 		"--label", "tokgate.server=vllm", "--label", fmt.Sprintf("tokgate.pid=%d", os.Getpid()), "--label", "tokgate.pid-start=" + startOf(os.Getpid()),
 		"--label", "tokgate.started=now", "--label", "tokgate.port=…", "--publish", "127.0.0.1:…:8000",
 		"--log-driver", "local", "--log-opt", "max-size=16m", "--shm-size", "16g",
 		"--env", "HF_TOKEN", "--env", "HOME=/root", "--env", "VLLM_SERVER_DEV_MODE", "--entrypoint", "vllm",
 		"registry.example.com/engine:v1", "serve", "tokgate-sim", "--host", "0.0.0.0", "--port", "8000", "--max-num-seqs", "64",
-	}, vague(words)); diff != "" {
-		t.Error(diff)
-	}
+	}, vague(words))
 	if strings.Contains(d.read("calls"), "verysecret") || !strings.Contains(d.read("env"), "HF_TOKEN=sk-verysecret\n") {
 		t.Error("a secret is on a command line, or not in the environment")
 	}
@@ -248,10 +238,7 @@ func TestContainerFails(t *testing.T) {
 func TestContainerEndsUnderWay(t *testing.T) {
 	d := newDock(t, "serve")
 	l := childLauncher(t)
-	target, err := l.Launch(t.Context(), containerServer(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), containerServer(), func(string) {}))(t)
 	d.put(t, "oom", "")
 	kill9(t, strings.TrimSpace(d.read("pid")))
 	eventually(t, l, func() bool { return target.Err() != nil })
@@ -266,10 +253,7 @@ func TestContainerEndsUnderWay(t *testing.T) {
 func TestContainerIsRestarted(t *testing.T) {
 	d := newDock(t, "serve")
 	d.put(t, "since", "20:00")
-	target, err := childLauncher(t).Launch(t.Context(), containerServer(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(childLauncher(t).Launch(t.Context(), containerServer(), func(string) {}))(t)
 	defer target.Close()
 	d.put(t, "since", "20:07")
 	if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted under the load") {
@@ -281,10 +265,7 @@ func TestContainerIsRestarted(t *testing.T) {
 func TestStubbornContainer(t *testing.T) {
 	d := newDock(t, "stubborn")
 	l := childLauncher(t)
-	target, err := l.Launch(t.Context(), containerServer(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), containerServer(), func(string) {}))(t)
 	grandchild := logged(t, l, target, "grandchild ")
 	if err := target.Close(); err != nil {
 		t.Error(err)
@@ -367,10 +348,7 @@ func TestLeftoverContainer(t *testing.T) {
 		d.put(t, "there", "")
 		l := childLauncher(t)
 		if noted {
-			n, err := l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm"}, Container: "tokgate-run-1", Runtime: "docker", Port: 8000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := must.Get(l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm"}, Container: "tokgate-run-1", Runtime: "docker", Port: 8000}))(t)
 			n.Leave()
 		} else {
 			// The first container belongs to this process, which is alive. The second container

@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// endpoint returns a target for a server that already runs, at the plan's endpoint.
 func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	e := s.Endpoint
 	var roots *x509.CertPool

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -64,9 +63,7 @@ func TestLogFacts(t *testing.T) {
 		}
 		got := metric.Fingerprint{}
 		f.add(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		must.Same(t, name+" (-want +got)", want, got)
 		for key := range got {
 			if _, ok := metric.FactOf(key); !ok {
 				t.Errorf("%s: %q is no fact that is described", name, key)

@@ -28,7 +28,6 @@ type foreign struct {
 	err   error
 }
 
-// If the number is not known, it adds the reason.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

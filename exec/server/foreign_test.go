@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // sleeper starts a process with the given environment that runs until the test ends.
@@ -19,9 +20,7 @@ func sleeper(t *testing.T, environ ...string) int {
 	t.Helper()
 	cmd := osexec.Command("/bin/sleep", "60")
 	cmd.Env = environ
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }

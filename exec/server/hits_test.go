@@ -13,6 +13,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
@@ -23,10 +24,7 @@ import (
 // of the prompt tokens. The other workload has conversations.
 func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	t.Helper()
-	shared, err := traffic.ForHitRate(1024, 0.8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	shared := must.Get(traffic.ForHitRate(1024, 0.8))(t)
 	people := &plan.Load{
 		Kind: metric.Users, Seeds: []int64{1}, Timeout: time.Minute, Think: traffic.Think{Mean: 2 * time.Second, CV: 1},
 		People: &plan.People{Warmup: plan.OpenWarmupAuto, Window: time.Minute}, Levels: []plan.Level{{Name: "4 users", N: 4}},
@@ -55,31 +53,20 @@ func TestHits(t *testing.T) {
 	for like, block := range map[string]int{"vllm": 16, "sglang": 128} {
 		path := filepath.Join(t.TempDir(), "cache.json")
 		src := fmt.Sprintf(`{"base": "default", "prefix_cache": {"block_tokens": %d, "capacity_tokens": 262144}}`, block)
-		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(src), 0o644))
 		s := vllm()
 		s.Engine, s.Simulator = like, &plan.Simulator{Profile: path, Seed: 1}
 		t.Run(like+" over HTTP", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				profile, err := sim.LoadProfile(path, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				profile := must.Get(sim.LoadProfile(path, ""))(t)
 				w := newWorld(t, sim.Options{Profile: profile, Seed: 1, Engine: like})
-				run, err := exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: w.clock, Launch: w.Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: w.clock, Launch: w.Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
 				checkHits(t, run, block)
 			})
 		})
 		t.Run(like+" in virtual time", func(t *testing.T) {
 			c := clock.NewVirtual()
-			run, err := exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
 			checkHits(t, run, block)
 		})
 	}

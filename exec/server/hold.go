@@ -29,7 +29,6 @@ type held struct {
 	pulled    time.Duration
 }
 
-// If another run holds them, the error names that run.
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
@@ -113,7 +112,7 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 }
 
 func (l *Launcher) takePort(h *held, s *plan.Server) error {
-	fixed := fixedPort(s)
+	fixed := s.FixedPort()
 	if fixed != 0 {
 		if err := l.lockPort(h, fixed); err != nil {
 			return err
@@ -151,21 +150,6 @@ func (l *Launcher) lockPort(h *held, port int) error {
 	return nil
 }
 
-func fixedPort(s *plan.Server) int {
-	if s.Container != nil {
-		if s.Container.Port == 0 && s.Container.Network == "host" {
-			n, _ := s.FlagNumber("port")
-			return n
-		}
-		return s.Container.Port
-	}
-	if s.Process.Port != 0 {
-		return s.Process.Port
-	}
-	n, _ := s.FlagNumber("port")
-	return n
-}
-
 // If a program takes the port before the server does, the server reports that.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,11 +182,6 @@ func (h *held) update() error {
 	return h.note.Update(h.server)
 }
 
-// leave makes the function release keep the server's note for the next run, because the server
-// could not be ended.
-func (h *held) leave() { h.left = true }
-
-// If the server could not be ended, the note stays for the next run.
 func (h *held) release() {
 	for _, n := range h.locks {
 		n.Done()

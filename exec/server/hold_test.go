@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -94,10 +95,7 @@ func TestGPUsOfAProcess(t *testing.T) {
 	l := childLauncher(t)
 	s := onGPUs(t, &plan.GPUs{IDs: []string{"1"}})
 	s.Expect = map[string]string{"gpu": "1 x H100", "gpu_driver": "570.124.06", "cuda": "12.8"}
-	target, err := l.Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	defer target.Close()
 	for key, want := range map[string]string{
 		"gpu": "1 x NVIDIA H100 80GB HBM3", "gpu_limits": "1980 MHz, memory 2619 MHz, 700 W", "gpu_modes": "persistence enabled, MIG disabled, ECC enabled", "gpu_used_before": "1: 41000 MiB",
@@ -118,10 +116,7 @@ func TestGPUsOfAProcess(t *testing.T) {
 
 func TestPortIsHeld(t *testing.T) {
 	l := childLauncher(t)
-	n, err := l.State.Take("port 18000", lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm", PID: 1, Started: "now"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(l.State.Take("port 18000", lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm", PID: 1, Started: "now"}))(t)
 	defer n.Done()
 	s := childServer(t, "serve")
 	s.Process.Port = 18000
@@ -139,9 +134,7 @@ func TestLeftoverProcess(t *testing.T) {
 		cmd := osexec.Command("/bin/sh", "-c", "sleep 1000 & wait")
 		cmd.Env = append(os.Environ(), markName+"=run-1/vllm")
 		ownGroup(cmd)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		go cmd.Wait() // as init would
 		t.Cleanup(func() { kill(-cmd.Process.Pid) })
 		s := lease.Server{
@@ -151,10 +144,7 @@ func TestLeftoverProcess(t *testing.T) {
 		if change != nil {
 			change(&s)
 		}
-		n, err := l.State.Begin(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(l.State.Begin(s))(t)
 		n.Leave()
 		return cmd
 	}
@@ -210,20 +200,12 @@ func TestLeftoverChild(t *testing.T) {
 	cmd := osexec.Command("/bin/sleep", "1000")
 	cmd.Env = []string{markName + "=run-1/vllm"}
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	go cmd.Wait()
 	eventually(t, l, func() bool { return len(family(0, "run-1/vllm")) == 1 })
-	n, err := l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1"}, Group: 1 << 30, Start: "boot/1", Mark: "run-1/vllm"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1"}, Group: 1 << 30, Start: "boot/1", Mark: "run-1/vllm"}))(t)
 	n.Leave()
-	target, err := l.Launch(t.Context(), childServer(t, "serve"), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), childServer(t, "serve"), func(string) {}))(t)
 	if len(family(cmd.Process.Pid, "")) > 0 {
 		t.Error("it is still there")
 	}
@@ -240,23 +222,15 @@ func TestLeftoverElsewhere(t *testing.T) {
 	l.doubt = true
 	cmd := osexec.Command("/bin/sleep", "1000")
 	ownGroup(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	go cmd.Wait()
 	defer kill(-cmd.Process.Pid)
-	n, err := l.State.Begin(lease.Server{
+	n := must.Get(l.State.Begin(lease.Server{
 		Holder: lease.Holder{Run: "run-1"}, Group: cmd.Process.Pid, Start: startOf(cmd.Process.Pid), GPUs: []string{"GPU 0 GPU-00000000-aaaa"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	n.Leave()
 	var said []string
-	target, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{Count: 1}), func(s string) { said = append(said, s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), onGPUs(t, &plan.GPUs{Count: 1}), func(s string) { said = append(said, s) }))(t)
 	if got := target.Fingerprint["gpu_ids"]; got != "2" || !strings.Contains(strings.Join(said, "\n"), "still running: process group") {
 		t.Errorf("GPU %s, said %q; want the next free one, and the leftover named", got, said)
 	}
@@ -270,9 +244,7 @@ func TestLeftoverElsewhere(t *testing.T) {
 
 func script(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755))
 }
 
 // bin sets the PATH to a new folder and a folder with links to some system tools. It returns the

@@ -19,9 +19,8 @@ import (
 
 type identity struct {
 	model   client.Model
-	version string // "": not told
-	// cold is the sample of the first completion.
-	cold *metric.Sample
+	version string         // "": not told
+	cold    *metric.Sample // of the first completion
 }
 
 // errModel means that the plan does not determine the model name to send in requests.
@@ -102,7 +101,6 @@ func ids(models []client.Model) []string {
 	return out
 }
 
-// Facts that could not be observed are missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	// A server may list only the name under which it serves a model, and this name may come from a
 	// gateway. Then the plan's name for the model is used. But if the plan expects a certain model,

@@ -18,6 +18,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -39,9 +40,7 @@ func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[
 		if c.Now() > deadline {
 			t.Fatalf("it never came: %+v", session.Over(0, c.Now()))
 		}
-		if err := clock.Sleep(t.Context(), c, 2*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, clock.Sleep(t.Context(), c, 2*time.Millisecond))
 	}
 	return session, c.Now()
 }
@@ -184,9 +183,7 @@ func standIn(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o755))
 	}
 	t.Setenv("PATH", dir)
 }
@@ -301,9 +298,7 @@ func BenchmarkScrape(b *testing.B) {
 			}
 			done = true
 		})
-		if err := clock.Until(context.Background(), c, func() bool { return done }); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, clock.Until(context.Background(), c, func() bool { return done }))
 	}
 	after, _ := CPUTime()
 	b.ReportMetric((after-before).Seconds()/float64(b.N)*100, "%core/(1/s)")

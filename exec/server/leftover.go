@@ -17,7 +17,6 @@ var errLeftover = errors.New("a killed run left a server behind")
 
 type leftover struct{ lease.Server }
 
-// String describes the leftover in words, for messages.
 func (o leftover) String() string {
 	what := fmt.Sprintf("process group %d", o.Group)
 	if o.Container != "" {

@@ -46,7 +46,6 @@ func whose(port int, sockets []socket) (fact string, err error) {
 	return fact, nil
 }
 
-// String names the owners.
 func (s socket) String() string {
 	var names []string
 	for _, o := range s.owners {

@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -34,14 +33,8 @@ func init() {
 func TestAnotherProgramListens(t *testing.T) {
 	another := func(t *testing.T, listen func(address string) (net.Listener, error), port int) {
 		t.Helper()
-		listener, err := listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := sim.New(sim.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(listen(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))(t)
+		s := must.Get(sim.New(sim.Options{}))(t)
 		front := &http.Server{Handler: s}
 		go front.Serve(listener)
 		t.Cleanup(func() { front.Close(); s.Close() })
@@ -124,9 +117,7 @@ func TestListeners(t *testing.T) {
 	table := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
 		line(0, loopback, "0A") + line(1, "00000000", "0A") + line(2, "0501A8C0", "0A") + line(3, loopback, "01") +
 		line(4, strings.Repeat("0", 32), "0A") + line(5, mapped+loopback, "0A") + line(6, strings.Repeat("0", 24)+"01000000", "0A") + "cut off"
-	if diff := cmp.Diff([]string{"100", "101", "104", "105"}, listeners(table, 0x1F90)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", []string{"100", "101", "104", "105"}, listeners(table, 0x1F90))
 	if got := listeners(table, 80); got != nil {
 		t.Errorf("on another port: %v", got)
 	}
@@ -141,10 +132,7 @@ func TestPublished(t *testing.T) {
 	}
 	d = newDock(t, "serve")
 	d.put(t, "ports", "no JSON")
-	target, err := childLauncher(t).Launch(t.Context(), containerServer(), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(childLauncher(t).Launch(t.Context(), containerServer(), func(string) {}))(t)
 	if fact := target.Fingerprint["listener"]; !strings.HasPrefix(fact, "not known: docker inspect did not write") {
 		t.Errorf("fact %q", fact)
 	}

@@ -62,7 +62,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	if x != nil {
 		if e := x.end(); e != nil {
 			err = &exec.ServerError{Err: fmt.Errorf("%w; and %w", err, e), Log: log.String()}
-			h.leave()
+			h.left = true
 		}
 	}
 	log.close()
@@ -123,7 +123,6 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 	}
 }
 
-// await waits until a started server is ready, and returns it as a target.
 func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
 	r, err := l.reach(s, state, client.Config{
 		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Engine: engine.Of(s.Engine),
@@ -142,7 +141,7 @@ func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string)
 	r.cleanup = func() error {
 		err := x.end()
 		if err != nil {
-			h.leave()
+			h.left = true
 		}
 		log.close()
 		h.release()

@@ -52,10 +52,8 @@ type names struct {
 	salt     uint64
 }
 
-// Exact implements exec.Prompts.
 func (names) Exact() bool { return true }
 
-// Prompt implements exec.Prompts.
 func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if id.Recorded != nil {
 		return n.recorded(id)
@@ -93,7 +91,6 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	return p, nil
 }
 
-// Next implements exec.Talker.
 func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) (client.Prompt, error) {
 	own, err := n.Prompt(id)
 	out := grown(n.workload, sent, tokens)
@@ -112,7 +109,6 @@ type virtualRows struct {
 	workload *plan.Workload
 }
 
-// Prompt implements exec.Prompts.
 func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	p, err := r.rowPrompts.Prompt(id)
 	if err == nil && r.workload.Prompt.Task != "" {

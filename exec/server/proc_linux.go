@@ -19,22 +19,14 @@ func stat(pid int) (state byte, parent, group int, start string, ok bool) {
 		return 0, 0, 0, "", false
 	}
 	// The name of the process is in parentheses, and may contain anything, even ") ".
-	_, rest, found := cutLast(string(raw), ")")
-	f := strings.Fields(rest)
-	if !found || len(f) < 20 {
+	name := strings.LastIndexByte(string(raw), ')')
+	f := strings.Fields(string(raw[name+1:]))
+	if name < 0 || len(f) < 20 {
 		return 0, 0, 0, "", false
 	}
 	parent, _ = strconv.Atoi(f[1])
 	group, _ = strconv.Atoi(f[2])
 	return f[0][0], parent, group, f[19], true
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // startOf returns the boot of the machine and the clock tick at which a process started. A later
@@ -179,4 +171,17 @@ func sockets(port int, family []int) ([]socket, error) {
 func nameOf(pid int) string {
 	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	return strings.TrimSpace(string(name))
+}
+
+// Ports returns how many local ports connections to one address may use; 0 if that is not known.
+func Ports() int {
+	var first, last int
+	raw, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return 0
+	}
+	if _, err := fmt.Sscan(string(raw), &first, &last); err != nil || last < first {
+		return 0
+	}
+	return last - first + 1
 }

@@ -118,8 +118,7 @@ func (c *child) gone() error {
 	if _, err := c.listens(context.Background()); err != nil {
 		return &exec.ServerError{Err: err, Log: log}
 	}
-	switch {
-	case len(listening(c.port)) > 0:
+	if len(listening(c.port)) > 0 {
 		return &exec.ServerError{Err: errors.New("the server was restarted under the load, so there is no verdict"), Log: log}
 	}
 	return endOf("the server no longer listens, and its process does not end", log, c.died)

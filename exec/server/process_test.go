@@ -26,6 +26,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -132,10 +133,7 @@ func childMain(mode string, args []string) {
 func forever() { time.Sleep(1<<63 - 1) }
 
 func childServer(t *testing.T, mode string) *plan.Server {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	return childServerOf(self, mode, t.TempDir())
 }
 
@@ -168,9 +166,7 @@ func kill9(t *testing.T, pid string) {
 	if err != nil || n <= 1 {
 		t.Fatalf("pid %q", pid)
 	}
-	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(n, syscall.SIGKILL))
 }
 
 // eventually runs the clock until done returns true. It fails the test after a minute.
@@ -197,10 +193,7 @@ func logged(t *testing.T, l *Launcher, target *exec.Target, words string) (rest 
 func TestProcess(t *testing.T) {
 	l := childLauncher(t)
 	var states []string
-	target, err := l.Launch(t.Context(), childServer(t, "serve"), func(s string) { states = append(states, s) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), childServer(t, "serve"), func(s string) { states = append(states, s) }))(t)
 	if target.Err() != nil || target.Fingerprint["model"] != "tokgate-sim" {
 		t.Errorf("error %v, fingerprint %v", target.Err(), target.Fingerprint)
 	}
@@ -213,10 +206,7 @@ func TestProcess(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Errorf("closed twice: %v", err)
 	}
-	raw, err := os.ReadFile(filepath.Join(l.LogDir, "server-vllm-on.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(l.LogDir, "server-vllm-on.log")))(t)
 	log := string(raw)
 	if !strings.Contains(log, "key [redacted]\n") || !strings.Contains(log, "args serve --max-model-len 32768 --port ") || strings.Contains(log, "{port}") {
 		t.Errorf("log %q", log)
@@ -234,10 +224,7 @@ func TestProcessThatListsNoModel(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	s.Process.ServedAs = "tokgate-sim"
-	target, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(childLauncher(t).Launch(t.Context(), s, func(string) {}))(t)
 	if target.Model != "tokgate-sim" {
 		t.Errorf("asked for %q", target.Model)
 	}
@@ -273,14 +260,11 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	s := childServer(t, "serve")
 	l := childLauncher(t)
 	var url string
-	target, err := l.Launch(t.Context(), s, func(state string) {
+	target := must.Get(l.Launch(t.Context(), s, func(state string) {
 		if _, u, ok := strings.Cut(state, "waiting for "); ok {
 			url, _, _ = strings.Cut(u, ": ")
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if resp, err := http.Get(url + "/die"); err == nil {
 		resp.Body.Close()
 	}
@@ -299,14 +283,8 @@ func TestProcessDiesUnderWay(t *testing.T) {
 
 func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	l := childLauncher(t)
-	target, err := l.Launch(t.Context(), childServer(t, "stubborn"), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(logged(t, l, target, "grandchild "))
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), childServer(t, "stubborn"), func(string) {}))(t)
+	pid := must.Get(strconv.Atoi(logged(t, l, target, "grandchild ")))(t)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -324,10 +302,7 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	}
 	for _, mode := range []string{"escape", "leave"} {
 		l := childLauncher(t)
-		target, err := l.Launch(t.Context(), childServer(t, mode), func(string) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(l.Launch(t.Context(), childServer(t, mode), func(string) {}))(t)
 		pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
 		if startOf(pid) == "" {
 			t.Fatal("it is not there to begin with")
@@ -396,18 +371,15 @@ func TestFixedPort(t *testing.T) {
 		{plan.Server{Container: &plan.Container{Port: 9000}}, 9000},
 		{plan.Server{Container: &plan.Container{Network: "host"}, Flags: port}, 8123},
 	} {
-		if got := fixedPort(&tt.server); got != tt.want {
-			t.Errorf("fixedPort(%+v) = %d, want %d", tt.server, got, tt.want)
+		if got := tt.server.FixedPort(); got != tt.want {
+			t.Errorf("FixedPort of %+v = %d, want %d", tt.server, got, tt.want)
 		}
 	}
 }
 
 // A server does not start on a taken port, because tokgate would measure another program there.
 func TestPortIsTaken(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	s := childServer(t, "serve")
 	s.Process.Port = listener.Addr().(*net.TCPAddr).Port

@@ -25,12 +25,9 @@ import (
 // question is the time limit for one request while prompts are calibrated.
 const question = 2 * time.Minute
 
-// promptMaker makes prompts. Workloads with the same settings share a promptMaker.
-type promptMaker struct{ *prompt.Maker }
-
 // It learns how to make prompts of the right length, or reuses what it learnt for a workload with
 // the same settings.
-func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*promptMaker) (exec.Prompts, error) {
+func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*prompt.Maker) (exec.Prompts, error) {
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
@@ -53,17 +50,15 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	}
 	m, ok := makers[string(key)]
 	if !ok {
-		made, err := r.learn(ctx, t, salt, found)
-		if err != nil {
+		if m, err = r.learn(ctx, t, salt, found); err != nil {
 			return nil, err
 		}
-		m = &promptMaker{made}
 		makers[string(key)] = m
 	}
 	if filled {
-		return r.tasks(ctx, w, m.Maker, t.Options(salt))
+		return r.tasks(ctx, w, m, t.Options(salt))
 	}
-	return workloadPrompts{m.Maker, w, salt}, nil
+	return workloadPrompts{m, w, salt}, nil
 }
 
 // If an earlier run has already learnt it, learn only checks the result.
@@ -122,7 +117,7 @@ func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Option
 	if err != nil {
 		return nil, err
 	}
-	r.keep(w, rows)
+	r.datasets[w] = rows
 	return rows, nil
 }
 
@@ -152,16 +147,9 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 
 func (r *reached) rows(w *plan.Workload) rowPrompts {
 	if _, ok := r.datasets[w]; !ok {
-		r.keep(w, newRows(w))
+		r.datasets[w] = newRows(w)
 	}
 	return r.datasets[w]
-}
-
-func (r *reached) keep(w *plan.Workload, rows rowPrompts) {
-	if r.datasets == nil {
-		r.datasets = map[*plan.Workload]rowPrompts{}
-	}
-	r.datasets[w] = rows
 }
 
 type rowPrompts struct{ rows *prompt.Rows }
@@ -170,15 +158,12 @@ func newRows(w *plan.Workload) rowPrompts {
 	return rowPrompts{prompt.NewRows(w.Prompt.Dataset, w.Prompt.Order == plan.Shuffled, w.Seed())}
 }
 
-// Exact implements exec.Prompts. It is true because the length of a row's prompt is known exactly.
 func (rowPrompts) Exact() bool { return true }
 
-// Prompt implements exec.Prompts.
 func (p rowPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p.rows.Prompt(id.Phase, id.First+id.Order), nil
 }
 
-// Next implements exec.Talker.
 func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
 	made, err := p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
@@ -232,7 +217,6 @@ type workloadPrompts struct {
 	salt     uint64
 }
 
-// Prompt implements exec.Prompts.
 func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if r := id.Recorded; r != nil && r.Text != nil {
 		return prompt.Of(r.Text), nil

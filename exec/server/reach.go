@@ -41,7 +41,10 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs()}, nil
+	return &reached{
+		Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs(),
+		datasets: map[*plan.Workload]rowPrompts{}, items: map[*plan.Workload]taskPrompts{},
+	}, nil
 }
 
 func (r *reached) failed(err error) error {

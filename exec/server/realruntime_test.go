@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -53,10 +54,7 @@ func realContainer(t *testing.T, name, image string) {
 		},
 	}
 	l := childLauncher(t)
-	target, err := l.Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	if f := target.Fingerprint; f["version"] != "tokgate-sim-1" || !strings.HasPrefix(f["image_digest"], "sha256:") || !strings.HasPrefix(f["runtime"], name+" ") {
 		t.Errorf("fingerprint %v", f)
 	}
@@ -69,15 +67,9 @@ func realContainer(t *testing.T, name, image string) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	c, err := findRuntime(l.Clock, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(findRuntime(l.Clock, name))(t)
 	left := func() string {
-		out, err := c.run(t.Context(), nil, "ps", "--all", "--quiet", "--filter", "label="+labelRun+"="+l.Holder.Run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(c.run(t.Context(), nil, "ps", "--all", "--quiet", "--filter", "label="+labelRun+"="+l.Holder.Run))(t)
 		return out
 	}
 	if out := left(); out != "" {
@@ -86,10 +78,7 @@ func realContainer(t *testing.T, name, image string) {
 	nothingHeld(t, l)
 
 	// Now the container ends while the server is in use.
-	target, err = l.Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target = must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	if _, err := c.run(t.Context(), nil, "kill", left()); err != nil {
 		t.Error(err)
 	}
@@ -114,15 +103,10 @@ func simImage(t *testing.T, runtime string) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	raw, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(program))(t)
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	if err := w.WriteHeader(&tar.Header{Name: "tokgate", Mode: 0o755, Size: int64(len(raw))}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.WriteHeader(&tar.Header{Name: "tokgate", Mode: 0o755, Size: int64(len(raw))}))
 	w.Write(raw)
 	w.Close()
 	const image = "localhost/tokgate-sim:under-test"

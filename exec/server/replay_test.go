@@ -9,6 +9,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
@@ -19,10 +20,7 @@ import (
 // cache must differ from the trace's hit rate by at most one percentage point.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
-	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	trace := must.Get(traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil))(t)
 	t.Run("in virtual time", func(t *testing.T) {
 		c := clock.NewVirtual()
 		s := &plan.Server{Name: "s", Engine: "openai", Simulator: &plan.Simulator{Profile: "./large.json"}}
@@ -30,10 +28,7 @@ func TestLongReplayHits(t *testing.T) {
 	})
 	t.Run("over HTTP", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			profile, err := sim.LoadProfile("./large.json", traces)
-			if err != nil {
-				t.Fatal(err)
-			}
+			profile := must.Get(sim.LoadProfile("./large.json", traces))(t)
 			w := newWorld(t, sim.Options{Profile: profile, Seed: 1, Engine: "vllm"})
 			replayHits(t, trace, vllm(), exec.Config{Clock: w.clock, Launch: w.Launch})
 		})

@@ -10,6 +10,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -57,10 +58,7 @@ func TestReset(t *testing.T) {
 func TestWhoIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
-		target, err := w.Launch(t.Context(), vllm(), w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(w.Launch(t.Context(), vllm(), w.state))(t)
 		defer target.Close()
 		if target.Reset != nil {
 			t.Error("an endpoint's caches would be emptied")
@@ -68,10 +66,7 @@ func TestWhoIsReset(t *testing.T) {
 	})
 	l := New(Options{Clock: clock.NewReal()})
 	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
-	target, err := l.Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	defer target.Close()
 	if target.Reset == nil {
 		t.Fatal("the built-in server's caches cannot be emptied")

@@ -199,32 +199,29 @@ type containerState struct {
 	StartedAt string
 }
 
-func (r *cli) inspect(ctx context.Context, name string) (containerState, error) {
-	var s containerState
-	out, err := r.output(ctx, nil, "container", "inspect", "--format", "{{json .State}}", name)
+func (r *cli) inspect(ctx context.Context, name string) (s containerState, err error) {
+	err = r.inspected(ctx, name, "State", &s)
+	return s, err
+}
+
+func (r *cli) inspected(ctx context.Context, name, part string, into any) error {
+	out, err := r.output(ctx, nil, "container", "inspect", "--format", "{{json ."+part+"}}", name)
 	if err != nil {
-		return s, err
+		return err
 	}
-	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		return s, fmt.Errorf("%s inspect did not write the expected JSON: %w", r.name, err)
+	if err := json.Unmarshal([]byte(out), into); err != nil {
+		return fmt.Errorf("%s inspect did not write the expected JSON: %w", r.name, err)
 	}
-	return s, nil
+	return nil
 }
 
 type hostPort struct{ HostIP, HostPort string }
 
 // ports returns the ports of a container, such as "8000/tcp", with the addresses that are passed on to
 // them.
-func (r *cli) ports(ctx context.Context, name string) (map[string][]hostPort, error) {
-	out, err := r.output(ctx, nil, "container", "inspect", "--format", "{{json .NetworkSettings.Ports}}", name)
-	if err != nil {
-		return nil, err
-	}
-	var ports map[string][]hostPort
-	if err := json.Unmarshal([]byte(out), &ports); err != nil {
-		return nil, fmt.Errorf("%s inspect did not write the expected JSON: %w", r.name, err)
-	}
-	return ports, nil
+func (r *cli) ports(ctx context.Context, name string) (ports map[string][]hostPort, err error) {
+	err = r.inspected(ctx, name, "NetworkSettings.Ports", &ports)
+	return ports, err
 }
 
 // published returns an error unless a container's port is reached at the port outside.

@@ -9,6 +9,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/sim"
@@ -69,26 +70,17 @@ func TestScores(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
-		s, err := sim.New(sim.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(sim.Options{}))(t)
 		l := memnet.Listen()
 		go s.Serve(l)
-		h, err := client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext}))(t)
 		check(t, c, h)
 		h.Close()
 		s.Close()
 		synctest.Wait()
 	})
 	c := clock.NewVirtual()
-	server, err := sim.NewVirtual(sim.Options{}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(sim.NewVirtual(sim.Options{}, 0))(t)
 	v := newVirtual(c, server)
 	defer c.Settled(v.settle)()
 	check(t, c, v)
@@ -99,10 +91,7 @@ func TestScores(t *testing.T) {
 func TestLongScoringTakesNoLonger(t *testing.T) {
 	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
 		c := clock.NewVirtual()
-		server, err := sim.NewVirtual(sim.Options{}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must.Get(sim.NewVirtual(sim.Options{}, 0))(t)
 		v := newVirtual(c, server)
 		leave := c.Settled(v.settle)
 		took := func(begin func(i int, over func())) time.Duration {
@@ -110,13 +99,9 @@ func TestLongScoringTakesNoLonger(t *testing.T) {
 			for i := range 200 {
 				open++
 				begin(i, func() { c.Post(func() { open-- }) })
-				if err := clock.Until(t.Context(), c, func() bool { return open < tt.atOnce }); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, clock.Until(t.Context(), c, func() bool { return open < tt.atOnce }))
 			}
-			if err := clock.Until(t.Context(), c, func() bool { return open == 0 }); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, clock.Until(t.Context(), c, func() bool { return open == 0 }))
 			return c.Now() - from
 		}
 		var said [200]string

@@ -12,12 +12,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -61,10 +60,7 @@ func newWorld(t *testing.T, o sim.Options) *world {
 // serve replaces the server of the world by a new server with the options o.
 func (w *world) serve(t *testing.T, o sim.Options) {
 	t.Helper()
-	s, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(o))(t)
 	w.handler.Store(s)
 	t.Cleanup(func() { s.Close() })
 }
@@ -83,10 +79,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		profile := sim.DefaultProfile()
 		profile.LoadMS = 3200
 		w := newWorld(t, sim.Options{Profile: profile})
-		target, err := w.Launch(t.Context(), vllm(), w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(w.Launch(t.Context(), vllm(), w.state))(t)
 		// The server is ready after 3.2 s. The launcher asks every 0.5 s, so it notices this at 3.5
 		// s.
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
@@ -99,9 +92,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 			"engine": "vllm", "model": "tokgate-sim", "served_as": "tokgate-sim",
 			"version": sim.Version, "max_model_len": "32768",
 		}
-		if diff := cmp.Diff(want, target.Fingerprint); diff != "" {
-			t.Errorf("fingerprint (-want +got):\n%s", diff)
-		}
+		must.Same(t, "fingerprint (-want +got)", want, target.Fingerprint)
 		if target.Model != "tokgate-sim" {
 			t.Errorf("model %q", target.Model)
 		}
@@ -244,10 +235,7 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 		w := newWorld(t, sim.Options{})
 		s := vllm()
 		s.Expect = map[string]string{"gpu": "1 x H100", "version": sim.Version}
-		target, err := w.Launch(t.Context(), s, w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(w.Launch(t.Context(), s, w.state))(t)
 		defer target.Close()
 		if got := target.Fingerprint["gpu"]; got != metric.Unknown {
 			t.Errorf("gpu is %q, want unknown", got)
@@ -389,10 +377,7 @@ func TestMinutesOverHTTP(t *testing.T) {
 			}},
 		}
 		o := new(silent)
-		run, err := exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: o, Run: metric.Run{Salt: 7}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: o, Run: metric.Run{Salt: 7}}))(t)
 		if run.Servers[0].Error != "" {
 			t.Fatal(run.Servers[0].Error)
 		}
@@ -478,23 +463,14 @@ func TestRowsDoNotFit(t *testing.T) {
 func TestPromptsAreLearntOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
-		target, err := w.Launch(t.Context(), vllm(), w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := must.Get(w.Launch(t.Context(), vllm(), w.state))(t)
 		defer target.Close()
 		before := len(w.states)
 		texts := map[string]bool{}
 		for _, name := range []string{"a", "b"} {
-			p, err := target.Prompts(t.Context(), &plan.Workload{Name: name, API: plan.Chat, Input: 100, Output: plan.Output{Mean: 1}}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(target.Prompts(t.Context(), &plan.Workload{Name: name, API: plan.Chat, Input: 100, Output: plan.Output{Mean: 1}}, 1))(t)
 			for order := range 3 {
-				made, err := p.Prompt(exec.PromptID{Level: "1", Seed: 1, Phase: metric.Measured, Order: order})
-				if err != nil {
-					t.Fatal(err)
-				}
+				made := must.Get(p.Prompt(exec.PromptID{Level: "1", Seed: 1, Phase: metric.Measured, Order: order}))(t)
 				texts[made.Text] = true
 			}
 		}
@@ -567,10 +543,7 @@ func TestLaunchNothing(t *testing.T) {
 func TestSimulator(t *testing.T) {
 	l := New(Options{Clock: clock.NewReal()})
 	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
-	target, err := l.Launch(t.Context(), s, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	if target.Fingerprint["engine"] != "simulator" || target.Fingerprint["profile"] != "default" {
 		t.Errorf("fingerprint %v", target.Fingerprint)
 	}
@@ -591,10 +564,7 @@ func TestSimulator(t *testing.T) {
 
 func TestCalibrate(t *testing.T) {
 	c := clock.NewReal()
-	got, err := New(Options{Clock: c, Origin: c.Origin()}).Calibrate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(New(Options{Clock: c, Origin: c.Origin()}).Calibrate(t.Context()))(t)
 	if got.Streams != calibrationStreams || got.Rate <= 0 || got.Delay50 <= 0 || got.Delay99 < got.Delay50 || got.Took <= 0 {
 		t.Errorf("calibration %+v", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/prompt"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -25,7 +26,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	if why := r.api.Detour(); why != "" {
 		r.state("streams are read by way of net/http: " + why)
 	}
-	makers := map[string]*promptMaker{}
+	makers := map[string]*prompt.Maker{}
 	inside, leave := r.openWatch(id.model.ID)
 	t := &exec.Target{
 		Transport:   r.api,

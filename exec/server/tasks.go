@@ -31,10 +31,8 @@ type taskPrompts struct {
 	tokens int
 }
 
-// Exact implements exec.Prompts.
 func (p taskPrompts) Exact() bool { return p.Items.Exact() }
 
-// Prompt implements exec.Prompts.
 func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
 	if made, err = p.rowPrompts.Prompt(id); err == nil {
 		made.Text, err = p.Items.Prompt(made.Row-1, p.tokens)
@@ -53,9 +51,6 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	})
 	if err != nil {
 		return nil, err
-	}
-	if r.items == nil {
-		r.items = map[*plan.Workload]taskPrompts{}
 	}
 	r.items[w] = taskPrompts{r.rows(w), items, w.Input}
 	return r.items[w], nil

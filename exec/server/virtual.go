@@ -174,7 +174,6 @@ type virtualFlight struct {
 	over   bool
 }
 
-// Send implements client.Transport.
 func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) {
 	now := v.Clock.Now()
 	f := &virtualFlight{v: v, ctx: ctx, stream: s}
@@ -207,8 +206,8 @@ func askOf(r *client.Request) sim.Ask {
 	return out
 }
 
-// Score implements client.Scorer. It takes the time that the server needs to process the prompt and
-// the answer as one new prompt, of which nothing is in the cache.
+// Score takes the time that the server needs to process the prompt and the answer as one new prompt,
+// of which nothing is in the cache.
 func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
 	values := v.server.Logprobs(askOf(r), said)
 	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
@@ -301,13 +300,11 @@ func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string))
 	}
 }
 
-// Headers implements sim.Listener.
 func (f *virtualFlight) Headers(at time.Duration, status int) {
 	f.status = status
 	f.stream.Headers(at, status)
 }
 
-// Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	// Set each field separately. The event is large, and a simulation makes one for each token.
 	// Text, Several, Tokens and Made are never set in virtual time.

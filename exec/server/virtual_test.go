@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -69,16 +71,10 @@ func played(t *testing.T, c clock.Clock, transport client.Transport, script []se
 func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metric.Sample) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
-		s, err := sim.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(sim.New(o))(t)
 		l := memnet.Listen()
 		go s.Serve(l)
-		h, err := client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext}))(t)
 		samples = played(t, c, h, script, func(int) int { return 0 })
 		h.Close()
 		s.Close()
@@ -91,10 +87,7 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 // over HTTP.
 func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
 	c := clock.NewVirtual()
-	server, err := sim.NewVirtual(o, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(sim.NewVirtual(o, 0))(t)
 	v := newVirtual(c, server)
 	defer c.Settled(v.settle)()
 	return played(t, c, v, script, func(i int) int {
@@ -146,9 +139,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			script[13].timeout = time.Millisecond
 			want := overSockets(t, o, script)
 			got := inVirtualTime(t, o, script)
-			if d := cmp.Diff(want, got, cmp.Comparer(sameSample)); d != "" {
-				t.Errorf("(-over HTTP +in virtual time):\n%s", d)
-			}
+			must.Same(t, "(-over HTTP +in virtual time)", want, got, cmp.Comparer(sameSample))
 			if want[20].Failure != nil || len(want[20].Gaps) == 0 && o.Profile.FirstVisibleToken == 0 {
 				t.Errorf("the script measures nothing: %+v", want[20])
 			}
@@ -255,9 +246,7 @@ func TestReplayInVirtualTime(t *testing.T) {
 		script[i].at = s.at + time.Duration(i/4)*time.Minute
 	}
 	want, got := overSockets(t, o, script), inVirtualTime(t, o, script)
-	if d := cmp.Diff(want, got, cmp.Comparer(sameSample)); d != "" {
-		t.Errorf("(-over HTTP +in virtual time):\n%s", d)
-	}
+	must.Same(t, "(-over HTTP +in virtual time)", want, got, cmp.Comparer(sameSample))
 	for i, s := range got {
 		if again := i >= 4; s.Failure != nil || (s.End == s.Sent) != again {
 			t.Errorf("request %d took %v: %+v", i, s.End-s.Sent, s.Failure)
@@ -305,13 +294,8 @@ const ofNatural = "of natural answers, which these are not"
 func TestRunsAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "steady.json")
-	if err := os.WriteFile(path, []byte(`{"base": "default", "noise": {"step_cv": 0}}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	profile, err := sim.LoadProfile(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`{"base": "default", "noise": {"step_cv": 0}}`), 0o644))
+	profile := must.Get(sim.LoadProfile(path, ""))(t)
 	agreed := func(s *plan.Server) *plan.Plan {
 		return &plan.Plan{
 			Servers: []*plan.Server{s},
@@ -348,24 +332,17 @@ func TestRunsAgree(t *testing.T) {
 	c := clock.NewVirtual()
 	s := vllm()
 	s.Simulator = &plan.Simulator{Profile: path, Seed: 1}
-	virtual, err := exec.Run(t.Context(), exec.Config{Plan: agreed(s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	virtual := must.Get(exec.Run(t.Context(), exec.Config{Plan: agreed(s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
 	for i, l := range over.Levels {
 		for j, r := range l.Rounds {
 			want, got := timings(r), timings(virtual.Levels[i].Rounds[j])
 			if len(want) != r.Due {
 				t.Fatalf("level %s, round %d: %d requests, want %d", l.Name, j, len(want), r.Due)
 			}
-			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text")); d != "" {
-				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
-			}
+			must.Same(t, fmt.Sprintf("level %s, round %d (-over HTTP +in virtual time)", l.Name, j), want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text"))
 			// Compare sums with a tolerance. The requests before this round differ, which changes
 			// the sums in the last digit.
-			if d := cmp.Diff(serverMetrics(r), serverMetrics(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
-				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
-			}
+			must.Same(t, fmt.Sprintf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time)", l.Name, j), serverMetrics(r), serverMetrics(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9))
 		}
 	}
 }
@@ -416,9 +393,7 @@ func TestVirtualLaunch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			src := `{"base": "default", "noise": {"step_cv": 0}, "faults": [` + tt.faults + `]}`
-			if err := os.WriteFile(filepath.Join(dir, "p.json"), []byte(src), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "p.json"), []byte(src), 0o644))
 			c := clock.NewVirtual()
 			tt.server.Simulator = &plan.Simulator{Profile: "./p.json"}
 			target, err := (&Virtual{Clock: c, Dir: dir}).Launch(t.Context(), &tt.server, func(string) {})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // realistic returns a page of 1,500 lines. It is like a page of vLLM with two engines, with the
@@ -44,9 +46,7 @@ func BenchmarkParsePage(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
-		if _, err := ParsePage(page, "m"); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(ParsePage(page, "m"))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e9*100, "%core/(1/s)")
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// card holds the values of one GPU in base units; NaN means not reported.
 type card struct {
 	power, busy, memory, temperature, clock float64
 	energy                                  float64 // joules since some time

@@ -10,31 +10,24 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
 func TestTogether(t *testing.T) {
 	a := card{power: 300, busy: 0.9, memory: 70e9, temperature: 60, clock: 1.7e9, energy: 1000, xid: 31}
 	b := card{power: 350, busy: 0.5, memory: 71e9, temperature: 72, clock: 1.2e9, energy: 3000, throttled: 1, ecc: 2}
-	got, err := combine("nvidia-smi", []card{a, b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(combine("nvidia-smi", []card{a, b}))(t)
 	want := &Reading{
 		Gauges: map[string]float64{"power": 650, "gpu_utilization": 0.7, "gpu_memory": 141e9, "gpu_temperature": 72, "gpu_clock": 1.2e9,
 			"gpu_throttled": 1, "gpu_power_capped": 0, metric.LastXID: 31},
 		// 1000 + 3000 J
 		Counters: map[string]float64{metric.Energy: 4000, metric.ECCErrors: 2}, None: map[string]string{},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got, cmpopts.EquateApprox(1e-12, 0))
 	// If one of two GPUs does not report a value, their sum is missing.
 	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
-	got, err = combine("nvidia-smi", []card{a, b})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got = must.Get(combine("nvidia-smi", []card{a, b}))(t)
 	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not report it for every GPU" || len(got.Counters) != 0 {
 		t.Errorf("got %+v", got)
 	}
@@ -121,10 +114,7 @@ func TestParseAMD(t *testing.T) {
 			map[string]float64{"power": 250, "gpu_throttled": 1}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseAMD([]byte(tt.out), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(parseAMD([]byte(tt.out), 0))(t)
 			if diff := cmp.Diff(tt.want, got.Gauges, cmpopts.EquateApprox(1e-12, 0)); diff != "" || got.Counters[metric.Energy] != tt.energy {
 				t.Errorf("%s, energy %v", diff, got.Counters)
 			}
@@ -164,10 +154,7 @@ func TestParseDCGM(t *testing.T) {
 		{[]string{"0"}, map[string]float64{"power": 400.5, "gpu_utilization": 1, "gpu_memory": 1 << 30, "gpu_temperature": 50, "gpu_clock": 1.98e9}, 5000},
 		{[]string{"GPU-b"}, map[string]float64{"power": 300, "gpu_utilization": 0.5, "gpu_memory": 1 << 30, "gpu_temperature": 61, "gpu_clock": 1.755e9}, 1000},
 	} {
-		got, err := ParseDCGM([]byte(dcgmPage), tt.gpus)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(ParseDCGM([]byte(dcgmPage), tt.gpus))(t)
 		if diff := cmp.Diff(tt.want, got.Gauges); diff != "" || math.Abs(got.Counters[metric.Energy]-tt.energy) > 1e-9 {
 			t.Errorf("%v: %s, energy %v", tt.gpus, diff, got.Counters)
 		}
@@ -179,10 +166,7 @@ DCGM_FI_DEV_XID_ERRORS{gpu="1",UUID="GPU-b"} 79
 DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="0",UUID="GPU-a"} 1
 DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="1",UUID="GPU-b"} 2
 `
-	got, err := ParseDCGM([]byte(sick), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ParseDCGM([]byte(sick), nil))(t)
 	if diff := cmp.Diff(map[string]float64{"gpu_throttled": 1, "gpu_power_capped": 1, metric.LastXID: 79}, got.Gauges); diff != "" || got.Counters[metric.ECCErrors] != 3 {
 		t.Errorf("%s, ECC errors %v", diff, got.Counters)
 	}

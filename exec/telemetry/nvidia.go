@@ -63,7 +63,6 @@ type NvidiaSMI struct {
 	err    error // error of the process
 }
 
-// line is the last report of a GPU, with the time of the report.
 type line struct {
 	card
 	at time.Duration
@@ -159,7 +158,6 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 	}
 }
 
-// maxGPUs is the largest number of GPUs that tokgate accepts from nvidia-smi or amd-smi.
 const maxGPUs = 64
 
 // nvidiaLine reads one line of values, such as "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". A line
@@ -299,7 +297,6 @@ func (w *firstWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a program until it ends, and returns at most MaxPage bytes of what it printed.
 func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	cmd := osexec.CommandContext(ctx, path, args...)

@@ -18,7 +18,6 @@ import (
 // MaxPage is the largest size of a metrics page, in bytes.
 const MaxPage = 8 << 20
 
-// rule assigns the lines of a metrics page to one metric of tokgate.
 type rule struct {
 	engine.Series
 	part  string // kind of line of a histogram: "bucket", "sum" or "count"; "" for other series
@@ -181,7 +180,6 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	return p.take(targets, v)
 }
 
-// skip skips a line without reading its value.
 func (p *parsed) skip(rest []byte) {
 	if _, rest, err := cutLabels(rest); err == nil && bytes.IndexByte(rest, '"') < 0 {
 		p.layout.add(p.at, len(rest), false, nil)
@@ -400,7 +398,6 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// number parses the text after the labels of a line: a value, and sometimes a timestamp.
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
 	if v, err := strconv.ParseFloat(rest, 64); err == nil {
@@ -470,7 +467,6 @@ func (l labels) read(text []byte) (labels, error) {
 	return l, nil
 }
 
-// value returns the value of a label; "" if there is none.
 func (l labels) value(name string) string {
 	for _, x := range l {
 		if string(x.name) == name { // does not allocate

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -143,10 +142,7 @@ llamacpp:n_decode_total 12
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParsePage([]byte(tt.page), tt.model)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(ParsePage([]byte(tt.page), tt.model))(t)
 			for _, m := range []*map[string]float64{&tt.want.Gauges, &tt.want.Counters} {
 				if *m == nil {
 					*m = map[string]float64{}
@@ -158,9 +154,7 @@ llamacpp:n_decode_total 12
 			if tt.want.None == nil {
 				tt.want.None = map[string]string{}
 			}
-			if diff := cmp.Diff(&tt.want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", &tt.want, got)
 		})
 	}
 }
@@ -247,9 +241,7 @@ func TestLabels(t *testing.T) {
 		`vllm:cache_config_info{block_size="64",engine="1"} 1.0` + "\n"
 	of := engine.Of("vllm").Labels
 	want := map[string]string{"kv_cache_tokens": "2097152", "block_size": "128", "prefix_caching": "true"}
-	if diff := cmp.Diff(want, Labels([]byte(page), of)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, Labels([]byte(page), of))
 	for _, page := range []string{"", "vllm:cache_config_info 1\n", `vllm:cache_config_info{block_size="None"} 1` + "\n", `vllm:cache_config_info{block_size="1`} {
 		if got := Labels([]byte(page), of); len(got) > 0 {
 			t.Errorf("%q tells %v", page, got)

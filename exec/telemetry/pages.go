@@ -38,7 +38,6 @@ type layout struct {
 	end   int // offset in text at which the last value ends
 }
 
-// slot is the place of a value on a page.
 type slot struct {
 	from, to int  // range of the text between the previous value and the value of this slot
 	wanted   bool // true if the value is read as a number; otherwise the line is skipped

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // sameAsAlone checks that reading another page first does not change the result for a page.
@@ -17,12 +18,8 @@ func sameAsAlone(t *testing.T, model, before, page string) {
 	_, _ = pages.Parse([]byte(before))
 	got, err := pages.Parse([]byte(page))
 	want, wantErr := ParsePage([]byte(page), model)
-	if d := cmp.Diff(fmt.Sprint(wantErr), fmt.Sprint(err)); d != "" {
-		t.Errorf("after %q, the error of %q (-alone +then):\n%s", before, page, d)
-	}
-	if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
-		t.Errorf("after %q, the reading of %q (-alone +then):\n%s", before, page, d)
-	}
+	must.Same(t, fmt.Sprintf("after %q, the error of %q (-alone +then)", before, page), fmt.Sprint(wantErr), fmt.Sprint(err))
+	must.Same(t, fmt.Sprintf("after %q, the reading of %q (-alone +then)", before, page), want, got, cmpopts.EquateNaNs())
 }
 
 // The result for a page does not depend on the pages that were read before it.
@@ -60,9 +57,7 @@ func TestPages(t *testing.T) {
 		})
 	}
 	pages := &Pages{}
-	if _, err := pages.Parse([]byte(vllmPage)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(pages.Parse([]byte(vllmPage)))(t)
 	if _, ok := pages.last.read([]byte(anew.ReplaceAllString(vllmPage, "${1} 1${2}"))); !ok {
 		t.Error("other values alone make it another page")
 	}

@@ -14,15 +14,14 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // program writes a shell script that a test uses in place of nvidia-smi or amd-smi.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755))
 	return path
 }
 
@@ -85,11 +84,8 @@ func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 		{"_reasons", "0, GPU-a, 300, 90, 1024, 88, 900", false},
 	} {
 		c := clock.NewReal()
-		smi, err := StartNvidiaSMI(c, program(t, `case "$1" in *`+tt.unknown+`*) echo "Field \"`+tt.unknown+`\" is not a valid field to query."; exit 2;; esac
-while :; do echo "`+tt.reading+`"; sleep 0.05; done`), []string{"0"}, time.Second, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		smi := must.Get(StartNvidiaSMI(c, program(t, `case "$1" in *`+tt.unknown+`*) echo "Field \"`+tt.unknown+`\" is not a valid field to query."; exit 2;; esac
+while :; do echo "`+tt.reading+`"; sleep 0.05; done`), []string{"0"}, time.Second, nil))(t)
 		readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
 			if err != nil {
 				return false
@@ -154,10 +150,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
 			var prepared atomic.Bool // set when StartNvidiaSMI has prepared the command
-			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			smi := must.Get(StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) }))(t)
 			defer smi.Close()
 			if !prepared.Load() {
 				t.Error("the command was not prepared")

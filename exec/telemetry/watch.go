@@ -18,7 +18,6 @@ type Watch struct {
 	NoServer, NoGPU string
 }
 
-// patience is the time limit of one reading.
 const patience = 5 * time.Second
 
 // mostReadings is the largest number of readings of one source that a round keeps. When there are
@@ -93,7 +92,6 @@ func (s *Session) Part(from, to, begin, end time.Duration) *metric.Telemetry {
 	return summarize(span{from, to, begin, end}, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
 }
 
-// feed is one source that is read repeatedly.
 type feed struct {
 	session  *Session
 	source   Source

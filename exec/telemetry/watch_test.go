@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -36,9 +37,7 @@ func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Du
 
 func sleep(t *testing.T, c clock.Clock, d time.Duration) {
 	t.Helper()
-	if err := clock.Sleep(t.Context(), c, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, clock.Sleep(t.Context(), c, d))
 }
 
 func TestWatchReadsAtAnInterval(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// history holds the readings of one source, in order of time.
 type history struct {
 	readings []stamped
 	failed   []failure

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -36,28 +35,20 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("from %v to %v, %d reads, %d failed", got.From, got.To, got.Reads, got.Failed)
 	}
 	// 19 − 5 preemptions.
-	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", map[string]float64{metric.Preempted: 14}, got.Added)
 	// The histogram covers only the window: the counts and the sum at the start of the window are
 	// subtracted from those at its end.
-	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms)
 	// The window has four readings, with the mean (2 + 4 + 3 + 0)/4 = 2.25. The two readings of 9
 	// are outside.
-	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges)
 	// The series of the gauge has its value at each reading of the round. The series of the counter
 	// has, for each reading in the window, the increase since the reading before.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
 	}
-	if diff := cmp.Diff(want, got.Series); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got.Series)
 	for name, why := range map[string]string{
 		"kv_usage": "the server reports no such value", "prefill": "the server reports no such value", metric.Drafts: "the server reports no such value",
 		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "no speculative decoding, or the server does not report it",

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // narrow lists the packages whose lines and types are within the bounds below. A package that comes
@@ -40,10 +42,7 @@ func TestNarrow(t *testing.T) {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
 			}
-			src, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(os.ReadFile(path))(t)
 			file := name + "/" + filepath.Base(path)
 			if !tables[file] {
 				for i, n := range widths(src) {
@@ -52,10 +51,7 @@ func TestNarrow(t *testing.T) {
 					}
 				}
 			}
-			tree, err := parser.ParseFile(token.NewFileSet(), path, src, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tree := must.Get(parser.ParseFile(token.NewFileSet(), path, src, 0))(t)
 			ast.Inspect(tree, func(n ast.Node) bool {
 				if of, ok := n.(*ast.TypeSpec); ok {
 					if n := fields(of.Type); n > mostFields {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Packages outside cmd must read requests through the methods of metric.Round, because the requests
@@ -15,7 +17,7 @@ import (
 func TestRequestsAreAskedFor(t *testing.T) {
 	direct := regexp.MustCompile(`range (l\.Rounds\[\w+\]|\w+\.round|r|round)\.Samples\b|len\(r\.Samples\)`)
 	for _, room := range []string{"metric", "assert", "report", "strength"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(filepath.Join("..", "..", room), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
@@ -24,9 +26,6 @@ func TestRequestsAreAskedFor(t *testing.T) {
 				t.Errorf("%s:%d reads the Samples of a round, which are empty in a long recording; ask for All()", path, 1+bytes.Count(src[:at[0]], []byte("\n")))
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 }

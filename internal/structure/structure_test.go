@@ -21,6 +21,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 const module = "github.com/tokgate/tokgate/"
@@ -89,10 +91,7 @@ func load(t *testing.T, fset *token.FileSet) []pkg {
 	list.Dir = filepath.Join("..", "..")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0")
 	list.Stderr = os.Stderr
-	raw, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(list.Output())(t)
 	type listed struct {
 		ImportPath, Dir, Export string
 		GoFiles                 []string
@@ -117,16 +116,11 @@ func load(t *testing.T, fset *token.FileSet) []pkg {
 		p := pkg{strings.TrimPrefix(l.ImportPath, module), map[string]*ast.File{}, &types.Info{Uses: map[*ast.Ident]types.Object{}}}
 		var files []*ast.File
 		for _, name := range l.GoFiles {
-			file, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, 0))(t)
 			files = append(files, file)
 			p.files[name] = file
 		}
-		if _, err := (&types.Config{Importer: gc}).Check(l.ImportPath, fset, files, p.info); err != nil {
-			t.Fatal(err)
-		}
+		must.Get((&types.Config{Importer: gc}).Check(l.ImportPath, fset, files, p.info))(t)
 		out = append(out, p)
 	}
 	return out

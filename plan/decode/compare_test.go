@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 const branchPlan = `
@@ -64,18 +66,12 @@ func TestBaseBranch(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			root, base := t.TempDir(), t.TempDir()
 			for _, dir := range []string{root, base} {
-				if err := os.Mkdir(filepath.Join(dir, "plans"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Mkdir(filepath.Join(dir, "plans"), 0o755))
 			}
 			path := filepath.Join(root, "plans", "p.hcl")
-			if err := os.WriteFile(path, []byte(branchPlan+comparing), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(branchPlan+comparing), 0o644))
 			if row.base != "" {
-				if err := os.WriteFile(filepath.Join(base, "plans", "p.hcl"), []byte(row.base+comparing), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(base, "plans", "p.hcl"), []byte(row.base+comparing), 0o644))
 			}
 			p, diags := File(Options{Path: path, Root: root, Base: base, RequireEnv: true, Inputs: row.inputs})
 			if row.fails != "" {
@@ -121,9 +117,7 @@ func TestBaseBranchVariables(t *testing.T) {
 				if text == "" {
 					return
 				}
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 			}
 			for dir, vars := range map[string]string{root: row.head, base: row.base} {
 				write(filepath.Join(dir, "p.hcl"), branchPlan+comparing)

@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -25,10 +26,7 @@ import (
 //	# VAR: name=value     # VARFILE: path     # ENV: NAME=value     # RUN
 func fixtureOptions(t *testing.T, path string) Options {
 	t.Helper()
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	opts := Options{Path: path, Root: "testdata", Drafts: func(profile string) bool { return profile == "drafting" }}
 	for line := range strings.Lines(string(src)) {
 		line = strings.TrimSpace(line)
@@ -54,10 +52,7 @@ func fixtures(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var all []string
 	for _, p := range patterns {
-		paths, err := filepath.Glob(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		paths := must.Get(filepath.Glob(p))(t)
 		all = append(all, paths...)
 	}
 	if len(all) == 0 {
@@ -163,10 +158,7 @@ var commandLineMarkers = map[string][]string{
 // TestEverySummaryHasAFixture checks that some fixture produces each summary in diagnostic.go. So
 // the golden files show the text of every diagnostic.
 func TestEverySummaryHasAFixture(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0))(t)
 	provoked := map[string]bool{}
 	for _, path := range fixtures(t, "testdata/bad/*.hcl", "testdata/bad/*.json") {
 		_, diags := badPlan(t, path)
@@ -187,10 +179,7 @@ func TestEverySummaryHasAFixture(t *testing.T) {
 			return true
 		}
 		summaries++
-		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value))(t)
 		if !provoked[text] && exempt[text] == "" {
 			t.Errorf("no fixture provokes %s (%q)", spec.Names[0].Name, text)
 		}
@@ -219,9 +208,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 			Snippet: "server \"s\" {",
 		},
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got)
 	if got := Diagnostics(nil, nil); got == nil || len(got) != 0 {
 		t.Errorf("no diagnostics are %v, not an empty list", got)
 	}
@@ -279,9 +266,7 @@ workload "w" {
 		}
 	}
 	want := map[string][]string{"p95 < 1s": {"4"}, "mean <= 3s": {"1"}}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got)
 }
 
 func TestChoices(t *testing.T) {
@@ -342,7 +327,5 @@ func TestGather(t *testing.T) {
 		said = append(said, d.Summary+": "+d.Detail)
 	}
 	want := []string{"a: Of x. The same is true 2 more times at this place.", "b: Of x. The same is true once more at this place.", "a: Of x.", "a: nowhere", "a: nowhere"}
-	if d := gocmp.Diff(want, said); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", want, said)
 }

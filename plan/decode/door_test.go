@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Every attribute and function that reads a file goes through the same door. The door opens to the
@@ -14,12 +16,8 @@ func TestDoor(t *testing.T) {
 	top := t.TempDir()
 	put := func(name, text string) string {
 		path := filepath.Join(top, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	link := func(to, name string) {
@@ -27,10 +25,7 @@ func TestDoor(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	certificate, err := os.ReadFile("testdata/ok/certs/ca.pem")
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(os.ReadFile("testdata/ok/certs/ca.pem"))(t)
 	put("repo/.git/config", secret)
 	put("data/.git/config", secret)
 	put("repo/plans/inside.txt", secret)
@@ -42,9 +37,7 @@ func TestDoor(t *testing.T) {
 	put("data/key.pem", string(certificate)+"-----BEGIN PRIVATE KEY-----\n"+secret+"\n-----END PRIVATE KEY-----\n")
 	profile := put("data/p.json", `{"base":"default"}`)
 	data := filepath.Dir(profile)
-	if err := os.MkdirAll(filepath.Join(top, "repo/fifo"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(top, "repo/fifo"), 0o755))
 	link(filepath.Join(top, "data/rows.jsonl"), "repo/plans/out.jsonl")
 	link("inside.jsonl", "repo/plans/in.jsonl")
 	link("../.git", "repo/plans/git")

@@ -11,6 +11,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestFormat(t *testing.T) {
@@ -43,10 +45,7 @@ func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
 // of the plan.
 func TestLongFormatKeepsMeaning(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl") {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(path))(t)
 		out := checkFormat(t, src, path)
 		if out == nil || !strings.Contains(path, "/ok/") {
 			continue
@@ -91,10 +90,7 @@ func withoutLines(s string) string { return linePattern.ReplaceAllString(s, "lin
 func TestFormatIsCanonical(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, path := range fixtures(t, "testdata/ok/*.hcl") {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(path))(t)
 		want, diags := Format(src, path)
 		if diags.HasErrors() {
 			t.Fatal(diags)

@@ -6,21 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
 func addSeeds(f *testing.F) {
 	for _, pattern := range []string{"testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl", "testdata/bad/*.json"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			f.Fatal(err)
-		}
+		paths := must.Get(filepath.Glob(pattern))(f)
 		for _, path := range paths {
-			src, err := os.ReadFile(path)
-			if err != nil {
-				f.Fatal(err)
-			}
+			src := must.Get(os.ReadFile(path))(f)
 			f.Add(src, isJSON(path))
 		}
 	}

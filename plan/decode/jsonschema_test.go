@@ -8,18 +8,15 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func resolvedSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	var s jsonschema.Schema
-	if err := json.Unmarshal(JSONSchema(), &s); err != nil {
-		t.Fatal(err)
-	}
-	r, err := s.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(JSONSchema(), &s))
+	r := must.Get(s.Resolve(nil))(t)
 	return r
 }
 
@@ -33,10 +30,7 @@ func TestJSONSchemaTakesPlans(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(file))(t)
 		if err := validateJSON(t, schema, string(src)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -46,9 +40,7 @@ func TestJSONSchemaTakesPlans(t *testing.T) {
 func validateJSON(t *testing.T, schema *jsonschema.Resolved, src string) error {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(src), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(src), &v))
 	return schema.Validate(v)
 }
 

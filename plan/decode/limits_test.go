@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func manyLevels(n int) []byte {
@@ -69,10 +71,7 @@ func TestLongLargePlansLoad(t *testing.T) {
 // BenchmarkLoad loads plans. It reports the ratio of the time to that of HCL's parser alone, and as
 // peak-MiB the memory that the first load took from the system.
 func BenchmarkLoad(b *testing.B) {
-	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
-	if err != nil {
-		b.Fatal(err)
-	}
+	small := must.Get(os.ReadFile("testdata/ok/chatbot.hcl"))(b)
 	for _, row := range []struct {
 		name string
 		src  []byte

@@ -12,8 +12,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -41,17 +40,10 @@ func TestGoodPlans(t *testing.T) {
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Same(t, path+" (-want +got)", string(want), got)
 }
 
 func describeGPUs(g *plan.GPUs) string {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // sound is a valid plan. Each row of TestMistakes makes one mistake in it.
@@ -58,9 +60,7 @@ func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, text := range map[string]string{"unknown.csv": "ts,in,out\n0,100,10\n1,100,10\n", "half.jsonl": "{\"prompt\": \"a\"}\n{\"prompt\":\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	if _, diags := File(Options{Path: "sound.hcl", Source: []byte(sound)}); diags.HasErrors() {
 		t.Fatal(diags)

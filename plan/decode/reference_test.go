@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -16,10 +17,7 @@ import (
 // its end.
 func TestReference(t *testing.T) {
 	const path, begin, end = "../../docs/language.md", "<!-- reference -->\n", "<!-- /reference -->"
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	head, rest, _ := strings.Cut(string(src), begin)
 	_, tail, ok := strings.Cut(rest, end)
 	if !ok {
@@ -32,10 +30,7 @@ func TestReference(t *testing.T) {
 // its end.
 func TestPolicyReference(t *testing.T) {
 	const path, begin, end = "../../docs/policy.md", "<!-- policy -->\n", "<!-- /policy -->"
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	head, rest, _ := strings.Cut(string(src), begin)
 	_, tail, ok := strings.Cut(rest, end)
 	if !ok {
@@ -54,10 +49,7 @@ func TestPolicyReference(t *testing.T) {
 
 // The example policy of docs/policy.md is valid.
 func TestPolicyOfTheDocs(t *testing.T) {
-	src, err := os.ReadFile("../../docs/policy.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile("../../docs/policy.md"))(t)
 	_, rest, _ := strings.Cut(string(src), "# policy.hcl\n")
 	text, _, ok := strings.Cut(rest, "```")
 	p, diags := Policy("policy.hcl", func(string) ([]byte, error) { return []byte(text), nil })

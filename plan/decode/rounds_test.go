@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestDefaultRequestsAndRounds(t *testing.T) {
@@ -93,9 +93,7 @@ workload "w" {
 		"burst 1: 600 in 600", "burst 7: 602 in 86", "burst 64: 640 in 10",
 		"2: 450 in 20",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got)
 	if l := w.Capacity.Level(8); l.Requests != 600 {
 		t.Errorf("a probe of 8 has %d requests", l.Requests)
 	}

@@ -85,7 +85,6 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	}
 }
 
-// setReady sets the time until a server is ready if the plan does not.
 func setReady(b *body, s *plan.Server) {
 	if s.Ready.Timeout > 0 {
 		return
@@ -332,7 +331,6 @@ func address(b *body, name string) string {
 	return text
 }
 
-// readTelemetry reads the telemetry block of a server.
 func readTelemetry(b *body) plan.Telemetry {
 	t := b.child("telemetry")
 	if t == nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // oneOfEach holds the smallest load block of each shape.
@@ -27,9 +29,7 @@ func TestEveryShape(t *testing.T) {
 	}
 	dir := t.TempDir()
 	const trace = "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,5,5\n2024-01-01 00:00:01,5,5\n"
-	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte(trace), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "t.csv"), []byte(trace), 0o600))
 	for _, s := range shapes {
 		example, ok := oneOfEach[s.name]
 		if !ok || !slices.Contains(loadBlock.One, s.name) {

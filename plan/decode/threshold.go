@@ -259,7 +259,6 @@ var spellings = map[metric.Unit]map[string]string{
 	metric.Ratio:           {"percent": "%", "pct": "%"},
 }
 
-// splitLimit splits a limit into number and unit: "8 sec" becomes "8" and "sec".
 func splitLimit(s string) (digits, name string) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -20,12 +21,8 @@ func write(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -192,9 +189,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		Environ: []string{"USER_AND_PASSWORD=me:pa55word"},
 	})
 	var text strings.Builder
-	if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteDiagnostics(&text, p.Files, diags, 0, false))
 	if n := len(diags); n < 3 {
 		t.Errorf("%d diagnostics, want at least engine, URL and header:\n%s", n, text.String())
 	}
@@ -231,16 +226,12 @@ func TestResultType(t *testing.T) {
 		t.Fatal(diags)
 	}
 	level := plan.ResultType(p).AttributeType("vllm").AttributeType("general_chatbot").AttributeType("level")
-	if diff := gocmp.Diff([]string{"1", "2", "30", "5"}, slices.Sorted(maps.Keys(level.AttributeTypes()))); diff != "" {
-		t.Errorf("levels: %s", diff)
-	}
+	must.Same(t, "levels", []string{"1", "2", "30", "5"}, slices.Sorted(maps.Keys(level.AttributeTypes())))
 	attrs := level.AttributeType("30").AttributeTypes()
 	want := []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9"}
 	slices.Sort(want)
 	for _, name := range []string{"ttft", "itl", "e2e", "speed"} {
-		if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes()))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Same(t, name, want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes())))
 	}
 	for _, name := range []string{"throughput", "success", "requests", "completed", "failed", "goodput_share", "preemptions", "cost_per_hour"} {
 		if attrs[name] != cty.Number {
@@ -253,9 +244,7 @@ func TestResultType(t *testing.T) {
 		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
 		"kv_usage":   {"max", "mean", "min"},
 	} {
-		if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes()))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		must.Same(t, name, want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes())))
 	}
 	if typ := attrs["accept_rate_at"]; !typ.Equals(cty.List(cty.Number)) {
 		t.Errorf("accept_rate_at is %#v, want a list of numbers", typ)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/demand"
@@ -68,9 +69,7 @@ func TestMeasuredOnSomethingElse(t *testing.T) {
 	read := func(t *testing.T, src, rows string) *plan.Plan {
 		t.Helper()
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(rows), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(rows), 0o600))
 		p, diags := decode.File(decode.Options{Path: filepath.Join(dir, "p.hcl"), Source: []byte(src)})
 		if diags.HasErrors() {
 			t.Fatalf("%v\n%s", diags, src)

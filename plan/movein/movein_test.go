@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 )
@@ -51,10 +52,7 @@ func readBack(t *testing.T, b *Benchmark, dir string) *plan.Plan {
 	if b.URL == "" {
 		b.URL = "http://127.0.0.1:8000"
 	}
-	text, err := b.Plan(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(b.Plan(file))(t)
 	p, diags := decode.File(decode.Options{Path: file, Source: text})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
@@ -92,9 +90,7 @@ func TestLines(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", tt.line, err)
 		}
-		if d := cmp.Diff(tt.want, sent(readBack(t, b, t.TempDir()))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.line, d)
-		}
+		must.Same(t, tt.line+" (-want +got)", tt.want, sent(readBack(t, b, t.TempDir())))
 		lost := strings.Join(b.Lost, "\n")
 		for _, words := range strings.Split(tt.lost, "|") {
 			if !strings.Contains(lost, words) || words == "" && lost != "" {
@@ -152,18 +148,14 @@ func TestRecipes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(want, sent(readBack(t, b, t.TempDir()))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		must.Same(t, name+" (-want +got)", want, sent(readBack(t, b, t.TempDir())))
 		got, err := b.Plan("gate.hcl")
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden := filepath.Join("testdata", name+".hcl")
 		if *update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(golden, got, 0o644))
 		}
 		old, err := os.ReadFile(golden)
 		if d := cmp.Diff(string(old), string(got)); err != nil || d != "" {
@@ -185,9 +177,7 @@ func TestFiles(t *testing.T) {
 		"sub/ignored.md": "",
 	} {
 		_ = os.MkdirAll(filepath.Dir(name), 0o755)
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for from, want := range map[string]string{
 		"share.json": "chat, 0 in, at most 512 out; 1: 200; 4: 200",
@@ -198,9 +188,7 @@ func TestFiles(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", from, err)
 		}
-		if d := cmp.Diff(want, sent(readBack(t, b, dir))); d != "" {
-			t.Errorf("%s (-want +got):\n%s", from, d)
-		}
+		must.Same(t, from+" (-want +got)", want, sent(readBack(t, b, dir)))
 	}
 	b, err := Read("trace.jsonl", filepath.Join(dir, "gate.hcl"))
 	if err != nil || b.Loads[0].Trace != "trace.jsonl" {

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/policy"
@@ -22,10 +23,7 @@ var marker = regexp.MustCompile(`# ERROR: ([^#"]*)`)
 // marked returns the expected errors of a file from its comments "# ERROR:", as "line: summary".
 func marked(t *testing.T, path string) []string {
 	t.Helper()
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	var want []string
 	for i, line := range strings.Split(string(src), "\n") {
 		for _, m := range marker.FindAllStringSubmatch(line, -1) {
@@ -203,10 +201,7 @@ func TestSecretsAreNotSaid(t *testing.T) {
 // plan must have a line.
 func FuzzPolicy(f *testing.F) {
 	for _, path := range []string{"testdata/policy.hcl", "testdata/bad/policy.hcl", "testdata/bad/nothing.hcl"} {
-		src, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(path))(f)
 		f.Add(src)
 	}
 	of, diags := decode.File(decode.Options{Path: "testdata/gate.hcl", Root: "testdata"})

@@ -276,7 +276,6 @@ func (c CI) file(name string) ([]byte, error) {
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }
 
-// job is the data of a CI template.
 type job struct {
 	CI
 	Workflow         string // name of the workflow that runs the plan

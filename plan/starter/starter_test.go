@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
@@ -104,10 +105,7 @@ func TestWorkflows(t *testing.T) {
 	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
 		for _, commit := range []string{"", strings.Repeat("ab", 20), "not a commit"} {
 			c.Commit, c.Upgrade = commit, commit == ""
-			text, err := render(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(render(c))(t)
 			s := string(text)
 			if strings.Contains(s, "<<") || !strings.Contains(s, "perf/gate.hcl") || !regexp.MustCompile(`time-?out(-minutes)?: 60\b`).MatchString(s) {
 				t.Errorf("%s:\n%s", name, s)
@@ -131,21 +129,10 @@ func TestWorkflows(t *testing.T) {
 // The comment workflow in the docs is written from the same template. The workflow that Comment
 // writes follows the workflow "tokgate", which is the one that GitHub writes.
 func TestComment(t *testing.T) {
-	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "workflows", "comment.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(example)); diff != "" {
-		t.Errorf("docs/workflows/comment.yml and comment.yml.tmpl differ: %s", diff)
-	}
-	text, err := Comment(CI{Commit: strings.Repeat("ab", 20)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true}))(t)
+	want := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "workflows", "comment.yml")))(t)
+	must.Same(t, "docs/workflows/comment.yml and comment.yml.tmpl differ", string(want), string(example))
+	text := must.Get(Comment(CI{Commit: strings.Repeat("ab", 20)}))(t)
 	for _, words := range []string{"workflows: [tokgate] #", "tokgate/tokgate@" + strings.Repeat("ab", 20), "name: tokgate-comment\n"} {
 		if !strings.Contains(string(text), words) {
 			t.Errorf("no %q in\n%s", words, text)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -46,9 +47,7 @@ func TestAddAndRead(t *testing.T) {
 		t.Errorf("a night was added twice: %t, %v", added, err)
 	}
 	pin := metric.Pin{Run: "b", At: november.Add(time.Hour), Why: "0.19.1 is slower and we take it"}
-	if _, err := AddPin(dir, pin); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(AddPin(dir, pin))(t)
 	if _, err := AddPin(dir, metric.Pin{Run: "c", At: november}); err == nil {
 		t.Error("a run that is not there was pinned")
 	}
@@ -56,9 +55,7 @@ func TestAddAndRead(t *testing.T) {
 	if err != nil || problems != nil {
 		t.Fatal(problems, err)
 	}
-	if d := cmp.Diff(metric.History{Nights: []metric.Night{first, second}, Pins: []metric.Pin{pin}}, h); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", metric.History{Nights: []metric.Night{first, second}, Pins: []metric.Pin{pin}}, h)
 	var names []string
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -67,9 +64,7 @@ func TestAddAndRead(t *testing.T) {
 	for _, f := range files {
 		names = append(names, f.Name())
 	}
-	if d := cmp.Diff([]string{".gitattributes", "2026-10.jsonl", "2026-11.jsonl"}, names); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []string{".gitattributes", "2026-10.jsonl", "2026-11.jsonl"}, names)
 }
 
 // After a git union merge, a night may occur twice or out of order.
@@ -85,9 +80,7 @@ func TestReadMerged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, append(src, src...), 0o644))
 	// A night with two lines counts once, even if one line has a changed time.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -123,9 +116,7 @@ func TestTornLines(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := f.WriteString(tt.tail); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(f.WriteString(tt.tail))(t)
 			f.Close()
 			said := func(got []string, want string) {
 				t.Helper()
@@ -160,9 +151,7 @@ func TestAddRefuses(t *testing.T) {
 		t.Error("a night without a name was added")
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	if _, _, err := Add(file, night("a", november, 1)); err == nil {
 		t.Error("a file was taken for a folder")
 	}
@@ -178,9 +167,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		read, add, pin string // expected errors; "" means none
 	}{
 		{"a month is a folder", func(t *testing.T, dir string) {
-			if err := os.MkdirAll(filepath.Join(dir, month), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(dir, month), 0o755))
 		}, "", "could not open the history", "is not in the history"},
 		{"a month leads nowhere", func(t *testing.T, dir string) {
 			if err := os.Symlink(filepath.Join("none", "at", "all"), filepath.Join(dir, month)); err != nil {
@@ -188,17 +175,13 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 			}
 		}, "could not read the history", "could not open the history", "could not read the history"},
 		{"a month must not be read", func(t *testing.T, dir string) {
-			if err := os.WriteFile(filepath.Join(dir, month), nil, 0o200); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, month), nil, 0o200))
 			if _, err := os.ReadFile(filepath.Join(dir, month)); err == nil {
 				t.Skip("whoever runs this reads everything")
 			}
 		}, "could not read the history", "could not open the history", "could not read the history"},
 		{"the folder must not be written", func(t *testing.T, dir string) {
-			if err := os.Chmod(dir, 0o555); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(dir, 0o555))
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
 			if f, err := os.Create(filepath.Join(dir, "x")); err == nil {
 				f.Close()
@@ -238,10 +221,7 @@ func TestForeignHands(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "2026-11.jsonl")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	first, rest, _ := strings.Cut(string(whole), "\n")
 	for name, tt := range map[string]struct {
 		src      string
@@ -258,9 +238,7 @@ func TestForeignHands(t *testing.T) {
 		"a night without a time":      {string(whole) + `{"schema":"tokgate.history/1","night":{"run":"c"}}` + "\n", 2, []string{":3 is neither a night nor a pin"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(path, []byte(tt.src), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(tt.src), 0o644))
 			h, problems, err := Read(dir)
 			if err != nil || len(h.Nights) != tt.nights || len(problems) != len(tt.problems) {
 				t.Fatalf("%d nights, want %d; %q, %v", len(h.Nights), tt.nights, problems, err)
@@ -291,9 +269,7 @@ func TestTwoWriters(t *testing.T) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTwoWriters$", fmt.Sprintf("-nights=%d", *nights))
 		cmd.Env = append(os.Environ(), "TOKGATE_TEST_WRITER="+name, "TOKGATE_TEST_DIR="+dir)
 		cmd.Stdout, cmd.Stderr = &said[i], &said[i]
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cmd.Start())
 		writers = append(writers, cmd)
 	}
 	for i, cmd := range writers {
@@ -316,9 +292,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("{\n"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "2026-11.jsonl"), src, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "2026-11.jsonl"), src, 0o644))
 		before, _, err := Read(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -345,9 +319,7 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		"a foreign file": func(month, victim string) error { return os.Link(victim, month) },
 	} {
 		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
-		if err := os.WriteFile(victim, []byte(precious), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(victim, []byte(precious), 0o644))
 		if err := make(filepath.Join(dir, "2026-11.jsonl"), victim); err != nil {
 			t.Skip(err)
 		}
@@ -369,10 +341,7 @@ func TestChangedLines(t *testing.T) {
 	}
 	want, _, _ := Read(dir)
 	path := filepath.Join(dir, "2026-11.jsonl")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	for i := range 8 * len(whole) {
 		flipped := bytes.Clone(whole)
 		flipped[i/8] ^= 1 << (i % 8)
@@ -382,9 +351,7 @@ func TestChangedLines(t *testing.T) {
 		}
 	}
 	old := `{"schema":"tokgate.history/1","night":{"run":"x","started":"2026-11-20T02:00:00Z","figures":[]}}` + "\n"
-	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(old), 0o644))
 	if h, problems, err := Read(dir); err != nil || len(problems) > 0 || len(h.Nights) != 1 {
 		t.Errorf("%d nights, %v, %v", len(h.Nights), problems, err)
 	}

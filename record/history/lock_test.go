@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/record/disk"
@@ -37,9 +38,7 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 			t.Error(repaired, err)
 		}
 	}
-	if err := <-slow; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-slow)
 	h, problems, err := Read(dir)
 	if err != nil || len(problems) > 0 || len(h.Nights) != 2*each+1 {
 		t.Errorf("%d nights, want %d: %v %v", len(h.Nights), 2*each+1, problems, err)

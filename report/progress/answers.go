@@ -45,7 +45,6 @@ func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.say(fmt.Sprintf("%s: %d in %s", a.title(), due, text.Clock((d.time() - a.since).Seconds())))
 }
 
-// sayAnswers writes a plain line about answers that are in progress, at most once every 30 s.
 func (d *Display) sayAnswers(now time.Duration) {
 	for _, a := range d.answers {
 		if now-a.lastLine >= lineEvery {

@@ -24,7 +24,6 @@ func (l *level) resultWords(m *metric.Level) string {
 	return "the largest rate that the server can sustain is " + metric.Format(metric.PerSecond, mean)
 }
 
-// numbers returns the statistics that the display shows of the last requests.
 func (l *level) numbers() []string {
 	var out []string
 	ttft := l.ttft.distribution()
@@ -69,7 +68,6 @@ func (d *Display) position(l *level) string {
 	return fmt.Sprintf(" (%d of %d)", l.index, n)
 }
 
-// facts returns the facts about a running level for one line of text.
 func (d *Display) facts(l *level) []string {
 	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
 	if l.warming {

@@ -69,7 +69,6 @@ func (d *Display) color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// block returns the lines of the display: starting servers, running levels and answers.
 func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
@@ -88,7 +87,6 @@ func (d *Display) block(width int) []line {
 	return lines
 }
 
-// lines returns the lines that the display shows for a running level.
 func (d *Display) lines(l *level, width int) []line {
 	var lines []line
 	now := d.opt.Now()
@@ -149,7 +147,6 @@ func bar(done, due, n int) string {
 	return strings.Repeat("█", full) + strings.Repeat("░", n-full) + " " + percent
 }
 
-// spinner returns a character that turns with the time, to show that the run goes on.
 func spinner(now time.Duration) string {
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 	return string(frames[int(now/(200*time.Millisecond))%len(frames)])

@@ -77,7 +77,6 @@ type server struct {
 	known          bool // a plain line about the server was written
 }
 
-// level is a level that is being measured.
 type level struct {
 	server, workload, name string
 	reported               [3]string // server, workload and name, with any control characters
@@ -101,7 +100,6 @@ func New(out io.Writer, opt Options) *Display {
 	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
 }
 
-// time returns the present time on the run's clock, which is virtual in a simulated run.
 func (d *Display) time() time.Duration {
 	if d.opt.Simulated != nil {
 		return d.opt.Simulated()

@@ -137,7 +137,6 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 // Idle is the memory in MiB that the driver and a display may use on an idle GPU.
 const Idle = 1024
 
-// list writes the GPUs for people.
 func (inv Inventory) list() string {
 	if len(inv.GPUs) == 0 {
 		return inv.Why

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -28,9 +28,7 @@ func TestParseSMI(t *testing.T) {
 		{ID: "0", UUID: "GPU-00000000-aaaa", Name: "NVIDIA H100 80GB HBM3", Vendor: "nvidia", Memory: 81559, Used: 4, SM: 1980, MemoryClock: 2619, Power: 700, Persistence: "Enabled", MIG: "Disabled", ECC: "Enabled"},
 		{ID: "3", UUID: "GPU-33333333-aaaa", Name: "NVIDIA GB10", Vendor: "nvidia", Persistence: "Enabled"},
 	}
-	if diff := cmp.Diff(want, []GPU{inv.GPUs[0], inv.GPUs[3]}); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, []GPU{inv.GPUs[0], inv.GPUs[3]})
 	for _, out := range []string{"No devices were found\n", "a,b\n", `"`} {
 		if inv, err := parseSMI(out); err == nil {
 			t.Errorf("%q is taken for %+v", out, inv)
@@ -57,18 +55,13 @@ func TestParseAMD(t *testing.T) {
 	const list = `[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": {"name": "amdgpu", "version": "6.10.5"}, "vram": {"size": {"value": 196592, "unit": "MB"}}},
 {"gpu": 1, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": "N/A", "vram": "N/A"}]`
 	for _, out := range []string{list, `{"gpu_data": ` + list + `}`} {
-		inv, err := parseAMD(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inv := must.Get(parseAMD(out))(t)
 		amdUUIDs(&inv, `[{"gpu": 1, "uuid": "b4ff74a1"}]`)
 		want := Inventory{Driver: "6.10.5", GPUs: []GPU{
 			{ID: "0", Name: "AMD Instinct MI300X", Vendor: "amd", Memory: 196592},
 			{ID: "1", UUID: "b4ff74a1", Name: "AMD Instinct MI300X", Vendor: "amd"},
 		}}
-		if diff := cmp.Diff(want, inv); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", want, inv)
 	}
 	if _, err := parseAMD("ERROR: no GPU"); err == nil {
 		t.Error("words are taken for JSON")
@@ -96,10 +89,7 @@ func FuzzSMI(f *testing.F) {
 
 func smi(t *testing.T) Inventory {
 	t.Helper()
-	inv, err := parseSMI(fourGPUs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inv := must.Get(parseSMI(fourGPUs))(t)
 	return inv
 }
 
@@ -204,9 +194,7 @@ func TestConfine(t *testing.T) {
 		{[]GPU{{ID: "4", Vendor: "amd"}}, map[string]string{"CUDA_VISIBLE_DEVICES": "4", "HIP_VISIBLE_DEVICES": "4"}},
 		{nil, map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}},
 	} {
-		if diff := cmp.Diff(tt.want, Confine(tt.gpus)); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", tt.want, Confine(tt.gpus))
 	}
 }
 
@@ -243,9 +231,7 @@ func TestLook(t *testing.T) {
 			if names(got.GPUs) != tt.ids {
 				t.Errorf("GPUs %q, want %q", names(got.GPUs), tt.ids)
 			}
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Inventory{}, "GPUs")); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", tt.want, got, cmpopts.IgnoreFields(Inventory{}, "GPUs"))
 		})
 	}
 }

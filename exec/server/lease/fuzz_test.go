@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A note is a file about a started server. Whatever the file contains, the note either names a
@@ -17,9 +19,7 @@ func FuzzNote(f *testing.F) {
 	f.Fuzz(func(t *testing.T, note []byte) {
 		dir := Folder(t.TempDir())
 		for _, name := range []string{"x" + servers, "gpu-0" + locks} {
-			if err := os.WriteFile(filepath.Join(string(dir), name), note, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(string(dir), name), note, 0o600))
 		}
 		left, err := dir.Leftovers()
 		if err != nil || len(left) > 1 {

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // TestMain lets the test binary run as another process that holds a lock.
@@ -48,12 +48,8 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TOKGATE_TEST_HOLD="+string(f))
 	stdin, _ := cmd.StdinPipe()
 	stdout, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stdout.Read(make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
+	must.Get(stdout.Read(make([]byte, 5)))(t)
 	_, err = f.Take("GPU 0", Holder{Run: "mine"})
 	busy, ok := errors.AsType[*Busy](err)
 	if !ok || busy.Holder != other {
@@ -68,9 +64,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	}
 
 	// A killed process leaves its note, but its lock is gone.
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	stdin.Close()
 	n, err := f.Take("GPU 0", Holder{Run: "mine"})
@@ -83,9 +77,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 		t.Fatalf("%d leftovers, %v; want one", len(left), err)
 	}
 	wantServer := Server{Holder: other, Group: 99, Start: "boot-1", GPUs: []string{"0"}, Port: 8000}
-	if diff := cmp.Diff(wantServer, left[0].Server); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", wantServer, left[0].Server)
 	if again, _ := f.Leftovers(); len(again) != 0 {
 		t.Error("two runs may remove one leftover at once")
 	}
@@ -137,9 +129,7 @@ func TestOneAtATime(t *testing.T) {
 func TestNotesThatAreNotOurs(t *testing.T) {
 	f := Folder(t.TempDir())
 	for name, text := range map[string]string{"port-1" + locks: "{}", "a" + servers: "", "b" + servers: "{", "c" + servers: `[1]`, "d" + servers: strings.Repeat("[", 1<<20)} {
-		if err := os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
 	}
 	if left, err := f.Leftovers(); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
@@ -158,9 +148,7 @@ func TestUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Mark = "short" // shorter than the old mark, of which nothing may stay in the file
-	if err := n.Update(s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Update(s))
 	n.Leave()
 	left, err := f.Leftovers()
 	if err != nil || len(left) != 1 || left[0].Mark != "short" {
@@ -190,10 +178,7 @@ func TestDir(t *testing.T) {
 
 func empty(t *testing.T, f Folder) {
 	t.Helper()
-	entries, err := os.ReadDir(string(f))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(string(f)))(t)
 	for _, e := range entries {
 		t.Errorf("%s stays behind", e.Name())
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")
@@ -26,10 +26,7 @@ func recordedIn(t testing.TB, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"samples.jsonl", "results.json", "junit.xml"} {
-		raw, err := os.ReadFile(filepath.Join("testdata", folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(filepath.Join("testdata", folder, name)))(t)
 		files[name] = string(raw)
 	}
 	return files
@@ -115,17 +112,10 @@ func TestAudit(t *testing.T) {
 	}
 	const path = "testdata/said.golden"
 	if *update {
-		if err := os.WriteFile(path, []byte(said.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(said.String()), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), said.String()); diff != "" {
-		t.Error(diff)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Same(t, "", string(want), said.String())
 }
 
 // Changed lines and unreadable files are errors.
@@ -161,10 +151,7 @@ func TestAuditImportsNothingOfOurs(t *testing.T) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly))(t)
 		for _, spec := range f.Imports {
 			checked++
 			if name, _ := strconv.Unquote(spec.Path.Value); strings.Contains(name, ".") {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestPipeKeepsBytesAndOrder(t *testing.T) {
@@ -152,9 +154,7 @@ func TestCloseWrite(t *testing.T) {
 		a, b := pipe()
 		defer b.Close()
 		a.Write([]byte("all"))
-		if err := a.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.(interface{ CloseWrite() error }).CloseWrite())
 		if got, err := io.ReadAll(b); string(got) != "all" || err != nil {
 			t.Errorf("read %q, %v", got, err)
 		}

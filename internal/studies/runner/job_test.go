@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestExpressions(t *testing.T) {
@@ -62,7 +62,7 @@ func TestConditions(t *testing.T) {
 
 func TestRunJob(t *testing.T) {
 	action := t.TempDir()
-	if err := os.WriteFile(filepath.Join(action, "action.yml"), []byte(`
+	must.Do(t, os.WriteFile(filepath.Join(action, "action.yml"), []byte(`
 inputs:
   who: { default: nobody }
 outputs:
@@ -82,9 +82,7 @@ runs:
     - if: always()
       uses: some/upload@v1
       with: { name: "${{ steps.say.outcome }}" }
-`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+`), 0o644))
 	var uploaded []string
 	m := &Machine{
 		Workspace: t.TempDir(), Temp: t.TempDir(),
@@ -95,7 +93,7 @@ runs:
 		}},
 		GitHub: map[string]any{"ref": "main"},
 	}
-	job, err := m.Run(t.Context(), []byte(`
+	job := must.Get(m.Run(t.Context(), []byte(`
 env: { A: "${{ github.ref }}" }
 jobs:
   j:
@@ -116,16 +114,11 @@ jobs:
       - id: last
         if: failure()
         run: mine
-`), "j", map[string]any{"matrix": map[string]any{"x": "y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+`), "j", map[string]any{"matrix": map[string]any{"x": "y"}}))(t)
 	if !job.Failed || job.Outputs["said"] != "hello 3" {
 		t.Errorf("failed %t, outputs %v\n%s", job.Failed, job.Outputs, job.Log)
 	}
-	if diff := cmp.Diff([]string{"failure"}, uploaded); diff != "" {
-		t.Errorf("uploaded (-want +got):\n%s", diff)
-	}
+	must.Same(t, "uploaded (-want +got)", []string{"failure"}, uploaded)
 	if s := job.Step("say"); s == nil || s.ExitCode != 3 {
 		t.Errorf("say is %+v", s)
 	}

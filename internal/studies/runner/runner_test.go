@@ -3,7 +3,7 @@ package runner
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestCommands(t *testing.T) {
@@ -22,22 +22,13 @@ func TestCommands(t *testing.T) {
 		{"error", map[string]string{}, "old\nform"},
 		{"Notice", map[string]string{}, "n"},
 	}
-	if diff := cmp.Diff(want, list); diff != "" {
-		t.Errorf("commands (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"text", "see ::error::no", "::unknown::no", "::error::no", "##[error]no", "::tok2::", "::tok::"}, text); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
-	}
+	must.Same(t, "commands (-want +got)", want, list)
+	must.Same(t, "text (-want +got)", []string{"text", "see ::error::no", "::unknown::no", "::error::no", "##[error]no", "::tok2::", "::tok::"}, text)
 }
 
 func TestPairs(t *testing.T) {
-	got, err := Pairs("a=1\nb<<END\nx\ny=2\nEND\n\nc<<E\nE\na=3=4\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"a": "3=4", "b": "x\ny=2", "c": ""}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	got := must.Get(Pairs("a=1\nb<<END\nx\ny=2\nEND\n\nc<<E\nE\na=3=4\n"))(t)
+	must.Same(t, "(-want +got)", map[string]string{"a": "3=4", "b": "x\ny=2", "c": ""}, got)
 	for _, bad := range []string{"a<<END\nx\n", "nothing\n", "<<END\nEND\n", "a<<\n"} {
 		if _, err := Pairs(bad); err == nil {
 			t.Errorf("%q was read", bad)

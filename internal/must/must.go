@@ -1,0 +1,33 @@
+// Package must has the checks that most tests need: they end at an error that they are not about, and
+// compare what they got with what they want.
+package must
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Do ends the test if err is not nil.
+func Do(t testing.TB, err error) {
+	if t.Helper(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get returns the value of a call: raw := must.Get(os.ReadFile(path))(t). An error ends the test.
+func Get[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Do(t, err)
+		return v
+	}
+}
+
+// Same reports how got differs from want; the words say what they are.
+func Same(t testing.TB, words string, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("%s:\n%s", words, diff)
+	}
+}
