@@ -42,12 +42,7 @@ are tolerated. The exit code is that of run.`,
 		Example: `  tokgate compare results/v0.19 results/v0.20 --changed image
   tokgate compare results/old results/new --tolerate 'ttft=p95 +20%' --improve 'throughput=+10%'
   tokgate compare results/mtp results/mtp --control 'vllm["off"]' --candidate 'vllm["on"]' --changed flags`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError("for example: tokgate compare results/old results/new", "compare takes two results folders: the control's and the candidate's")
-			}
-			return nil
-		},
+		Args:              takes(2, 2, "tokgate compare results/old results/new", "compare takes two results folders: the control's and the candidate's"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.compare(args[0], args[1], o)

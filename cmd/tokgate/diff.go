@@ -38,12 +38,7 @@ plan, or the second does not keep to the policy.`,
 		Example: `  tokgate diff --weakened base/plans/gate.hcl plans/gate.hcl
   tokgate diff --weakened base/plans plans
   tokgate diff --policy base/policy.hcl base/plans/gate.hcl plans/gate.hcl`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError("for example: tokgate diff --weakened base/gate.hcl gate.hcl", "diff takes two plans or two folders, not %d", len(args))
-			}
-			return nil
-		},
+		Args:              takes(2, 2, "tokgate diff --weakened base/gate.hcl gate.hcl", "diff takes two plans or two folders"),
 		ValidArgsFunction: completePlans,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if !weakened && in.rulesFile == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
 )
@@ -121,16 +122,10 @@ func (f *formatter) stdin() error {
 }
 
 func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err error) {
-	t, err := f.terminal(f.Err)
-	if err != nil {
+	out, diags := decode.Format(src, name)
+	if err := f.showDiagnostics(&plan.Plan{Files: map[string]*hcl.File{name: {Bytes: src}}}, diags); err != nil {
 		return nil, false, err
 	}
-	out, diags := decode.Format(src, name)
-	files := map[string]*hcl.File{name: {Bytes: src}}
-	if err := decode.WriteDiagnostics(f.Err, files, diags, uint(t.width), t.color); err != nil {
-		return nil, false, measureError(err)
-	}
-	f.actions.diagnose(diags)
 	if diags.HasErrors() {
 		f.invalid++
 		return nil, false, nil

@@ -57,8 +57,15 @@ until a pin accepts a change.`,
 
 func needArgs(n int, example string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usageError("for example: "+example, "it takes %s, not %d", count(n, "argument"), len(args))
+		return takes(n, n, example, fmt.Sprintf("it takes %s, not %d", count(n, "argument"), len(args)))(nil, args)
+	}
+}
+
+// takes refuses another number of arguments than from least to most, in the given words.
+func takes(least, most int, example, words string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return usageError("for example: "+example, "%s", words)
 		}
 		return nil
 	}
@@ -241,10 +248,7 @@ func (a *app) showNights(dir string, judge judged.Options, path string, out nigh
 	}
 	n := judged.Judge(h, judge)
 	opts := nights.Options{Folder: dir, Problems: problems, Plan: path}
-	t, err := a.terminal(a.Out)
-	if err != nil {
-		return n, opts, err
-	}
+	t := a.terminal(a.Out)
 	opts.Width, opts.Color = t.width, t.color
 	if err := a.actions.foreign(a.Out, func() error { return nights.Terminal(a.Out, n, opts) }); err != nil {
 		return n, opts, measureError(err)

@@ -71,10 +71,7 @@ the last night. The exit code does not judge it.`,
 				return measureError(err)
 			}
 			n := judged.Judge(h, rule)
-			t, err := a.terminal(a.Out)
-			if err != nil {
-				return err
-			}
+			t := a.terminal(a.Out)
 			o := nights.Options{Folder: "HISTORY", Note: "SYNTHETIC: made up, no server ran", Width: t.width, Color: t.color}
 			if err := nights.Terminal(a.Out, n, o); err != nil {
 				return measureError(err)

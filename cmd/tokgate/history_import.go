@@ -114,10 +114,7 @@ The exit code does not judge the history.
 			if len(h.Nights) == 0 {
 				return measureError(fmt.Errorf("%s has no nights", args[0]))
 			}
-			t, err := a.terminal(a.Out)
-			if err != nil {
-				return err
-			}
+			t := a.terminal(a.Out)
 			mornings := judged.Replay(h, judged.Options{Ignore: ignore, Wait: wait}, pinAfter)
 			o := nights.Options{Folder: args[0], Width: t.width, Color: t.color}
 			if err := a.actions.foreign(a.Out, func() error { return nights.Replay(a.Out, h, mornings, o) }); err != nil {

@@ -54,10 +54,7 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 			Run: metric.Run{ID: runID(started), Salt: salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash},
 		}
 		a.launch(&config, wall, ctx, dir, runOptions{})
-		display, stop, err := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})
-		if err != nil {
-			return nil, err
-		}
+		display, stop := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})
 		defer stop()
 		config.Observer = observers{display}
 		return exec.Run(ctx, config)

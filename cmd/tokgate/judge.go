@@ -21,12 +21,7 @@ folder keeps its own reports unless --out names it.
 The exit code is that of run.`,
 		Example: `  tokgate judge results/chat chat.hcl
   tokgate judge results/chat chat.hcl --var ttft_limit=4s --out results/chat-4s`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usageError("for example: tokgate judge results/demo plans/demo.hcl", "judge takes a results folder and a plan")
-			}
-			return nil
-		},
+		Args:        takes(2, 2, "tokgate judge results/demo plans/demo.hcl", "judge takes a results folder and a plan"),
 		Annotations: gate,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.judge(args[0], args[1:], in, out, unprotected)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -112,6 +113,9 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		Version: buildInfo().Version,
 		Args:    cobra.ArbitraryArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
+				return usageError("use auto, always or never", "unknown --color %q", a.color)
+			}
 			a.actions, err = a.newActions()
 			return err
 		},

@@ -82,17 +82,14 @@ func (o observers) RunDone(r *metric.Run) error {
 // paintEvery is the time between two repaints while a run waits without output.
 const paintEvery = 100 * time.Millisecond
 
-func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
+func (a *app) progress(o progress.Options) (d *progress.Display, stop func()) {
 	out := a.Err
 	if a.actions != nil {
 		out, o.Fold = a.actions.log, github.Folds()
 	}
-	t, err := a.terminal(out)
-	if err != nil {
-		return nil, nil, err
-	}
+	t := a.terminal(out)
 	o.TTY = progress.Repaint(a.getenv, t.isTTY)
-	o.Width = func() int { t, _ := a.terminal(out); return t.width }
+	o.Width = func() int { return a.terminal(out).width }
 	o.Color = t.color
 	d = progress.New(out, o)
 	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
@@ -113,5 +110,5 @@ func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), er
 			close(done)
 			d.Close()
 		})
-	}, nil
+	}
 }

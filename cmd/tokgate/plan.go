@@ -46,16 +46,13 @@ Without --base, base.server.NAME is the plan's own server.`,
 			if err := a.needDemanded(cmd.Context(), plans); err != nil {
 				return err
 			}
-			t, err := a.terminal(a.Out)
-			if err != nil {
-				return err
-			}
+			width := a.terminal(a.Out).width
 			for i, p := range plans {
 				if i > 0 {
 					fmt.Fprintln(a.Out)
 				}
 				last := readLastRun(p.Path)
-				x := &expansion{a.Out, t.width, p, last, startTimes(p, last)}
+				x := &expansion{a.Out, width, p, last, startTimes(p, last)}
 				x.print()
 				if err := x.strength(cmd.Context()); err != nil {
 					return err

@@ -210,10 +210,7 @@ func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan,
 }
 
 func (a *app) showDiagnostics(p *plan.Plan, diags hcl.Diagnostics) error {
-	t, err := a.terminal(a.Err)
-	if err != nil {
-		return err
-	}
+	t := a.terminal(a.Err)
 	if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
 		return measureError(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -32,12 +33,7 @@ cannot be written.`,
 		Example: `  tokgate report results/demo
   tokgate report results/demo --markdown summary.md --csv levels.csv
   tokgate report results/before results/after --html together.html`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError("for example: tokgate report results/demo", "no results folder named")
-			}
-			return nil
-		},
+		Args:              takes(1, math.MaxInt, "tokgate report results/demo", "no results folder named"),
 		ValidArgsFunction: completeFolders,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.report(args, out) },
 	}
@@ -51,10 +47,7 @@ func (a *app) report(args []string, out outputs) error {
 			return err
 		}
 	}
-	t, err := a.terminal(a.Out)
-	if err != nil {
-		return err
-	}
+	t := a.terminal(a.Out)
 	var docs []*report.Document
 	for i, dir := range args {
 		doc, run, err := a.readDocument(dir, out.samples())

@@ -273,10 +273,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		a.launch(&config, wall, now, out.dir, o)
 		defer a.sharpen(wall)()
 	}
-	display, stop, err := a.progress(shown)
-	if err != nil {
-		return 0, err
-	}
+	display, stop := a.progress(shown)
 	defer stop()
 	config.Observer = observers{recorder(writer, o.before), foretell(display, p)}
 	release := context.AfterFunc(drain, func() {

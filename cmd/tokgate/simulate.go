@@ -9,15 +9,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/sim"
 )
 
 func (a *app) needSimulators(plans []*plan.Plan) error {
-	t, err := a.terminal(a.Err)
-	if err != nil {
-		return err
-	}
 	var bad []string
 	for _, p := range plans {
 		var diags hcl.Diagnostics
@@ -26,10 +21,9 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 				diags = append(diags, d)
 			}
 		}
-		if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
-			return measureError(err)
+		if err := a.showDiagnostics(p, diags); err != nil {
+			return err
 		}
-		a.actions.diagnose(diags)
 		if diags.HasErrors() {
 			bad = append(bad, p.Path)
 		}

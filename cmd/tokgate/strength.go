@@ -16,7 +16,6 @@ import (
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/strength"
 )
@@ -40,12 +39,7 @@ of 100 runs.`,
 		Example: `  tokgate strength plans/demo.hcl
   tokgate strength plans/demo.hcl --runs 100
   tokgate strength chat.hcl results/chat`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return usageError("for example: tokgate strength plans/demo.hcl", "strength takes a plan, and the results folder of a run of it")
-			}
-			return nil
-		},
+		Args:              takes(1, 2, "tokgate strength plans/demo.hcl", "strength takes a plan, and the results folder of a run of it"),
 		ValidArgsFunction: completePlans,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.strength(cmd.Context(), args, in, runs, unprotected)
@@ -99,30 +93,20 @@ func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, 
 		return measureError(err)
 	}
 	result.Recorded = len(args) == 2
-	if err := a.showStrength(result); err != nil {
-		return err
-	}
+	a.showStrength(result)
 	return a.needNoticed(p, result)
 }
 
-func (a *app) showStrength(r *strength.Result) error {
-	t, err := a.terminal(a.Out)
-	if err != nil {
-		return err
-	}
-	para(a.Out, t.width, "", r.Headline())
+func (a *app) showStrength(r *strength.Result) {
+	width := a.terminal(a.Out).width
+	para(a.Out, width, "", r.Headline())
 	fmt.Fprintln(a.Out)
-	table{rows: append([][]string{{"Planted", "The gate fails", ""}}, r.Rows()...)}.write(a.Out, t.width)
+	table{rows: append([][]string{{"Planted", "The gate fails", ""}}, r.Rows()...)}.write(a.Out, width)
 	fmt.Fprintln(a.Out)
-	para(a.Out, t.width, "", "By "+r.Basis()+".")
-	return nil
+	para(a.Out, width, "", "By "+r.Basis()+".")
 }
 
 func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
-	t, err := a.terminal(a.Err)
-	if err != nil {
-		return err
-	}
 	var diags hcl.Diagnostics
 	for _, f := range r.Unnoticed(strength.Demanded(p)) {
 		rng := p.Gate.MustDetect[0].Range
@@ -135,10 +119,9 @@ func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
 	if len(diags) == 0 {
 		return nil
 	}
-	if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
-		return measureError(err)
+	if err := a.showDiagnostics(p, diags); err != nil {
+		return err
 	}
-	a.actions.diagnose(diags)
 	return usageError("", "%s: the gate misses a regression of must_detect, so nothing was started", p.Path)
 }
 

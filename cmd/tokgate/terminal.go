@@ -20,7 +20,7 @@ type terminal struct {
 	color bool
 }
 
-func (a *app) terminal(w io.Writer) (terminal, error) {
+func (a *app) terminal(w io.Writer) terminal {
 	t := terminal{width: a.columns()}
 	if o, ok := w.(*output); ok {
 		w = o.Writer
@@ -31,16 +31,8 @@ func (a *app) terminal(w io.Writer) (terminal, error) {
 			t.width = width
 		}
 	}
-	switch a.color {
-	case "always":
-		t.color = true
-	case "never":
-	case "auto":
-		t.color = progress.ColorMode(a.getenv, t.isTTY)
-	default:
-		return t, usageError("use auto, always or never", "unknown --color %q", a.color)
-	}
-	return t, nil
+	t.color = a.color == "always" || a.color == "auto" && progress.ColorMode(a.getenv, t.isTTY)
+	return t
 }
 
 func (a *app) columns() int {
@@ -64,7 +56,7 @@ func (a *app) getenv(name string) (string, bool) {
 // terminal it wraps long lines itself, because a terminal would break them inside words.
 func (a *app) complain(err error, hints ...string) {
 	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
-	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
+	if t := a.terminal(a.Err); t.isTTY {
 		say = func(lead, s string) { para(a.Err, t.width, lead, s) }
 	}
 	if err != nil {

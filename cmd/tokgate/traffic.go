@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -77,11 +76,7 @@ func (a *app) traffic(path string, o trafficOptions) error {
 	if o.html == "" {
 		return nil
 	}
-	f, err := os.Create(o.html)
-	if err != nil {
-		return measureError(err)
-	}
-	if err := errors.Join(v.HTML(f), f.Close()); err != nil {
+	if err := writeReport(o.html, v.HTML); err != nil {
 		return measureError(err)
 	}
 	return nil

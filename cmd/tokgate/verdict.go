@@ -162,10 +162,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
 		_ = o.write(doc, run)
 	}
-	t, err := a.terminal(a.Out)
-	if err != nil {
-		return doc, code, err
-	}
+	t := a.terminal(a.Out)
 	show := func() error { return o.show(a.Out, doc, t.width, t.color) }
 	if err := a.actions.foreign(a.Out, show); err != nil && writeErr == nil {
 		writeErr = err

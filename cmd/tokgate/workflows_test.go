@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
-	"github.com/tokgate/tokgate/exec/server"
 	"io/fs"
 	"maps"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tokgate/tokgate/exec/server"
 
 	"github.com/google/go-cmp/cmp"
 
