@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -110,15 +109,9 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
   tokgate run plans/demo.hcl --out results   # run it, judge it, write the reports
   tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
 		SilenceUsage: true, SilenceErrors: true,
-		Version: buildInfo().Version,
-		Args:    cobra.ArbitraryArgs,
-		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
-			if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
-				return usageError("use auto, always or never", "unknown --color %q", a.color)
-			}
-			a.actions, err = a.newActions()
-			return err
-		},
+		Version:           buildInfo().Version,
+		Args:              cobra.ArbitraryArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.begin() },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()

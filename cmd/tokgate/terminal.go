@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +19,15 @@ type terminal struct {
 	isTTY bool
 	width int // columns
 	color bool
+}
+
+// begin checks and takes the flags of every command.
+func (a *app) begin() (err error) {
+	if !slices.Contains([]string{"auto", "always", "never"}, a.color) {
+		return usageError("use auto, always or never", "unknown --color %q", a.color)
+	}
+	a.actions, err = a.newActions()
+	return err
 }
 
 func (a *app) terminal(w io.Writer) terminal {
