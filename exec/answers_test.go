@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -80,9 +79,7 @@ func TestStored(t *testing.T) {
 		secrets := record.NewRedactor([]string{"sk-verysecret"})
 		r := &runner{Config: Config{Plan: &plan.Plan{}}, storedBytes: tt.before}
 		got := r.stored(&tt.w, saidBy(tt.said, &metric.Sample{}, secrets))
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		must.Same(t, tt.name+" (-want +got)", tt.want, got)
 	}
 }
 

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -70,7 +69,5 @@ func TestStandstills(t *testing.T) {
 		Stall: 835 * ms, Late: 4*ms + 48*ms,
 		Standstills: []metric.Standstill{{From: 105 * ms, To: 155 * ms}, {From: 165 * ms, To: 1000 * ms}},
 	}
-	if diff := cmp.Diff(want, b.health); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, b.health)
 }

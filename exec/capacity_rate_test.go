@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -48,10 +47,7 @@ func TestRateCapacity(t *testing.T) {
 			}
 			return j
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		var names []string
 		for _, l := range run.Levels {
 			names = append(names, l.Name)
@@ -65,9 +61,7 @@ func TestRateCapacity(t *testing.T) {
 		for _, p := range found.Probes {
 			purposes = append(purposes, p.Purpose)
 		}
-		if diff := cmp.Diff([]string{"known", "estimate", "estimate", "certify"}, purposes); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", []string{"known", "estimate", "estimate", "certify"}, purposes)
 		if n := slices.Index(names, metric.SaturationName); len(names) != 5 || n < 0 || slices.Contains(names[n+1:], metric.SaturationName) {
 			t.Errorf("levels %q, want one saturation of 5", names)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -86,10 +87,7 @@ func TestCapacity(t *testing.T) {
 		b.Judge = byMean(1950 * ms)
 		resets := 0
 		b.target.Reset = func(context.Context) error { resets++; return errors.New("404 Not Found") }
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		got := run.Capacities[0]
 		// The limit is 2 s. With 19 requests in flight, the TTFT is 1.9 s. With 20 it is about 2.0
 		// s, and level 20 fails.
@@ -97,9 +95,7 @@ func TestCapacity(t *testing.T) {
 			"ladder 8 pass", "ladder 16 pass", "ladder 32 fail", "bisect 24 fail", "bisect 20 fail", "bisect 18 pass", "bisect 19 pass",
 			"check 12 pass", "confirm 19 pass set 1",
 		}
-		if diff := cmp.Diff(want, outcomes(got)); diff != "" {
-			t.Errorf("visits (-want +got):\n%s", diff)
-		}
+		must.Same(t, "visits (-want +got)", want, outcomes(got))
 		if got.Kind != metric.CapacityExact || got.Pass != 19 || got.Fail != 20 || !got.Confirmed {
 			t.Errorf("capacity %+v", got)
 		}
@@ -149,10 +145,7 @@ func TestCapacityOverBursts(t *testing.T) {
 	// In a burst of n requests, the i-th waits i·100 ms. Their mean, 50·(n+1) ms, reaches the limit
 	// of 1 s at n = 19.
 	b.Judge = byMean(s)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	if got.Kind != metric.CapacityExact || got.Pass != 18 || got.Fail != 19 || got.Over != metric.Burst || !strings.HasPrefix(got.Line, "18 requests at once") {
 		t.Errorf("capacity %+v", got)
@@ -190,23 +183,16 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 		}
 		return j
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	want := []string{"known 16 inconclusive", "known 32 fail", "extend 16 pass", "bisect 24 fail", "bisect 20 fail", "bisect 18 fail", "bisect 17 pass", "check 8 pass"}
-	if diff := cmp.Diff(want, outcomes(got)); diff != "" {
-		t.Errorf("visits (-want +got):\n%s", diff)
-	}
+	must.Same(t, "visits (-want +got)", want, outcomes(got))
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
 	// "16: 160 of 160 at 3" means that level 16 was judged on 160 of its 160 requests, as one of
 	// three looks: at 160, 200 and 400 requests. Level 32 has two looks: at 320 and 640.
-	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
-		t.Errorf("judged (-want +got):\n%s", diff)
-	}
+	must.Same(t, "judged (-want +got)", []string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3])
 	fixed, probe := run.Levels[0], run.Levels[2]
 	if fixed.Due() != 160 || len(fixed.Looks) != 0 || probe.Name != "probe 16" || probe.Due() != 40 || probe.Rounds[0].Index != len(fixed.Rounds) {
 		t.Errorf("the fixed level has %d requests, %s %d from round %d on; want 160, and 40 beside them", fixed.Due(), probe.Name, probe.Due(), probe.Rounds[0].Index)
@@ -231,17 +217,12 @@ func TestCapacityExtends(t *testing.T) {
 		}
 		return j
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	if got.Kind != metric.CapacityExact || got.Pass != 10 || got.Fail != 11 {
 		t.Errorf("capacity %+v, visits %q", got, outcomes(got))
 	}
-	if diff := cmp.Diff([]exec.Look{{Requests: 100, Planned: 3}, {Requests: 200, Planned: 3}, {Requests: 400, Planned: 3}}, at10); diff != "" {
-		t.Errorf("looks at 10 (-want +got):\n%s", diff)
-	}
+	must.Same(t, "looks at 10 (-want +got)", []exec.Look{{Requests: 100, Planned: 3}, {Requests: 200, Planned: 3}, {Requests: 400, Planned: 3}}, at10)
 	n := 0
 	for _, l := range run.Levels {
 		if l.N == 10 {
@@ -282,10 +263,7 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 		b.Judge = byMean(1950 * ms)
 		// The server is slow while 21 to 27 requests are in flight. At level 32 that is so while
 		// the slots start one after another, so requests of that time must not be measured.
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		got := run.Capacities[0]
 		if len(got.NonMonotone) == 0 || got.Pass >= 24 || got.Kind != metric.CapacityExact && got.Kind != metric.CapacityInterpolated {
 			t.Fatalf("capacity %+v, visits %q", got, outcomes(got))
@@ -313,10 +291,7 @@ func TestCapacityAdmissionCap(t *testing.T) {
 		}
 		return j
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	if got.Kind != metric.CapacityServerCap || got.Pass != 12 || !strings.HasPrefix(got.Line, "12 requests in flight (admission cap)") {
 		t.Errorf("capacity %+v, visits %q", got, outcomes(got))
@@ -334,10 +309,7 @@ func TestCapacityWhereNothingCompletes(t *testing.T) {
 		return crowded(&b)(0, r)
 	})
 	b.Judge = byMean(1850 * ms)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.N == 32 })
 	if i < 0 || got.Probes[i].Outcome != metric.Fail || !strings.Contains(got.Probes[i].Note, "CUDA out of memory") || got.Pass != 18 {
@@ -361,10 +333,7 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 		p, _ := searching(16)
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 		b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement { return tt.j }
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := run.Capacities[0]; got.Kind != tt.kind || got.Pass != 0 || !strings.Contains(got.Line, tt.words) || len(got.Probes) > tt.probes {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
@@ -385,10 +354,7 @@ func TestCapacityBudget(t *testing.T) {
 			var b *bench
 			b = newBench(t, c, p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
 			b.Judge = byMean(1950 * ms)
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			got := run.Capacities[0]
 			// Without a budget the search takes about two minutes.
 			if run.End > 92*s || run.Stopped != "" {
@@ -408,10 +374,7 @@ func TestCapacityProbeOutlivesTheBudget(t *testing.T) {
 	cp.Budget = 20 * s
 	b := newBench(t, clock.NewVirtual(), p, steady(7*s, 0))
 	b.Judge = byMean(1950 * ms)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	if got.Kind != metric.CapacityUnknown || run.End > 23*s || len(got.Probes) != 1 || got.Probes[0].Outcome != metric.Inconclusive || run.Stopped != "" {
 		t.Errorf("%+v, ended at %v, stopped %q", got, run.End, run.Stopped)
@@ -434,10 +397,7 @@ func TestCapacityInterrupted(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain = drain
 		time.AfterFunc(time.Minute, interrupt)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if run.Stopped != "interrupted" || run.End > time.Minute+5*s || b.closed != 1 || len(run.Capacities) != 2 {
 			t.Fatalf("stopped %q at %v, closed %d times, %d capacities", run.Stopped, run.End, b.closed, len(run.Capacities))
 		}
@@ -460,10 +420,7 @@ func TestCapacityServerDies(t *testing.T) {
 		return reply{refuse: errRefused}
 	})
 	b.Judge = byMean(1950 * ms)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	if run.Servers[0].Error == "" || got.Kind != metric.CapacityAtLeast || got.Pass != 8 || !strings.Contains(got.Reason, "connection refused") {
 		t.Errorf("server %+v, capacity %+v", run.Servers[0], got)
@@ -495,10 +452,7 @@ func TestCapacityIsLeftOut(t *testing.T) {
 	} {
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 		tt.change(b)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if len(run.Capacities) != 1 {
 			t.Fatalf("%s: %d capacities, want one that says why", tt.name, len(run.Capacities))
 		}
@@ -550,10 +504,7 @@ func TestLongCapacityDeep(t *testing.T) {
 			return reply{ttft: 970 * ms}
 		})
 		b.Judge = byMeanWithin(time.Second)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		return run, run.Capacities[0]
 	}
 	onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -563,9 +514,7 @@ func TestLongCapacityDeep(t *testing.T) {
 			"bisect 24 fail", "bisect 20 inconclusive", "bisect 22 fail", "bisect 21 fail",
 			"deep 20 inconclusive set 1", "deep 20 pass set 1", "check 12 inconclusive", "confirm 20 pass set 2",
 		}
-		if diff := cmp.Diff(want, outcomes(got)); diff != "" {
-			t.Errorf("visits (-want +got):\n%s", diff)
-		}
+		must.Same(t, "visits (-want +got)", want, outcomes(got))
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
@@ -607,10 +556,7 @@ func TestCapacityDeepBursts(t *testing.T) {
 		return reply{ttft: 960 * ms} // near the limit: the margin is ln 0.96 = −0.0408, so 1/0.0408² = 600 requests certify a level
 	})
 	b.Judge = byMeanWithin(time.Second)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	got := run.Capacities[0]
 	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Purpose == "deep" })
 	// The number of requests must be a multiple of the burst of 20.

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -30,10 +29,7 @@ func TestRoundsByTime(t *testing.T) {
 		// starts one every 2 s. The 4 slots begin at 0, 0.5, 1 and 1.5 s, so they start 8 + 8 + 7 +
 		// 7 requests in a round.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := len(run.Levels[0].Rounds); got != 2 {
 			t.Fatalf("%d rounds", got)
 		}
@@ -60,10 +56,7 @@ func TestRoundsByTime(t *testing.T) {
 // TestTimeIsTooShort checks that even a very short round has one request for each slot.
 func TestTimeIsTooShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, s, 1, 2)), steady(s, 10*ms))
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	for i, r := range run.Levels[0].Rounds {
 		if r.Due != 4 || !r.Complete {
 			t.Errorf("round %d: %+v", i, r)
@@ -77,10 +70,7 @@ func TestTimeIsCutShort(t *testing.T) {
 	drain, end := context.WithCancel(t.Context())
 	b.Drain = drain
 	b.Clock.Timer(20*s, end)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	rounds := run.Levels[0].Rounds
 	if len(rounds) != 1 || rounds[0].Complete || rounds[0].Stopped == "" || len(rounds[0].MeasuredSamples()) != rounds[0].Due {
 		t.Errorf("%d rounds, %+v", len(rounds), rounds[0])
@@ -116,10 +106,7 @@ func TestLooksByTime(t *testing.T) {
 			rounds = append(rounds, len(l.Rounds))
 			return tt.script[len(rounds)-1]
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		l := run.Levels[0]
 		var looks []string
 		for i, k := range l.Looks {
@@ -129,9 +116,7 @@ func TestLooksByTime(t *testing.T) {
 			}
 			looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", n, k.Planned, k.Spent, k.Outcome))
 		}
-		if diff := cmp.Diff(tt.looks, looks); diff != "" {
-			t.Errorf("%s: looks (-want +got):\n%s", tt.name, diff)
-		}
+		must.Same(t, tt.name+": looks (-want +got)", tt.looks, looks)
 		if got := strings.Join(l.Notes, "; "); !strings.HasPrefix(got, tt.note) || tt.note == "" && got != "" {
 			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.note)
 		}

@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -51,17 +50,12 @@ func TestCacheTest(t *testing.T) {
 					return tt.said[sent-1]
 				})
 				b.target.Tokens = func(context.Context, string, string) (int, error) { return 48, nil }
-				run, err := exec.Run(t.Context(), b.Config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(exec.Run(t.Context(), b.Config))(t)
 				var got *metric.CacheTest
 				if a := run.Levels[0].Answers; a != nil {
 					got = a.Cache
 				}
-				if d := cmp.Diff(tt.want, got); d != "" {
-					t.Errorf("(-want +got):\n%s", d)
-				}
+				must.Same(t, "(-want +got)", tt.want, got)
 			})
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -60,10 +61,7 @@ func TestFollows(t *testing.T) {
 			onBoth(t, func(t *testing.T, c clock.Clock) {
 				b := newBench(t, c, planOf(3, rateLoad(tt.rate, 100, 10)), saturable)
 				b.Judge = tt.judge
-				run, err := exec.Run(t.Context(), b.Config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(exec.Run(t.Context(), b.Config))(t)
 				l, first := run.Levels[0], run.Levels[1]
 				if w := first.Rounds[0]; w.WindowEnd-w.WindowStart != time.Minute || l.Unrecovered || len(l.Saturation) != 10 {
 					t.Errorf("the first saturation lasts %v, unrecovered %v, %v", w.WindowEnd-w.WindowStart, l.Unrecovered, l.Saturation)
@@ -106,10 +104,7 @@ func TestSearchFollows(t *testing.T) {
 		j.Margins = []search.Margin{{Threshold: "ttft p95", Log: -0.1, Low: -1, High: 1}}
 		return j
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	found := run.Capacities[0]
 	var want, certified []string
 	for _, p := range found.Probes {
@@ -171,10 +166,7 @@ func TestRecovers(t *testing.T) {
 					}
 					return saturable(n, r)
 				})
-				run, err := exec.Run(t.Context(), b.Config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(exec.Run(t.Context(), b.Config))(t)
 				l := run.Levels[0]
 				began := l.Rounds[0].Samples[0].Scheduled
 				if alone != 3+tt.sent || began-saturated < tt.waits || l.Unrecovered != tt.unrecovered || run.Levels[1].Unrecovered != tt.unrecovered || len(l.Saturation) != 10 {

@@ -10,6 +10,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -42,10 +43,7 @@ func TestInside(t *testing.T) {
 		// every 2 s.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = countedMetrics(b, nil)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		for _, r := range run.Levels[0].Rounds {
 			tm := r.Telemetry
 			if tm == nil {
@@ -83,10 +81,7 @@ func TestInsideOfABurst(t *testing.T) {
 		load := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 16, Rounds: 2}}}
 		b := newBench(t, c, planOf(11, load), steady(20*ms, ms))
 		b.target.Inside, _ = countedMetrics(b, nil)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		for _, r := range run.Levels[0].Rounds {
 			if got := r.Telemetry.Added[metric.Preempted]; got != 8 {
 				t.Errorf("round %d: the server counted %v requests, want 8: %+v", r.Index, got, r.Telemetry)
@@ -117,10 +112,7 @@ func TestInsideFails(t *testing.T) {
 				p.Secrets = []string{"sk-verysecret"}
 				b := newBench(t, c, p, steady(s, 10*ms))
 				b.target.Inside, _ = countedMetrics(b, fail)
-				run, err := exec.Run(t.Context(), b.Config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(exec.Run(t.Context(), b.Config))(t)
 				l := run.Levels[0]
 				if l.Completed() != 60 || run.Servers[0].Error != "" {
 					t.Fatalf("%d completed, %q", l.Completed(), run.Servers[0].Error)
@@ -151,18 +143,13 @@ func TestInsideHangs(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))
 		begin := c.Now()
-		if _, err := exec.Run(t.Context(), b.Config); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.Run(t.Context(), b.Config))(t)
 		took := c.Now() - begin
 
 		b = newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))
 		b.target.Inside = &telemetry.Watch{Clock: c, Server: func(context.Context, func(*telemetry.Reading, error)) {}}
 		begin = c.Now()
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if more := c.Now() - begin - took; more > time.Second+10*ms {
 			t.Errorf("it took %v more", more)
 		}

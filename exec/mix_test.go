@@ -13,6 +13,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -61,15 +62,10 @@ func TestMix(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := mixOf(load)
 			b := newBench(t, clock.NewVirtual(), p, steady(200*time.Millisecond, 10*time.Millisecond))
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			i := slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Name == load.Levels[0].Name })
 			l := run.Levels[i]
-			if diff := cmp.Diff(want, shared(l)); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", want, shared(l))
 			for k, part := range run.Levels[i+1 : i+4] {
 				name := p.Workloads[k+1].PartName()
 				due, sent := 0, 0
@@ -118,13 +114,8 @@ func TestMixOverATrace(t *testing.T) {
 			mix.ShareOut()
 			p.Workloads = mix.Whole()
 			b := newBench(t, clock.NewVirtual(), p, steady(20*time.Millisecond, time.Millisecond))
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, shared(run.Levels[0])); diff != "" {
-				t.Error(diff)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
+			must.Same(t, "", want, shared(run.Levels[0]))
 			for k, part := range run.Levels[1:] {
 				if planned := p.Workloads[k+1].Loads[0].Levels[0]; part.Due() != planned.Requests || part.Share != planned.Share {
 					t.Errorf("%s: %d requests, %v of all; planned %d, %v", part.Workload, part.Due(), part.Share, planned.Requests, planned.Share)
@@ -188,9 +179,7 @@ func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	b.onDone = func(s *metric.Sample) {
 		sent[s.Server] = append(sent[s.Server], fmt.Sprint(s.Level, s.Round, s.Phase, s.Order, s.Part, s.OutputAsked))
 	}
-	if _, err := exec.Run(t.Context(), b.Config); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(exec.Run(t.Context(), b.Config))(t)
 	if diff := cmp.Diff(sent["fake"], sent["other"]); diff != "" || len(sent["fake"]) < 120 {
 		t.Errorf("%d requests: %s", len(sent["fake"]), diff)
 	}
@@ -201,18 +190,13 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	b := newBench(t, clock.NewVirtual(), p, steady(1, 1))
 	b.Only = func(exec.Case) bool { return false }
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	var got []string
 	for _, l := range run.Levels {
 		got = append(got, l.Workload+" "+l.Skipped)
 	}
 	want := []string{"production not selected", "production/chat not selected", "production/rag not selected", "production/long not selected"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got)
 }
 
 // The capacity of a mix is the capacity of its weakest part. Here this is the part with long
@@ -253,10 +237,7 @@ func TestMixCapacity(t *testing.T) {
 			return reply{ttft: 20 * time.Millisecond, itl: time.Millisecond}
 		})
 		b.Judge = judge(p)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		c := run.Capacities[0]
 		if c.Pass != tt.pass || c.Kind != tt.kind || tt.binding != "" && c.Binding != tt.binding {
 			t.Errorf("with %v s: %s (%v)", tt.limit, c.Line, outcomes(c))
@@ -268,9 +249,7 @@ func TestMixCapacity(t *testing.T) {
 			}
 		}
 		want := []string{"production/chat sla.ttft.p95 at capacity pass", "production/long sla.ttft.p95 at capacity pass"}
-		if diff := cmp.Diff(want, judged); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", want, judged)
 	}
 }
 
@@ -312,10 +291,7 @@ func TestMixCapacityOverATrace(t *testing.T) {
 		return reply{ttft: 20 * time.Millisecond, itl: time.Millisecond}
 	})
 	b.Judge = judge(p)
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	c := run.Capacities[0]
 	if c.Load(c.Pass) > 3.75 || c.Load(c.Pass) < 3.5 || c.Binding != "long: ttft p95" {
 		t.Errorf("%s, bound by %q (%v)", c.Line, c.Binding, outcomes(c))
@@ -337,10 +313,7 @@ func judge(p *plan.Plan) exec.Judge {
 // replaying returns a load that replays a stretch of rows at their recorded speed.
 func replaying(t *testing.T, rows []traffic.Recorded, stretch traffic.Stretch) *plan.Load {
 	t.Helper()
-	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(stretch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get((&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(stretch))(t)
 	load := rateLoad(r.Rate(), r.Due, 10)
 	load.Open.MaxInFlight, load.Open.Trace = 4096, r
 	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1

@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -36,10 +35,7 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 		n++
 		return script(n-1, r)
 	})
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	return b, run.Levels[0]
 }
 
@@ -70,10 +66,7 @@ func TestOpenLoop(t *testing.T) {
 		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
 			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
 		}
-		if diff := cmp.Diff([]string{"round saturation 0 complete true", "round 2 req/s 0 complete true", "round 2 req/s 1 complete true", "round 2 req/s 2 complete true", "round 2 req/s 3 complete true"},
-			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", []string{"round saturation 0 complete true", "round 2 req/s 0 complete true", "round 2 req/s 1 complete true", "round 2 req/s 2 complete true", "round 2 req/s 3 complete true"}, slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") }))
 		// The warm-up takes at least 3.6 s, so it ends with the arrival at 4 s or later.
 		//
 		// Fillers keep up the load until the last measured request has ended. Two of them are due
@@ -109,10 +102,7 @@ func TestStandstillInDrain(t *testing.T) {
 				time.Sleep(300 * ms)
 			}
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		for i, r := range run.Levels[0].Rounds {
 			held, ok := r.Health.Held()
 			if all := r.Health.Standstills; !ok || i < 3 && len(all) > 0 || i == 3 && (len(all) != 1 || all[0].From < r.WindowEnd || held < 0.29 || held > 0.3) {
@@ -269,7 +259,5 @@ func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
 		}
 		return out
 	}
-	if diff := cmp.Diff(due(100*time.Millisecond), due(900*time.Millisecond)); diff != "" {
-		t.Errorf("a slower server got other requests:\n%s", diff)
-	}
+	must.Same(t, "a slower server got other requests", due(100*time.Millisecond), due(900*time.Millisecond))
 }

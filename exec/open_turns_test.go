@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -40,9 +41,7 @@ func TestTurnsOfRates(t *testing.T) {
 	if len(sides) != 2 {
 		t.Fatalf("%d sides", len(sides))
 	}
-	if diff := cmp.Diff(sides[0], sides[1]); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", sides[0], sides[1])
 	if cmp.Equal(sides[0][0], sides[0][1]) {
 		t.Error("two rounds got the same arrivals")
 	}

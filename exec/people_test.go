@@ -12,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -47,10 +48,7 @@ func playChat(t *testing.T, c clock.Clock, p *plan.Plan, script func(int, *clien
 	b.target.Prompts = func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
 		return talkers{prompts{w.Address()}}, nil
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	return run.Levels[0]
 }
 

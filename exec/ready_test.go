@@ -6,11 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -58,12 +57,8 @@ func TestConnectionsAhead(t *testing.T) {
 			}
 			server := &warmed{transport: b.transport}
 			b.target.Transport = server
-			if _, err := exec.Run(t.Context(), b.Config); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, server.conns); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			must.Get(exec.Run(t.Context(), b.Config))(t)
+			must.Same(t, name, tt.want, server.conns)
 		})
 	}
 }

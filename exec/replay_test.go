@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -19,19 +18,13 @@ import (
 // replayed replays a stretch of rows at the given speed, and returns the level.
 func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.Stretch, speed float64, context int) *metric.Level {
 	t.Helper()
-	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "mooncake", Block: 512, Rows: rows}).Replay(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get((&traffic.Trace{Path: "a.jsonl", Format: "mooncake", Block: 512, Rows: rows}).Replay(s))(t)
 	load := rateLoad(r.Rate()*speed, r.Due, min(10, r.Due))
 	load.Open.MaxInFlight, load.Open.Trace = 4096, r
 	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(speed), speed
 	b := newBench(t, c, planOf(3, load), steady(20*time.Millisecond, time.Millisecond))
 	b.target.Context = context
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	if len(run.Levels) != 1 || run.Levels[0].Skipped != "" {
 		t.Fatalf("%d levels: a trace has no saturation; %s", len(run.Levels), run.Levels[0].Skipped)
 	}
@@ -75,9 +68,7 @@ func TestReplay(t *testing.T) {
 					want[fmt.Sprint(time.Duration(float64(row.At-from)/speed), row.Input, row.Output)] = true
 				}
 			}
-			if diff := cmp.Diff(want, judged); diff != "" {
-				t.Error(diff)
-			}
+			must.Same(t, "", want, judged)
 			if len(l.Rounds) != 10 || before == 0 || after == 0 {
 				t.Errorf("%d rounds, %d requests before and %d after", len(l.Rounds), before, after)
 			}
@@ -105,9 +96,7 @@ func TestReplaySessions(t *testing.T) {
 				got[s.InputAsked] = s.Scheduled - l.Rounds[0].WindowStart
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", want, got)
 	})
 }
 
@@ -125,12 +114,8 @@ func TestReplayCut(t *testing.T) {
 			got = append(got, [2]int{s.InputAsked, s.OutputAsked})
 		}
 	}
-	if diff := cmp.Diff([][2]int{{90, 10}, {90, 10}, {50, 50}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"replayed a.jsonl (mooncake), 3 requests", "2 of 3 requests were cut to the server's context of 100 tokens"}, l.Notes); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", [][2]int{{90, 10}, {90, 10}, {50, 50}}, got)
+	must.Same(t, "", []string{"replayed a.jsonl (mooncake), 3 requests", "2 of 3 requests were cut to the server's context of 100 tokens"}, l.Notes)
 }
 
 // In each of the four rounds of a comparison, both servers replay the same quarter of the recorded
@@ -140,10 +125,7 @@ func TestReplayCompared(t *testing.T) {
 	for i := range 60 {
 		rows = append(rows, traffic.Recorded{Line: i + 1, At: time.Duration(i*i) * 10 * time.Millisecond, Input: 100 + i, Output: 2, Parent: -1, Wait: -1})
 	}
-	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: rows[10].At, To: rows[50].At})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get((&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: rows[10].At, To: rows[50].At}))(t)
 	d := newDuel(4, plan.RestartLeg, "a", "b")
 	load := rateLoad(r.Rate(), r.Due, 4)
 	load.Open.MaxInFlight, load.Open.Trace = 4096, r

@@ -12,11 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -28,18 +27,13 @@ func TestClosedLoop(t *testing.T) {
 		// A request takes 2 s: 1 s to the first token, and 10 ms for each of the 100 after
 		// it. There are two rounds of 30 measured requests on 4 slots.
 		b := newBench(t, c, planOf(101, closedLoad(4, 60, 42, 123)), steady(s, 10*ms))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		want := []string{
 			"run", "starting fake: at once", "ready fake",
 			"level fake chat 4 due 60", "round 4 0 complete true", "round 4 1 complete true",
 			`level done 4 ""`, `done fake ""`, `run done ""`,
 		}
-		if diff := cmp.Diff(want, b.calls); diff != "" {
-			t.Errorf("calls (-want +got):\n%s", diff)
-		}
+		must.Same(t, "calls (-want +got)", want, b.calls)
 		l := run.Levels[0]
 		if len(l.Rounds) != 2 || !l.Exact || l.N != 4 || l.Kind != metric.ClosedLoop {
 			t.Fatalf("level %+v", l)
@@ -105,10 +99,7 @@ func TestWarmUpComesFirst(t *testing.T) {
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		first := b.starts[0]
 		want := []time.Duration{first, first, first}
 		for wave := range 3 {
@@ -116,9 +107,7 @@ func TestWarmUpComesFirst(t *testing.T) {
 				want = append(want, first+s+time.Duration(wave)*s+time.Duration(slot)*100*ms)
 			}
 		}
-		if diff := cmp.Diff(want, b.starts[:15]); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
+		must.Same(t, "starts (-want +got)", want, b.starts[:15])
 		r := run.Levels[0].Rounds[0]
 		if n := len(r.MeasuredSamples()); n != 8 || !r.Complete {
 			t.Errorf("%d measured, complete %v", n, r.Complete)
@@ -133,10 +122,7 @@ func TestWarmUpThatFails(t *testing.T) {
 		l := closedLoad(4, 8)
 		l.Warmup = 2
 		b := newBench(t, c, planOf(1, l), func(int, *client.Request) reply { return reply{status: errors.New("503 busy"), code: 503} })
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		if len(b.starts) != 10 || r.Complete || !strings.Contains(r.Stopped, "503 busy") {
 			t.Errorf("%d requests, stopped %q", len(b.starts), r.Stopped)
@@ -150,10 +136,7 @@ func TestPauseAndStagger(t *testing.T) {
 		l := closedLoad(3, 9)
 		l.Warmup, l.Stagger, l.Pause = 0, 700*ms, 3*s
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		var want []time.Duration
 		first := b.starts[0]
 		for wave := range 3 {
@@ -161,9 +144,7 @@ func TestPauseAndStagger(t *testing.T) {
 				want = append(want, first+time.Duration(wave)*4*s+time.Duration(slot)*700*ms)
 			}
 		}
-		if diff := cmp.Diff(want, b.starts); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
+		must.Same(t, "starts (-want +got)", want, b.starts)
 		r := run.Levels[0].Rounds[0]
 		// The window begins at 1.4 s, when the last slot starts. It ends at 10.4 s, with the last
 		// request. A slot counts as busy during its pause. Slot 0 pauses from 9 s to 12 s, so it is
@@ -190,10 +171,7 @@ func TestBurst(t *testing.T) {
 		b := newBench(t, c, planOf(1, l), func(n int, _ *client.Request) reply {
 			return reply{ttft: time.Duration(n%8+1) * s}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := len(b.requests); got != 8+24 { // "auto" warms up once
 			t.Errorf("%d requests were sent, want 32", got)
 		}
@@ -225,10 +203,7 @@ func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
 			}
 			return reply{ttft: 2 * s}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		fillers, cancelled := 0, 0
 		for _, x := range r.Samples {
@@ -252,10 +227,7 @@ func TestJitterIsTheSameOnEveryServer(t *testing.T) {
 	p.Workloads[0].Servers = p.Servers
 	p.Workloads[0].Output.Jitter = 0.1
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 10*ms))
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	lengths := func(l *metric.Level) (n []int) {
 		for _, m := range l.MeasuredSamples() {
 			n = append(n, m.OutputAsked)
@@ -276,14 +248,10 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 		b := newBench(t, clock.NewVirtual(), planOf(50, closedLoad(8, 64, 1, 2)), func(n int, r *client.Request) reply {
 			return reply{ttft: time.Duration(100+n%7*13) * ms, itl: time.Duration(5+n%3) * ms}
 		})
-		if _, err := exec.Run(t.Context(), b.Config); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.Run(t.Context(), b.Config))(t)
 		return b.samples
 	}
-	if diff := cmp.Diff(play(), play()); diff != "" {
-		t.Errorf("two runs in virtual time differ:\n%s", diff)
-	}
+	must.Same(t, "two runs in virtual time differ", play(), play())
 }
 
 // TestOneHour runs a level with 64 requests in flight for an hour.
@@ -293,10 +261,7 @@ func TestOneHour(t *testing.T) {
 		// 29 requests of 120 s, and the slots start 1.875 s apart.
 		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		if took := r.End - r.Start; !r.Complete || took < 59*time.Minute || took > 61*time.Minute {
 			t.Errorf("complete %v after %v, want an hour", r.Complete, took)
@@ -329,10 +294,7 @@ func TestInterruptedOnce(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain = drain
 		time.AfterFunc(61*s, interrupt)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		if run.Stopped != "interrupted" || r.Complete || r.Stopped != "interrupted" {
 			t.Errorf("stopped %q, round %+v", run.Stopped, r)
@@ -369,10 +331,7 @@ func TestInterruptedOnceIsBounded(t *testing.T) {
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 20*s
 		time.AfterFunc(10*s, interrupt)
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if now := c.Now(); now < 30*s || now > 31*s {
 			t.Errorf("ended at %v, want 10s + 20s", now)
 		}
@@ -424,10 +383,7 @@ func TestDeafTransport(t *testing.T) {
 			return reply{deaf: n == 2, ttft: s}
 		})
 		b.Budget = 30 * s
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := run.End; got < 40*s || got > 41*s {
 			t.Errorf("ended at %v, want the budget of 30s and 10s of patience", got)
 		}
@@ -443,10 +399,7 @@ func TestBudget(t *testing.T) {
 		p := planOf(1, closedLoad(2, 10), closedLoad(4, 4000), closedLoad(8, 8))
 		p.Gate.Budget = time.Minute
 		b := newBench(t, c, p, steady(s, 0))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if run.Stopped != "budget" || run.End > 61*s || b.closed != 1 {
 			t.Errorf("stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
 		}
@@ -471,10 +424,7 @@ func TestNothingEverCompletes(t *testing.T) {
 		b := newBench(t, c, planOf(1, load), func(n int, _ *client.Request) reply {
 			return reply{status: &client.Error{Kind: metric.FailStatus, Status: 503, Message: "overloaded"}, code: 503}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		if want := "20 requests failed and none completed: overloaded"; r.Stopped != want || r.Complete {
 			t.Errorf("stopped %q, complete %v; want %q", r.Stopped, r.Complete, want)
@@ -491,10 +441,7 @@ func TestServerDies(t *testing.T) {
 			}
 			return reply{refuse: errRefused}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		want := "10 connections in a row failed: connection refused"
 		if got := run.Servers[0].Error; got != want {
 			t.Errorf("server error %q, want %q", got, want)
@@ -525,10 +472,7 @@ func TestOutOfPorts(t *testing.T) {
 			}
 			return reply{ttft: s}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := run.Servers[0].Error; got != noPorts.Message {
 			t.Errorf("server error %q, want %q", got, noPorts.Message)
 		}
@@ -551,10 +495,7 @@ func TestAnotherServerAnswers(t *testing.T) {
 			}
 			return nil
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := run.Servers[0].Error; got != "another server answers" || asked != 2 || len(run.Levels[0].Rounds) != 2 {
 			t.Errorf("error %q after %d questions and %d rounds; want it after 2 of each", got, asked, len(run.Levels[0].Rounds))
 		}
@@ -575,10 +516,7 @@ func TestServerExits(t *testing.T) {
 			}
 			return nil
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if got := run.Servers[0]; got.Error != "the process exited: signal: killed" || got.Log != "oom\n" || len(b.requests) != 4 {
 			t.Errorf("server %+v after %d requests", got, len(b.requests))
 		}
@@ -597,10 +535,7 @@ func TestWarmupFails(t *testing.T) {
 				}
 				return reply{status: errBusy}
 			})
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			r := run.Levels[0].Rounds[0]
 			if r.Complete || r.Stopped != "every warm-up request failed: CUDA out of memory" || len(r.MeasuredSamples()) != 0 {
 				t.Errorf("%s: round %+v with %d measured", l.Kind, r, len(r.MeasuredSamples()))
@@ -624,10 +559,7 @@ func TestMeasuredFailuresAreSamples(t *testing.T) {
 			}
 			return reply{ttft: s}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		failed := 0
 		for _, m := range r.MeasuredSamples() {
@@ -651,10 +583,7 @@ func TestRequestTimeout(t *testing.T) {
 			}
 			return reply{ttft: s}
 		})
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
 		for _, m := range r.MeasuredSamples() {
 			if m.Failure == nil || m.Failure.Kind != metric.FailTimeout || m.End-m.Sent != 5*s {
@@ -697,10 +626,7 @@ func TestServerDoesNotStart(t *testing.T) {
 		}
 		return nil, &exec.ServerError{Err: errors.New("not ready after 20m0s: 503"), Log: "loading\n"}
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	if got := run.Servers[0]; got.Error != "not ready after 20m0s: 503" || got.Log != "loading\n" {
 		t.Errorf("server %+v", got)
 	}
@@ -847,14 +773,8 @@ func TestSecretsStayHere(t *testing.T) {
 		state("trying " + key)
 		return launch(ctx, s, state)
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal([]any{run, b.samples, b.calls})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
+	raw := must.Get(json.Marshal([]any{run, b.samples, b.calls}))(t)
 	if strings.Contains(string(raw), key) || !strings.Contains(string(raw), "Bearer [redacted]") {
 		t.Errorf("the secret got out: %s", raw)
 	}
@@ -875,10 +795,7 @@ func TestFailingNowAndThen(t *testing.T) {
 				}
 				return reply{ttft: s}
 			})
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			cold := 0 // rounds in which all warm-up requests failed
 			for _, r := range run.Levels[0].Rounds {
 				fine := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool { return x.Phase == metric.Warmup && x.Completed() })
@@ -914,10 +831,7 @@ func stalled(t *testing.T, still time.Duration) {
 				time.Sleep(still)
 			}
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		// One round was disturbed, and was measured again with another seed and other prompts.
 		l := run.Levels[0]
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
@@ -957,10 +871,7 @@ func TestVoidedAtMost(t *testing.T) {
 		seeds := make([]int64, c.rounds)
 		b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10*c.rounds, seeds...)), steady(s, 0))
 		b.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{Delay: s} } }
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if l := run.Levels[0]; len(l.Rounds) != c.rounds || len(l.Voided) != c.voided {
 			t.Errorf("%d rounds: %d and %d voided, want %d", c.rounds, len(l.Rounds), len(l.Voided), c.voided)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -21,9 +22,7 @@ func sessions(t *testing.T, p *plan.Plan, header string) (of map[string]map[stri
 	b.target.Prompts = func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
 		return talkers{prompts{w.Address()}}, nil
 	}
-	if _, err := exec.Run(t.Context(), b.Config); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(exec.Run(t.Context(), b.Config))(t)
 	of = map[string]map[string]bool{}
 	for _, r := range b.requests {
 		first, _, _ := strings.Cut(r.Prompt.Text, " and then ")
@@ -42,10 +41,7 @@ func TestSessions(t *testing.T) {
 	for i := range 60 {
 		rows = append(rows, traffic.Recorded{Line: i + 1, At: time.Duration(i) * 100 * time.Millisecond, Input: 100 + i, Output: 2, Parent: -1, Wait: -1, Session: i % 3})
 	}
-	replay, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: time.Second, To: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := must.Get((&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: time.Second, To: 5 * time.Second}))(t)
 	recorded := rateLoad(replay.Rate(), replay.Due, 10)
 	recorded.Open.MaxInFlight, recorded.Open.Trace = 4096, replay
 	recorded.Levels[0].Name, recorded.Levels[0].Speedup = plan.TraceName(1), 1
@@ -88,9 +84,7 @@ func TestSessions(t *testing.T) {
 		alone, shared := map[string]bool{}, map[int]map[string]bool{1: {}, 2: {}}
 		b := newBench(t, clock.NewVirtual(), planOf(2, recorded), steady(20*time.Millisecond, time.Millisecond))
 		b.target.SessionHeader = "X-Session-ID"
-		if _, err := exec.Run(t.Context(), b.Config); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(exec.Run(t.Context(), b.Config))(t)
 		n := 0
 		for _, r := range b.requests {
 			switch s := r.Headers["X-Session-Id"]; (r.Input - 100) % 3 {

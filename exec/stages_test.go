@@ -5,10 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -24,10 +23,7 @@ func TestStages(t *testing.T) {
 		load.Seeds = []int64{1, 2}
 		load.Levels = []plan.Level{stage("calm", 2, 40), stage("spike", 4, 40)}
 		b := newBench(t, c, planOf(3, load), steady(400*ms, 400*ms))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if len(run.Levels) != 2 {
 			t.Fatalf("%d levels: a stage has no saturation", len(run.Levels))
 		}
@@ -58,8 +54,6 @@ func TestStages(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff([2][]metric.Phase{{metric.Warmup}, {metric.Filler}}, phases); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", [2][]metric.Phase{{metric.Warmup}, {metric.Filler}}, phases)
 	})
 }

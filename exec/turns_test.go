@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -95,10 +95,7 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 	if change != nil {
 		change(&b.Config)
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	return run
 }
 
@@ -289,16 +286,12 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 			}
 		}
 	})
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	got, problems, err := record.Read(dir)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	if diff := cmp.Diff(run, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-run +recording:\n%s", diff)
-	}
+	must.Same(t, "-run +recording", run, got, cmpopts.EquateEmpty())
 	for _, l := range got.Levels {
 		if len(l.Rounds) != 4 || len(l.Voided) != 1 || l.Voided[0].Index != 0 || len(l.Voided[0].Samples) == 0 {
 			t.Errorf("%s: %d rounds, voided %v", l.Server, len(l.Rounds), l.Voided)

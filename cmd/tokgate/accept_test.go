@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 const acceptPlan = `
@@ -60,12 +62,8 @@ func TestAccept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file := func(name, text string) string {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 		return name
 	}
 	after := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }

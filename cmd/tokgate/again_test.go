@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -106,9 +107,7 @@ func TestLongSearchesJudgedAgain(t *testing.T) {
 	for i := range 60 {
 		rows += fmt.Sprintf("%.1f,%d,%d\n", float64(i)/2, 100+i*7%300, 8+i%9)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "trace.csv"), []byte(rows), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "trace.csv"), []byte(rows), 0o644))
 	for k, kind := range hunts {
 		t.Run(kind.over, func(t *testing.T) {
 			t.Parallel()
@@ -117,10 +116,7 @@ func TestLongSearchesJudgedAgain(t *testing.T) {
 			for i := range searches {
 				h := hunt(t, k, rng, dir)
 				p := h.plan(t, 1)
-				run, err := simulatedRun(t.Context(), p, i, h.change)
-				if err != nil {
-					t.Fatal(err)
-				}
+				run := must.Get(simulatedRun(t.Context(), p, i, h.change))(t)
 				found := run.Capacities[0]
 				kinds[found.Kind]++
 				for _, by := range []float64{1, 0.5, 0.8, 0.95, 1.05, 1.25, 2} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/sim"
@@ -241,11 +242,7 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 	}
 	t.Log("\n" + b.String())
 	if *answersTable != "" {
-		if err := os.MkdirAll(filepath.Dir(*answersTable), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(*answersTable, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(*answersTable), 0o755))
+		must.Do(t, os.WriteFile(*answersTable, []byte(b.String()), 0o644))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/audit"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -20,10 +21,7 @@ import (
 func audited(t testing.TB, recording, reports string) {
 	t.Helper()
 	open := func(dir, name string) *os.File {
-		f, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(filepath.Join(dir, name)))(t)
 		t.Cleanup(func() { f.Close() })
 		return f
 	}
@@ -140,7 +138,7 @@ func TestLongAuditOfWindows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rate.hcl")
-	err := os.WriteFile(path, []byte(`
+	must.Do(t, os.WriteFile(path, []byte(`
 gate { decide = "estimate" }
 server "s" {
   simulator {}
@@ -187,14 +185,8 @@ workload "rows" {
     e2e = "mean < 5s"
   }
 }
-`), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(`{"prompt":"one"}`+"\n"+`{"messages":[{"role":"user","content":"two"}]}`), 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+`), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(`{"prompt":"one"}`+"\n"+`{"messages":[{"role":"user","content":"two"}]}`), 0o644))
 	out := filepath.Join(dir, "out")
 	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "people: 8+ users", "of 10 prompts may be in a cache")
 	audited(t, out, out)

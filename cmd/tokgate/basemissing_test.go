@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -80,9 +81,7 @@ compare "c" {
 			write := func(dir, name, text string) string {
 				t.Helper()
 				path := filepath.Join(dir, name)
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 				return path
 			}
 			path := write(head, "gate.hcl", strings.NewReplacer("GATE\n", tt.gate, "LOAD", tt.load, "SLA", tt.sla).Replace(source))
@@ -98,9 +97,7 @@ compare "c" {
 				return
 			}
 			var doc report.Document
-			if err := json.Unmarshal([]byte(read(t, filepath.Join(out, "results.json"))), &doc); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(out, "results.json"))), &doc))
 			if got := doc.Headline(); !strings.HasPrefix(got, tt.says) {
 				t.Errorf("the headline is %q, want it to begin with %q", got, tt.says)
 			}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A plan is invalid if it would use too much memory or time, or if a path in it is not a regular
@@ -30,9 +32,7 @@ func TestLongPlanBombs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p.hcl")
-			if err := os.WriteFile(path, []byte(tt.plan), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(tt.plan), 0o644))
 			refused(t, tt.says, "validate", path)
 		})
 	}

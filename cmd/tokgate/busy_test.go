@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -74,17 +75,13 @@ func TestBusy(t *testing.T) {
 	program, dir := programFile(t, ""), t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name+".hcl")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	for range 4 {
 		// The busy loop ends with the test process, however that process ends.
 		loop := osexec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("while kill -0 %d; do :; done", os.Getpid()))
-		if err := loop.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, loop.Start())
 		t.Cleanup(func() { _ = loop.Wait() })
 	}
 	t.Log("| plan | runs | exit 0 | exit 3 | exit 4 | other | largest answer |")
@@ -129,14 +126,8 @@ func TestBusy(t *testing.T) {
 
 // answered returns the capacity that a run's search certified.
 func answered(t *testing.T, out string) int {
-	f, err := os.Open(filepath.Join(out, "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(out, "results.json")))(t)
 	defer f.Close()
-	doc, err := report.ReadDocument(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(report.ReadDocument(f))(t)
 	return doc.Run.Capacities[0].Pass
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // sigintTimeout is how long the runner waits when a job is cancelled (actions/runner,
@@ -143,9 +144,7 @@ workload "w" {
   }
 }
 `, server)
-	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644))
 	// Use exec, so that tokgate replaces the shell, as the GitHub action does.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
@@ -223,9 +222,7 @@ workload "w" {
   }
 }
 `, tt.requests)
-			if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644))
 			cmd := exec.Command("sh", "-c", tt.shell, programFile(t, ""))
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 			c := begin(t, cmd)
@@ -260,9 +257,7 @@ workload "w" {
   load { concurrency = 1 }
 }
 `
-	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644))
 	cmd := exec.Command(programFile(t, ""), "run", "p.hcl")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
 	c := begin(t, cmd)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 )
 
@@ -47,9 +48,7 @@ func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int,
 	text := read(t, c.With["version"])
 	stub := "#!/bin/sh\necho \"buildkite-agent $*\"; cat\n"
 	for name, script := range map[string]string{"tokgate": text, "buildkite-agent": stub} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755))
 	}
 	cmd := exec.Command("bash", "-eo", "pipefail", "-c", commands)
 	cmd.Dir = c.Workspace
@@ -90,10 +89,7 @@ func TestLongDocumentedCI(t *testing.T) {
 			t.Run("GitHub", func(t *testing.T) {
 				c, base := scratch()
 				c.GitHub["event"] = pullRequest("team/serving", base)
-				job, err := c.Run(t.Context(), []byte(snippet(t, ".github/workflows/gate.yml")), "gate", nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				job := must.Get(c.Run(t.Context(), []byte(snippet(t, ".github/workflows/gate.yml")), "gate", nil))(t)
 				if job.Failed != (tt.code != 0) || job.Step("gate").Outputs["exit-code"] != fmt.Sprint(tt.code) {
 					t.Errorf("failed %t\n%s", job.Failed, job.Log)
 				}

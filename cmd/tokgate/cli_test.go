@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/memnet"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -85,9 +86,7 @@ func (r result) check(t *testing.T, code int, words ...string) {
 func writePlan(t testing.TB, src string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.hcl")
-	if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(src), 0o644))
 	return path
 }
 
@@ -104,19 +103,11 @@ func startSim(t *testing.T, o sim.Options, rules ...string) *sim.Server {
 	o.Profile.Prefill = sim.PrefillCost{USPerToken: 20}
 	o.Profile.Decode = sim.DecodeCost{BaseMS: 2.5, PerSeqMS: 0.05}
 	for _, s := range rules {
-		rule, err := sim.ParseRule(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rule := must.Get(sim.ParseRule(s))(t)
 		o.Faults = append(o.Faults, rule)
 	}
-	s, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(sim.New(o))(t)
+	must.Do(t, s.Start("127.0.0.1:0"))
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -126,10 +117,7 @@ func front(t *testing.T, h http.HandlerFunc) *httptest.Server { return frontAt(t
 
 func frontAt(t *testing.T, address string, h http.HandlerFunc) *httptest.Server {
 	t.Helper()
-	l, err := memory.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(memory.Listen("tcp", address))(t)
 	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
 	t.Cleanup(s.Close)
 	return s

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/report"
@@ -82,26 +81,19 @@ esac
 	if comments == nil {
 		comments = []prComment{}
 	}
-	text, err := json.Marshal(comments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(comments))(t)
 	p.write(t, "comments.json", string(text))
 	return p
 }
 
 func (p *pulls) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o755))
 }
 
 func (p *pulls) comments(t *testing.T) (list []prComment) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(p.dir, "comments.json"))), &list); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(p.dir, "comments.json"))), &list))
 	return list
 }
 
@@ -116,22 +108,14 @@ func runEnded(event, sha string) map[string]any {
 // resultsOf returns a results.json as a run writes it.
 func resultsOf(t *testing.T, name string, change func(*report.Document)) string {
 	t.Helper()
-	f, err := os.Open(filepath.Join(repository, "report", "testdata", name+".results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(repository, "report", "testdata", name+".results.json")))(t)
 	defer f.Close()
-	d, err := report.ReadDocument(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(report.ReadDocument(f))(t)
 	if change != nil {
 		change(d)
 	}
 	var b strings.Builder
-	if err := d.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Write(&b))
 	return b.String()
 }
 
@@ -177,10 +161,7 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 		}
 		return nil, nil
 	}
-	job, err := c.Run(t.Context(), []byte(workflow), "comment", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(c.Run(t.Context(), []byte(workflow), "comment", nil))(t)
 	return job
 }
 
@@ -189,14 +170,8 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 func TestLongWorkflowInit(t *testing.T) {
 	o := initOptions{file: "perf/gate.hcl", github: true}
 	o.answers = starter.Answers{Engine: "vllm", File: o.file, Image: "vllm/vllm-openai:v1", Model: "Qwen/Qwen3-8B", UseCases: []string{"code_completion"}, Upgrade: true}
-	text, err := o.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	written, err := o.files()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(o.plan())(t)
+	written := must.Get(o.files())(t)
 	files := map[string]string{o.file: string(text)}
 	for _, f := range written[1:] {
 		files[f.path] = string(f.text)
@@ -278,9 +253,7 @@ func TestLongWorkflowComment(t *testing.T) {
 					t.Errorf("comment %d: %s", i+1, got[i].Body)
 				}
 			}
-			if diff := cmp.Diff("state=open\nhead=someone:feature\n", read(t, filepath.Join(p.dir, "asked"))); diff != "" {
-				t.Errorf("asked for pull requests by (-want +got):\n%s", diff)
-			}
+			must.Same(t, "asked for pull requests by (-want +got)", "state=open\nhead=someone:feature\n", read(t, filepath.Join(p.dir, "asked")))
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan/decode"
 )
@@ -84,11 +85,8 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 				s.Simulator.Seed = int64(1000 + i)
 			}
 			c := clock.NewVirtual()
-			run, err := exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers{}, Run: metric.Run{Simulated: true},
-				Launch: (&server.Virtual{Clock: c, Dir: plansDir, Seldom: time.Minute}).Launch})
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers{}, Run: metric.Run{Simulated: true},
+				Launch: (&server.Virtual{Clock: c, Dir: plansDir, Seldom: time.Minute}).Launch}))(t)
 			out[assert.Judge(p, run, assert.Options{}).Outcome]++
 		}
 		return out
@@ -122,24 +120,18 @@ workload "chat" {
 		t.Helper()
 		text := strings.NewReplacer("PROFILE", profile, "SLA", sla).Replace(source) + rest
 		path := filepath.Join(dir, "plan.hcl")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	dir, base := t.TempDir(), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
 	const sla = `sla { ttft = "p95 < 5s" }`
 	recorded := filepath.Join(dir, "perf")
 	tokgate(t, "run", "--simulate", "--out", recorded, at(dir, "default", sla, "")).check(t, assert.ExitPass)
 
 	// compare refuses to compare a run with itself, wherever it is stored: every change would pass.
 	again := filepath.Join(t.TempDir(), "again")
-	if err := os.CopyFS(again, os.DirFS(recorded)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(again, os.DirFS(recorded)))
 	tokgate(t, "compare", recorded, recorded).check(t, assert.ExitPlan, "nothing to compare it with", "name two runs")
 	tokgate(t, "compare", recorded, again).check(t, assert.ExitPlan, "hold the same run")
 
@@ -151,9 +143,7 @@ workload "chat" {
 `)
 	tokgate(t, "run", "--simulate", "--out", filepath.Join(dir, "r"), stored).check(t, assert.ExitPass, "unpaired: drift not excluded", "compare.night.tolerate.ttft.p95 at 4")
 	tokgate(t, "judge", filepath.Join(dir, "r"), stored).check(t, assert.ExitPass, "unpaired")
-	if err := os.RemoveAll(recorded); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(recorded))
 	tokgate(t, "run", "--simulate", "--out", filepath.Join(dir, "r"), stored).check(t, assert.ExitPlan, "the control of compare.night")
 
 	const branch = `compare "branch" {
@@ -164,9 +154,7 @@ workload "chat" {
 }
 `
 	slower := filepath.Join(dir, "slower.json")
-	if err := os.WriteFile(slower, []byte(read(t, filepath.Join(plansDir, "profiles", "slower.json"))), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(slower, []byte(read(t, filepath.Join(plansDir, "profiles", "slower.json"))), 0o644))
 	out := filepath.Join(dir, "b")
 	path := at(dir, slower, sla, branch)
 	tokgate(t, "validate", path).check(t, assert.ExitPass)

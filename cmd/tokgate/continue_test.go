@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -46,9 +47,7 @@ func nearFolder(t *testing.T) (dir, file string) {
 		"today.json": `{ "name": "today", "description": "x", "base": "default", "noise": { "start_cv": 0.03 } }`,
 		"next.json":  `{ "name": "next", "description": "x", "base": "default", "decode": { "base_ms": 5.8, "per_seq_ms": 0.62, "per_ktoken_ms": 0.05 }, "noise": { "start_cv": 0.03 } }`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	return dir, filepath.Join(dir, "plan.hcl")
 }
@@ -100,9 +99,7 @@ func TestContinue(t *testing.T) {
 		tokgate(t, "run", "--simulate", salt, file, "--continue", second).check(t, assert.ExitPlan, "cannot be continued")
 	}
 	changed := filepath.Join(dir, "changed.hcl")
-	if err := os.WriteFile(changed, []byte(strings.ReplaceAll(nearPlan, "+5%", "+6%")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(changed, []byte(strings.ReplaceAll(nearPlan, "+5%", "+6%")), 0o644))
 	tokgate(t, "run", "--simulate", salt, changed, "--continue", first).check(t, assert.ExitPlan, "the plan, or a variable of it, is another")
 	tokgate(t, "run", "--simulate", file, "--continue", first).check(t, assert.ExitPlan, "another salt: --salt 2")
 	tokgate(t, "run", "--simulate", salt, file, "--continue", filepath.Join(dir, "none")).check(t, assert.ExitError, "none")

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 )
@@ -124,9 +125,7 @@ func TestCrashes(t *testing.T) {
 			next := make(chan int)
 			for range 4 {
 				l := newLife(t)
-				if err := os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, crashPlan, l.program), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, crashPlan, l.program), 0o644))
 				workers.Go(func() {
 					whole := l.undisturbed()
 					for i := range next {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
 )
@@ -40,9 +41,7 @@ type reader struct {
 func newEvidence(t *testing.T) *evidence {
 	n := newDiskNight(t, simServer(t).URL(), false)
 	n.try(0)
-	if err := os.Rename(n.path("results"), n.path("earlier")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(n.path("results"), n.path("earlier")))
 	n.try(0)
 	worseNights(t, n)
 	e := &evidence{t, n, map[string][]reader{
@@ -77,10 +76,7 @@ func (e *evidence) files() []string { return slices.Sorted(maps.Keys(e.readers))
 // worseNights writes a history of nights in which the last three nights are worse than the nights
 // before them.
 func worseNights(t *testing.T, n *diskNight) {
-	doc, err := n.document(n.path("results/results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(n.document(n.path("results/results.json")))(t)
 	for i := range 18 {
 		night := doc.Night()
 		night.Run, night.Started = fmt.Sprintf("run-%02d", i), time.Date(1999, 11, 1+i, 3, 0, 0, 0, time.UTC)

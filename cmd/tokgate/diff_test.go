@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // If a plan requires less than its earlier version, diff ends with exit code 1. It lists each
@@ -17,9 +19,7 @@ func TestDiffWeakened(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	base, head := file("base.hcl", plan), file("head.hcl", strings.Replace(plan, "2s", "4s", 1))
@@ -88,12 +88,8 @@ func TestDiffFolders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, text := range tt.files {
-				if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+				must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 			}
 			var out, errors bytes.Buffer
 			code := Main(context.Background(), append([]string{"diff"}, strings.Fields(tt.args)...), []string{"COLUMNS=1000"}, Streams{Out: &out, Err: &errors})

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/record/disk"
@@ -88,9 +89,7 @@ type diskNight struct {
 func newDiskNight(t *testing.T, url string, passes bool) *diskNight {
 	n := &diskNight{t, url, passes, t.TempDir()}
 	limit := map[bool]string{true: "2s", false: "1us"}[passes]
-	if err := os.WriteFile(n.path("gate.hcl"), fmt.Appendf(nil, diskPlan, url, limit), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(n.path("gate.hcl"), fmt.Appendf(nil, diskPlan, url, limit), 0o644))
 	return n
 }
 
@@ -251,9 +250,7 @@ func TestLongDiskFaults(t *testing.T) {
 			t.Run(name, inVirtualTime(func(t *testing.T) {
 				ran := newDiskNight(t, simServer(t).URL(), passes)
 				ran.try(0)
-				if err := os.Rename(ran.path("results"), ran.path("earlier")); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.Rename(ran.path("results"), ran.path("earlier")))
 				ran.try(0)
 				want := ran.before(i).try(i).code // exit code with a disk that works
 				tried := 0

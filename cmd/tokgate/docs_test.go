@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/formats"
 )
@@ -31,10 +32,7 @@ func TestDocsAreCurrent(t *testing.T) {
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
-			src, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			src := must.Get(os.ReadFile(path))(t)
 			begin, end := fmt.Sprintf("<!-- %s -->\n", doc.name), fmt.Sprintf("<!-- /%s -->", doc.name)
 			head, rest, ok := strings.Cut(string(src), begin)
 			got, tail, ok2 := strings.Cut(rest, end)
@@ -45,9 +43,7 @@ func TestDocsAreCurrent(t *testing.T) {
 				return
 			}
 			if *update {
-				if err := os.WriteFile(path, []byte(head+begin+doc.want+end+tail), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, []byte(head+begin+doc.want+end+tail), 0o644))
 				return
 			}
 			t.Errorf("%s is not current; `make golden` rewrites it (-want +got):\n%s", path, cmp.Diff(doc.want, got))

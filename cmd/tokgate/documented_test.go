@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -298,13 +299,9 @@ func TestLongDocumentedCommands(t *testing.T) {
 				return
 			}
 			t.Chdir(t.TempDir())
-			if err := os.CopyFS("plans", os.DirFS(filepath.Join(repository, "plans"))); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.CopyFS("plans", os.DirFS(filepath.Join(repository, "plans"))))
 			for name, src := range plans {
-				if err := os.WriteFile(name, []byte(src), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, []byte(src), 0o644))
 				if isPlanFile(name) {
 					tokgate(t, "fmt", "--check", name).check(t, assert.ExitPass)
 				}
@@ -400,9 +397,7 @@ func validated(run []string) []string {
 func conforms(t *testing.T, dir string) {
 	t.Helper()
 	var schema jsonschema.Schema
-	if err := json.Unmarshal(report.SchemaJSON, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(report.SchemaJSON, &schema))
 	schema.ID = "" // ignore the schema's id, which is not a URL
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
@@ -414,9 +409,7 @@ func conforms(t *testing.T, dir string) {
 	}
 	for _, file := range files {
 		var doc any
-		if err := json.Unmarshal([]byte(read(t, file)), &doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(read(t, file)), &doc))
 		if err := resolved.Validate(doc); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -457,7 +450,7 @@ var (
 // that the program fills in.
 func TestLongTroubleshootingQuotes(t *testing.T) {
 	var texts []string
-	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -484,10 +477,7 @@ func TestLongTroubleshootingQuotes(t *testing.T) {
 				}
 			}
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	page := read(t, filepath.Join(repository, "docs", "troubleshooting.md"))
 	quoted := quotedMessage.FindAllStringSubmatch(page, -1)
 	if len(quoted) < 20 {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // environmentPlan uses a value of the environment in every place that takes text.
@@ -101,9 +103,7 @@ func TestLongEnvironmentStays(t *testing.T) {
 	environ := []string{"PLACE=sp1ll-place", "COLUMNS=1000"}
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "plan.hcl"), filepath.Join(dir, "out")
-	if err := os.WriteFile(file, []byte(environmentPlan), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(environmentPlan), 0o644))
 	holds := func(where, text string) {
 		lower := strings.ToLower(text)
 		for _, secret := range []string{"sp1ll", "lp-ll1"} {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // faultPlan gates an endpoint. It decides by point estimates, so that few requests are enough.
@@ -145,10 +147,7 @@ func TestServerDown(t *testing.T) {
 // wellFormed parses a whole XML file.
 func wellFormed(t *testing.T, path string) {
 	t.Helper()
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	var any struct {
 		XMLName xml.Name `xml:"testsuites"`
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // gatewayPlan gates an endpoint behind a company's gateway. Its secrets have every form that a plan
@@ -84,9 +86,7 @@ func TestLongGateway(t *testing.T) {
 
 			path := writePlan(t, fmt.Sprintf(gatewayPlan, gateway.URL))
 			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gateway.Certificate().Raw})
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "ca.pem"), ca, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(path), "ca.pem"), ca, 0o600))
 			dir := t.TempDir()
 			environ := []string{"TEAM_TOKEN=" + gatewayToken, "TOKGATE_VAR_key=" + gatewayKey}
 			r := tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -121,12 +122,8 @@ func TestActionsRun(t *testing.T) {
 			delete(r.outputs, "recording")
 			want := map[string]string{"verdict": tt.verdict, "exit-code": fmt.Sprint(tt.code), "capacity": "", "capacity-kind": "",
 				"results": "results/p", "junit": "results/p/junit.xml"}
-			if diff := cmp.Diff(want, r.outputs); diff != "" {
-				t.Errorf("outputs (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(tt.annotations, r.annotations()); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			must.Same(t, "outputs (-want +got)", want, r.outputs)
+			must.Same(t, "annotations (-want +got)", tt.annotations, r.annotations())
 			if !strings.HasPrefix(r.summary, "what an earlier command of the step wrote\n## "+tt.summary) || !strings.Contains(r.summary, "| w | s |") {
 				t.Errorf("the summary begins %.300q", r.summary)
 			}
@@ -185,9 +182,7 @@ func TestActionsDiagnose(t *testing.T) {
 			if args[0] == "run" {
 				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": "", "recording": ""}
 			}
-			if diff := cmp.Diff(want, r.outputs); diff != "" {
-				t.Errorf("outputs (-want +got):\n%s", diff)
-			}
+			must.Same(t, "outputs (-want +got)", want, r.outputs)
 		})
 	}
 }
@@ -214,9 +209,7 @@ func TestActionsUsage(t *testing.T) {
 			if r.code != assert.ExitPlan || r.outputs["verdict"] != "invalid" || r.outputs["exit-code"] != "2" {
 				t.Errorf("exit code %d, outputs %v", r.code, r.outputs)
 			}
-			if diff := cmp.Diff([]string{"error : tokgate"}, r.annotations()); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			must.Same(t, "annotations (-want +got)", []string{"error : tokgate"}, r.annotations())
 		})
 	}
 }
@@ -274,15 +267,11 @@ func TestActionsNightly(t *testing.T) {
 				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "e2e", Stat: "mean"}, Outcome: assert.Pass},
 			}}
 			a.trended(n, nights.Options{Folder: "perf/history"}, h)
-			if err := a.actions.finish(&exitError{}, true); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, a.actions.finish(&exitError{}, true))
 			r := stepResult{summary: s.read(".summary")}
 			r.commands, _ = runner.Commands(log.String())
 			word := map[string]string{"error": "fail", "warning": "warning"}[severity]
-			if diff := cmp.Diff([]string{severity + " plans/control.hcl:5 " + word + ": history.ttft.p95 at 4 (w on s)"}, r.annotations()); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			must.Same(t, "annotations (-want +got)", []string{severity + " plans/control.hcl:5 " + word + ": history.ttft.p95 at 4 (w on s)"}, r.annotations())
 			if !strings.HasPrefix(r.summary, "\n## FAIL · history") {
 				t.Errorf("the summary begins %.100q", r.summary)
 			}
@@ -293,9 +282,7 @@ func TestActionsNightly(t *testing.T) {
 // In GitHub Actions, `history check` writes its own annotation and outputs, as `run` does.
 func TestActionsHistoryCheck(t *testing.T) {
 	s := newStep(t)
-	if err := os.Mkdir(filepath.Join(s.workspace, "h"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(s.workspace, "h"), 0o755))
 	r := s.run("history", "check", "h")
 	if r.code != assert.ExitError || r.outputs["verdict"] != "error" || len(r.annotations()) != 1 {
 		t.Errorf("exit code %d, outputs %v, annotations %q", r.code, r.outputs, r.annotations())

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -66,9 +67,7 @@ func testNightly(t *testing.T) {
 	tokgate(t, "history", "add", dir, simulated).check(t, assert.ExitError, "were not simulated", "keep two histories")
 
 	var doc report.Document
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(results, "results.json"))), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(results, "results.json"))), &doc))
 	night := func(n int, slower float64) {
 		t.Helper()
 		d, run := doc, *doc.Run
@@ -83,12 +82,8 @@ func testNightly(t *testing.T) {
 		}
 		folder := t.TempDir()
 		var b bytes.Buffer
-		if err := d.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "results.json"), b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Write(&b))
+		must.Do(t, os.WriteFile(filepath.Join(folder, "results.json"), b.Bytes(), 0o644))
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
 	}
 	if err := os.RemoveAll(dir); err != nil { // begin a new history, whose nights are older
@@ -116,14 +111,10 @@ func testNightly(t *testing.T) {
 		"<<<<<<< HEAD\n": "cannot be read, and the last night may be among them",
 		`{"schema":"tokgate.history/1","night":{"run":"run-99","started":"2999-01-01T03:00:00Z","figures":[]}}` + "\n": "starts in the future",
 	} {
-		if err := os.WriteFile(month, []byte(whole+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(month, []byte(whole+tail), 0o644))
 		tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitError, words)
 	}
-	if err := os.WriteFile(month, []byte(whole), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(month, []byte(whole), 0o644))
 	// A bad night is suspect. The third in a row fails, because no single one of ten earlier nights
 	// counts as more than three standard deviations.
 	for n := 13; n < 15; n++ {
@@ -159,9 +150,7 @@ func TestHistoryMoves(t *testing.T) {
 		if _, _, err := history.Import(from, h); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(file, []byte(tokgate(t, "history", "export", from, "--format", format).out), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(tokgate(t, "history", "export", from, "--format", format).out), 0o644))
 		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 120 nights", "0 were in it already")
 		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 0 nights", "120 were in it already")
 		was, is := tokgate(t, "history", "check", from, "--max-age", "0"), tokgate(t, "history", "check", to, "--max-age", "0")
@@ -170,9 +159,7 @@ func TestHistoryMoves(t *testing.T) {
 		}
 		folder, replayed := tokgate(t, "history", "replay", from), tokgate(t, "history", "replay", file)
 		folder.check(t, assert.ExitPass, "FAIL", "Of 110 judged mornings", "from -3.", "120 nights of 4 series")
-		if d := cmp.Diff(folder.out, replayed.out); d != "" {
-			t.Error(d)
-		}
+		must.Same(t, "", folder.out, replayed.out)
 	}
 }
 
@@ -197,9 +184,7 @@ func TestHistoryUsage(t *testing.T) {
 	dir := t.TempDir()
 	table, wrong := filepath.Join(t.TempDir(), "a.csv"), filepath.Join(t.TempDir(), "b.csv")
 	for path, text := range map[string]string{table: "date,series,value\n2026-11-19,\"load, cold\",7\n2026-11-20,\"load, cold\",8\n", wrong: "date,series,value\ntoday,a,1\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	for _, tt := range []struct {
 		args  []string
@@ -258,9 +243,7 @@ func TestCIJob(t *testing.T) {
 			&metric.Job{Commit: "abc", Ref: "main", Runner: "gpu-0", URL: "https://gitlab.com/o/r/-/jobs/7"}},
 	} {
 		got := ciJob(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%v: %s", tt.env, d)
-		}
+		must.Same(t, fmt.Sprintf("%v", tt.env), tt.want, got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The plan that init writes is formatted and valid, and its run passes. `make newcomer` does the
@@ -27,9 +28,7 @@ func testInit(t *testing.T) {
 	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
 
 	// Nothing is overwritten without --force.
-	if err := os.WriteFile("tokgate.hcl", []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("tokgate.hcl", []byte("mine"), 0o644))
 	tokgate(t, "init", "--url", server.URL()).check(t, assert.ExitPlan, "tokgate.hcl already exists", "--force")
 	if read(t, "tokgate.hcl") != "mine" {
 		t.Error("the plan was overwritten")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -61,9 +62,7 @@ func TestInside(t *testing.T) {
 		t.Run(how, inBubble(func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{"crowded.json": crowded, "p.hcl": crowdedPlan} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 			}
 			out := filepath.Join(dir, "out")
 			args := []string{"run", "-q", "--out", out, filepath.Join(dir, "p.hcl")}
@@ -78,10 +77,7 @@ func TestInside(t *testing.T) {
 			// the time.
 			const then = "the server then: the queue held up to "
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "report.html"} {
-				raw, err := os.ReadFile(filepath.Join(out, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := must.Get(os.ReadFile(filepath.Join(out, name)))(t)
 				if !strings.Contains(string(raw), then) {
 					t.Errorf("%s does not say what the server was doing", name)
 				}
@@ -89,15 +85,9 @@ func TestInside(t *testing.T) {
 			if !strings.Contains(strings.Join(strings.Fields(r.out), " "), then) || !strings.Contains(r.out, "Waiting max") {
 				t.Errorf("the terminal says\n%s", r.out)
 			}
-			f, err := os.Open(filepath.Join(out, "results.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.Open(filepath.Join(out, "results.json")))(t)
 			defer f.Close()
-			doc, err := report.ReadDocument(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := must.Get(report.ReadDocument(f))(t)
 			for _, v := range doc.Verdicts {
 				want := report.Pass
 				if v.Name == "sla.waiting.max at 12" {
@@ -134,14 +124,9 @@ func TestInside(t *testing.T) {
 			if again.code != 1 {
 				t.Errorf("judged again: exit %d\n%s%s", again.code, again.out, again.err)
 			}
-			raw, err := os.ReadFile(filepath.Join(dir, "again.json"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := must.Get(os.ReadFile(filepath.Join(dir, "again.json")))(t)
 			var second report.Document
-			if err := json.Unmarshal(raw, &second); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(raw, &second))
 			for i, v := range second.Verdicts {
 				if v.Name != doc.Verdicts[i].Name || v.Outcome != doc.Verdicts[i].Outcome || v.Message != doc.Verdicts[i].Message {
 					t.Errorf("judged again, %s: %s, was %s", v.Name, v.Message, doc.Verdicts[i].Message)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -130,16 +131,12 @@ func longRound(tb testing.TB, w *record.Writer, rng *rand.Rand, l *metric.Level,
 		x.End = x.Last + 100_000
 		next[slot] = x.End
 		r.End = max(r.End, x.End)
-		if err := w.SampleDone(x); err != nil {
-			tb.Fatal(err)
-		}
+		must.Do(tb, w.SampleDone(x))
 	}
 	r.WindowEnd = next[0]
 	for _, t := range next {
 		r.WindowEnd = min(r.WindowEnd, t)
 	}
-	if err := w.RoundDone(l, r); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, w.RoundDone(l, r))
 	return r.End
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/sim"
@@ -63,10 +64,7 @@ func TestLag(t *testing.T) {
 }
 
 func readServed(t *testing.T, path string) []sim.Served {
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
 	var out []sim.Served
 	for lines := json.NewDecoder(file); ; {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // allowed lists for each top-level package the packages that it may import; tests are not
@@ -37,7 +39,7 @@ func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/tokgate/tokgate/"
 	root := filepath.Join("..", "..")
 	checked := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -78,10 +80,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if checked == 0 {
 		t.Fatal("no import was checked")
 	}

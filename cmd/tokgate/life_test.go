@@ -19,6 +19,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -68,10 +69,7 @@ func newLife(t *testing.T) *life {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	l := &life{t: t, program: self, dir: t.TempDir()}
 	l.out = filepath.Join(l.dir, "out")
 	for _, v := range os.Environ() {
@@ -263,9 +261,7 @@ func TestKilled(t *testing.T) {
 		l.start()
 		l.waitForLoad()
 		group := l.groups()[0]
-		if err := syscall.Kill(tt.to(), tt.signal); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Kill(tt.to(), tt.signal))
 		l.check(tt.code, tt.words...)
 		l.reports(assert.ExitError, "tokgate itself crashed")
 		l.checkGone(tt.name, group)
@@ -276,12 +272,8 @@ func TestKilled(t *testing.T) {
 	l.start()
 	l.waitForLoad()
 	group := l.groups()[0]
-	if err := os.Remove(filepath.Join(l.dir, "test.hcl")); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(l.run(), syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(l.dir, "test.hcl")))
+	must.Do(t, syscall.Kill(l.run(), syscall.SIGQUIT))
 	l.check(assert.ExitError, "the run crashed: exit status 2", "removing what a killed run left behind", "test.hcl")
 	l.checkGone("a crash without its plan", group)
 
@@ -393,9 +385,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	l := newLife(t)
 	bin := t.TempDir()
 	const smi = "#!/bin/sh\ncase \"$1\" in --query-gpu=index,*) echo '0, GPU-4711-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled' ;; esac\n"
-	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755))
 	l.environ = append(l.environ, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	l.plan("gpus = 1", l.serve(""), 4000)
 	l.start()
@@ -444,9 +434,7 @@ func TestServerFails(t *testing.T) {
 					t.Fatalf("log %q", log)
 				}
 				pid, _ := strconv.Atoi(m[1])
-				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 			}
 			l.check(assert.ExitError, tt.words[0])
 			l.reports(assert.ExitError, tt.words...)
@@ -458,9 +446,7 @@ func TestServerFails(t *testing.T) {
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	if err := os.Mkdir(l.out, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(l.out, 0o755))
 	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", l.out).CombinedOutput(); err != nil {
 		t.Skipf("no small disk can be made: %s", bytes.TrimSpace(out))
 	}
@@ -476,9 +462,7 @@ func TestDiskFull(t *testing.T) {
 func TestNoPlaceForReports(t *testing.T) {
 	l := newLife(t)
 	l.plan("", l.serve(""), 20)
-	if err := os.WriteFile(l.out, nil, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(l.out, nil, 0o444))
 	l.start()
 	l.check(assert.ExitError, "hint: choose another folder with --out")
 	if _, err := os.Stat(l.state()); err == nil {

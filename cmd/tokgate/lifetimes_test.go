@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -36,9 +37,7 @@ workload "chat" {
   }
 }
 `
-	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gate.hcl", []byte(src), 0o600))
 	// A request takes up to 2 s + 999 · 20 ms, almost 22 s. The window must be 31.6 times as long,
 	// almost 12 min. A window of 180 s suits only requests of up to 180 s / 31.6 = 5.7 s.
 	const warns = "Percentile may pass only by its margin"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/report"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -36,9 +37,7 @@ func TestLastLimits(t *testing.T) {
 			src = sealed(t, fmt.Sprintf(`{"schema":"tokgate.results/2","run":{"capacities":[%s]}}`, src))
 		}
 		if src != "" {
-			if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644))
 		}
 		if got := lastLimits(dir)(s, w); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.file, got, tt.want)
@@ -50,13 +49,9 @@ func TestLastLimits(t *testing.T) {
 func sealed(t *testing.T, src string) string {
 	t.Helper()
 	var d report.Document
-	if err := json.Unmarshal([]byte(src), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(src), &d))
 	var b strings.Builder
-	if err := d.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Write(&b))
 	return b.String()
 }
 

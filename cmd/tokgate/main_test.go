@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -56,9 +55,7 @@ func testRunPasses(t *testing.T) {
 	r.check(t, assert.ExitPass, "PASS", "w on s")
 	wellFormed(t, filepath.Join(dir, "junit.xml"))
 	for _, pair := range [][2]string{{"junit.xml", "j.xml"}, {"results.json", "r.json"}, {"report.md", "r.md"}} {
-		if d := cmp.Diff(read(t, filepath.Join(dir, pair[0])), read(t, filepath.Join(extra, pair[1]))); d != "" {
-			t.Errorf("the copy of %s differs:\n%s", pair[0], d)
-		}
+		must.Same(t, fmt.Sprintf("the copy of %s differs", pair[0]), read(t, filepath.Join(dir, pair[0])), read(t, filepath.Join(extra, pair[1])))
 	}
 	if !strings.Contains(read(t, filepath.Join(dir, "results.json")), `"path": "own transport"`) {
 		t.Error("results.json does not say by which path the streams were read")
@@ -90,9 +87,7 @@ func testRunPasses(t *testing.T) {
 		tokgate(t, "judge", dir, writePlan(t, other)).check(t, assert.ExitError, "another workload")
 	}
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "PASS", "w on s")
-	if err := os.Remove(filepath.Join(dir, "results.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "results.json")))
 	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
 }
 
@@ -136,9 +131,7 @@ func testRunFails(t *testing.T) {
 		}
 	}
 	var doc report.Document
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &doc))
 	if doc.Outcome != report.Fail || doc.ExitCode != assert.ExitFail {
 		t.Errorf("results.json says %s, exit %d; want fail, exit 1", doc.Outcome, doc.ExitCode)
 	}
@@ -213,9 +206,7 @@ func testForeignResults(t *testing.T) {
 	server := simServer(t)
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "samples.jsonl")
-	if err := os.WriteFile(foreign, []byte("mine\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(foreign, []byte("mine\n"), 0o644))
 	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
 	tokgate(t, "run", "--out", dir, path).check(t, assert.ExitError, "in the way")
 	if read(t, foreign) != "mine\n" {
@@ -384,9 +375,7 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")
 	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, `there is no schema "rezults"`, "schema results")
 	results := t.TempDir()
-	if err := os.WriteFile(filepath.Join(results, "samples.jsonl"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(results, "samples.jsonl"), nil, 0o644))
 	tokgate(t, "report", filepath.Join(results, "samples.jsonl")).check(t, assert.ExitPlan, "is no results folder", "did you mean", filepath.Base(results))
 	tokgate(t, "judge", writePlan(t, ""), results).check(t, assert.ExitPlan, "a plan comes after the folder")
 	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
@@ -425,13 +414,9 @@ func TestVersion(t *testing.T) {
 	r := tokgate(t, "version", "--json")
 	r.check(t, assert.ExitPass)
 	var got build
-	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(r.out), &got))
 	want := build{"v1.2.3", "0123abcd", "2026-11-21T20:00:00Z", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", want, got)
 	tokgate(t, "version").check(t, assert.ExitPass, "tokgate v1.2.3 (")
 	dir := t.TempDir()
 	tokgate(t, "man", dir).check(t, assert.ExitPass)
@@ -489,10 +474,7 @@ func TestLongShippedPlans(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must.Get(os.ReadFile(path))(t)
 	return string(src)
 }
 
@@ -520,9 +502,7 @@ workload "w" {
   }
 }
 `
-	if err := os.WriteFile("w.hcl", []byte(src), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("w.hcl", []byte(src), 0o644))
 	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run; tokgate run --simulate gives an estimate")
 	tokgate(t, "run", "w.hcl").check(t, assert.ExitPass)
 	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "by the run in results/w/results.json")

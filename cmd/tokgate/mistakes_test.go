@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A mistake on the command line ends before anything starts, with one line that names its cause and
@@ -13,13 +14,9 @@ import (
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{"gate.hcl": "server \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens  = 64\n  output_tokens = 8\n  load { concurrency = 1 }\n  sla { ttft = \"p50 < 1s\" }\n}\n", "notes.txt": "hello\n", "empty.hcl": ""} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
-	if err := os.Mkdir("results", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir("results", 0o755))
 	for _, row := range []struct{ line, says string }{
 		{"rnu gate.hcl", `unknown command "rnu"`},
 		{"run", "plan"},

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/sim"
@@ -112,10 +113,7 @@ func TestPeers(t *testing.T) {
 	if *peersDir == "" {
 		t.Skip("make peers")
 	}
-	dir, err := filepath.Abs(*peersDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.Abs(*peersDir))(t)
 	var table strings.Builder
 	table.WriteString("| | CPU a chunk | CPU beside them | memory | TTFT beside the server's log, p50, p99 | completed | 512 at once: TTFT, p50, p99 | completed |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range peers {

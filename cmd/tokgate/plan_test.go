@@ -16,6 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
@@ -26,10 +27,7 @@ import (
 // shipped returns the paths of the plans that ship with tokgate.
 func shipped(t *testing.T) []string {
 	t.Helper()
-	files, err := planFiles([]string{filepath.Join("..", "..", "plans")}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(planFiles([]string{filepath.Join("..", "..", "plans")}, true))(t)
 	files = slices.DeleteFunc(files, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "lib" })
 	if len(files) < 15 {
 		t.Fatalf("%d plans ship", len(files))
@@ -72,10 +70,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 					planned = append(planned, requirement{v.Server, v.Workload, v.Name})
 				}
 			}
-			run, err := simulatedRun(t.Context(), p, 0, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(simulatedRun(t.Context(), p, 0, nil))(t)
 			doc := report.New(run, p, assert.Judge(p, run, assert.Options{}), report.Meta{})
 			var judged []requirement
 			for i := range doc.Verdicts {
@@ -87,9 +82,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			byName := func(a, b requirement) int { return strings.Compare(a.String(), b.String()) }
 			slices.SortFunc(planned, byName)
 			slices.SortFunc(judged, byName)
-			if d := cmp.Diff(planned, judged, cmp.AllowUnexported(requirement{})); d != "" {
-				t.Errorf("requirements of the plan (-) and of the run (+):\n%s", d)
-			}
+			must.Same(t, "requirements of the plan (-) and of the run (+)", planned, judged, cmp.AllowUnexported(requirement{}))
 			if want := count(len(judged), "requirement"); !strings.HasSuffix(planSize(p), want) {
 				t.Errorf("the run has %s, the plan says %q", want, planSize(p))
 			}
@@ -194,9 +187,7 @@ workload "w" {
 // most of the time, because nothing changed. The estimate for the next run includes the starts.
 func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600))
 	src := `
 gate { budget = "1m" }
 server "a" {
@@ -219,14 +210,9 @@ compare "c" {
   tolerate { e2e = "mean +20%" }
 }
 `
-	if err := os.WriteFile("gate.hcl", []byte(strings.Replace(src, `gate { budget = "1m" }`, "", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gate.hcl", []byte(strings.Replace(src, `gate { budget = "1m" }`, "", 1)), 0o600))
 	tokgate(t, "run", "--simulate", "gate.hcl")
-	doc, err := report.ReadDocument(strings.NewReader(read(t, "results/gate-simulated/results.json")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(report.ReadDocument(strings.NewReader(read(t, "results/gate-simulated/results.json"))))(t)
 	if n := len(doc.Run.Servers[0].Starts) + len(doc.Run.Servers[1].Starts); n != 6 || doc.Run.Servers[0].Starts[0].Took() < 10*time.Second {
 		t.Errorf("%d starts, the first of %v s", n, doc.Run.Servers[0].Starts)
 	}
@@ -237,14 +223,10 @@ compare "c" {
 	if s.unknown > 0 || math.Abs(s.expected.took.Seconds()/doc.Run.End.Seconds()-1) > 0.2 {
 		t.Errorf("estimated %s, %d unknown, and it took %v", s.expected.took, s.unknown, doc.Run.End)
 	}
-	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gate.hcl", []byte(src), 0o600))
 	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s in all: 16 starts", "longer than its budget of 1m")
 	container := strings.NewReplacer("simulator { profile = \"slow.json\" }", "engine = \"vllm\"\n  model = \"m\"\n  container { image = \"i\" }").Replace(src)
-	if err := os.WriteFile("other.hcl", []byte(container), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("other.hcl", []byte(container), 0o600))
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }
 
@@ -253,9 +235,7 @@ compare "c" {
 // previous run has shown how long the servers take to start.
 func TestLongRunTellsItsEnd(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600))
 	const src = `
 server "a" {
   simulator { profile = "slow.json" }
@@ -281,9 +261,7 @@ compare "c" {
 }
 `
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
-	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("gate.hcl", []byte(src), 0o600))
 	p, diags := a.load("gate.hcl", inputs{}, false)
 	if diags.HasErrors() {
 		t.Fatal(diags)
@@ -293,13 +271,10 @@ compare "c" {
 		c := clock.NewVirtual()
 		var lines strings.Builder
 		d := progress.New(&lines, progress.Options{Now: c.Now, Forecast: known})
-		run, err := exec.Run(t.Context(), exec.Config{
+		run := must.Get(exec.Run(t.Context(), exec.Config{
 			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{d}, JudgeComparison: comparisonLooks(p),
 			Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		said := regexp.MustCompile(`(?m)^ *(\w+)  .*(?:ETA of the run|levels, about) (\w+)$`).FindStringSubmatch(lines.String())
 		if said == nil {
 			t.Fatalf("no line tells the end of the run:\n%s", lines.String())
@@ -313,12 +288,8 @@ compare "c" {
 		// From this document the next run reads how long starts and levels took.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder
-		if err := doc.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile("results.json", []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, doc.Write(&b))
+		must.Do(t, os.WriteFile("results.json", []byte(b.String()), 0o600))
 		last := readRunAt("results.json")
 		known = last.forecast(p, nil, startTimes(p, last))
 	}

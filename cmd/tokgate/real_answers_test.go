@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -56,10 +57,7 @@ func TestRealAnswers(t *testing.T) {
 	}
 	wanted := regexp.MustCompile(*realAnswers)
 	r := newTrial(t, "answers")
-	plugins, err := filepath.Abs(filepath.Join(repository, "plans", "real"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugins := must.Get(filepath.Abs(filepath.Join(repository, "plans", "real")))(t)
 	r.environ = append(r.environ, "PYTHONPATH="+plugins)
 	control, end := "", func() {}
 	defer func() { end() }()

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
@@ -93,10 +94,7 @@ type trial struct {
 
 func newTrial(t *testing.T, name string) *trial {
 	abs := func(path string) string {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		path = must.Get(filepath.Abs(path))(t)
 		return path
 	}
 	r := &trial{t: t, name: name, dir: abs(*realDir), program: abs(filepath.Join(repository, "bin", "tokgate")), started: time.Now()}

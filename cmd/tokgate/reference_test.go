@@ -17,10 +17,9 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -142,10 +141,7 @@ func (s system) repeat(t *testing.T, m *simulation) {
 func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	t.Helper()
 	p := s.decoded(t, vars)
-	run, err := simulatedRun(t.Context(), p, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(simulatedRun(t.Context(), p, 0, nil))(t)
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 
@@ -731,9 +727,7 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	c := osexec.Command(binary, s.command(dir, vars)...)
 	c.Stdout, c.Stderr = &out, &out
 	begin := time.Now()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	memory := watchMemory(c.Process.Pid)
 	err := c.Wait()
 	wall, most := time.Since(begin), memory()
@@ -866,9 +860,7 @@ func TestLongReference(t *testing.T) {
 			if runtime.GOARCH != "amd64" {
 				t.Skip("elsewhere floating-point numbers may round otherwise in the last digit")
 			}
-			if d := gocmp.Diff(want, got.text.String()); d != "" {
-				t.Errorf("docs/%s is not current; `make reference` rewrites it (-doc +got):\n%s", referenceDoc, d)
-			}
+			must.Same(t, fmt.Sprintf("docs/%s is not current; `make reference` rewrites it (-doc +got)", referenceDoc), want, got.text.String())
 		})
 	}
 }
@@ -926,7 +918,5 @@ func TestLongReferenceDocument(t *testing.T) {
 		}
 		doc = head + part + tail
 	}
-	if err := os.WriteFile(path, []byte(doc), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(doc), 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var repeats = flag.Int("repeats", 20, "how often TestLongSimulationsRepeat runs its plan; from 100 on niced, beside busy loops")
@@ -23,9 +24,7 @@ func TestLongSimulationsRepeat(t *testing.T) {
 	// Run a copy, so that nobody can edit the plan during a thousand runs.
 	shipped := system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan()
 	folder := t.TempDir()
-	if err := os.CopyFS(folder, os.DirFS(filepath.Dir(shipped))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(folder, os.DirFS(filepath.Dir(shipped))))
 	t.Chdir(folder)
 	plan := filepath.Base(shipped)
 	command := []string{programFile(t, ""), "run", "--simulate", "--quiet", "--out", "out", "--only", `use_case["coding_assistant"]`, plan}

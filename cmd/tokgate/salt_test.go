@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -50,9 +51,7 @@ const noisyProfile = `{"base": "default", "noise": {"step_cv": 0.02, "start_cv":
 // and any salt repeats itself.
 func TestSaltIsAnotherRun(t *testing.T) {
 	path := writePlan(t, saltedPlan)
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "noisy.json"), []byte(noisyProfile), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(path), "noisy.json"), []byte(noisyProfile), 0o644))
 	type figures struct {
 		Took    time.Duration   // of the first request in the closed loop that completed
 		Failed  []int           // measured requests of the closed loop that failed, by order of start
@@ -89,13 +88,9 @@ func TestSaltIsAnotherRun(t *testing.T) {
 		return f
 	}
 	zero := measured()
-	if diff := cmp.Diff(zero, measured("--salt", "0")); diff != "" {
-		t.Errorf("salt 0 is not the run without a salt:\n%s", diff)
-	}
+	must.Same(t, "salt 0 is not the run without a salt", zero, measured("--salt", "0"))
 	one, two := measured("--salt", "1"), measured("--salt", "2")
-	if diff := cmp.Diff(one, measured("--salt", "1")); diff != "" {
-		t.Errorf("salt 1 does not repeat itself:\n%s", diff)
-	}
+	must.Same(t, "salt 1 does not repeat itself", one, measured("--salt", "1"))
 	for _, pair := range [][2]figures{{zero, one}, {zero, two}, {one, two}} {
 		a, b := pair[0], pair[1]
 		if a.Took == b.Took || cmp.Equal(a.Failed, b.Failed) || cmp.Equal(a.Arrived, b.Arrived) {

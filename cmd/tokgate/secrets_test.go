@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // spilled is contained in every secret below and in no other text. Quoting and encoding keep it
@@ -235,9 +236,7 @@ func TestSecretsStayInDiagnostics(t *testing.T) {
 func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
 	l := newLife(t)
 	command := strconv.Quote(strings.ReplaceAll(shell, "SERVE", l.program+" sim --listen 127.0.0.1:{port}"))
-	if err := os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, secretsPlan, command, endpoint, requests), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, secretsPlan, command, endpoint, requests), 0o644))
 	l.environ = append(append(l.environ, secretsEnviron...), "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+l.dir,
 		"GITHUB_OUTPUT="+filepath.Join(l.dir, ".output"), "GITHUB_STEP_SUMMARY="+filepath.Join(l.dir, ".summary"))
 	return l

@@ -22,6 +22,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/starter"
@@ -50,9 +51,7 @@ func endings(t *testing.T) (out []ending) {
 	t.Helper()
 	for _, line := range linesOf(t, *strongLog) {
 		var e ending
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &e))
 		out = append(out, e)
 	}
 	return out
@@ -182,10 +181,7 @@ func mostly(t *testing.T, what string, got, runs int) {
 func TestLongShippedGates(t *testing.T) {
 	exempt := map[string]bool{"demo.hcl": true, "chat.hcl": true, "conversations.hcl": true}
 	slow := map[string]bool{"compare.hcl": true, "scenarios.hcl": true, "chat.hcl": true, "pull-request.hcl": true}
-	files, err := planFiles([]string{filepath.Join("..", "..", "plans"), filepath.Join("..", "..", "plans", "usecases")}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(planFiles([]string{filepath.Join("..", "..", "plans"), filepath.Join("..", "..", "plans", "usecases")}, false))(t)
 	runs := max(*strongRuns, 1)
 	for _, path := range files {
 		name := filepath.Base(path)
@@ -215,10 +211,7 @@ func TestLongShippedGates(t *testing.T) {
 // loaded makes the plan that init writes for the options, writes it to a file, and loads it.
 func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	t.Helper()
-	text, err := o.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(o.plan())(t)
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	p, diags := a.load(writePlan(t, string(text)), in, false)
 	if diags.HasErrors() {
@@ -300,18 +293,13 @@ func TestLongInitMeasured(t *testing.T) {
 func TestLongInitUpgrade(t *testing.T) {
 	o := initOf("chatbot")
 	o.answers.URL, o.answers.Image, o.answers.Model, o.answers.Upgrade = "", "vllm/vllm-openai:v1", "Qwen/Qwen3-8B", true
-	text, err := o.plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(o.plan())(t)
 	// The base branch has the same plan, at the same path in its folder, with the image :v1 instead
 	// of :v2.
 	base := t.TempDir()
 	t.Chdir(t.TempDir())
 	for dir, image := range map[string]string{base: ":v1", ".": ":v2"} {
-		if err := os.WriteFile(filepath.Join(dir, "gate.hcl"), []byte(strings.ReplaceAll(string(text), ":v1", image)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "gate.hcl"), []byte(strings.ReplaceAll(string(text), ":v1", image)), 0o600))
 	}
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	p, diags := a.load("gate.hcl", inputs{base: base}, false)
@@ -343,9 +331,7 @@ func TestLongStrengthTable(t *testing.T) {
 	if *strongDoc == "" {
 		t.Skip("writes a table: -strong-table")
 	}
-	if err := os.WriteFile(*strongDoc, []byte(strengthTable(endings(t))), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(*strongDoc, []byte(strengthTable(endings(t))), 0o644))
 }
 
 // strengthTable returns a table of how often each gate passed the unchanged server, and how often
@@ -412,13 +398,10 @@ func TestLongSeldomReadings(t *testing.T) {
 		var said []string
 		for _, seldom := range []time.Duration{0, time.Minute} {
 			c := clock.NewVirtual()
-			run, err := exec.Run(t.Context(), exec.Config{
+			run := must.Get(exec.Run(t.Context(), exec.Config{
 				Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seldom: seldom}).Launch, Observer: observers{},
 				Judge: looks(p), JudgeComparison: comparisonLooks(p), Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))(t)
 			verdicts := ""
 			for _, v := range assert.Judge(p, run, assert.Options{}).List {
 				if v.Required() {

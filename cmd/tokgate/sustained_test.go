@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -69,10 +70,7 @@ workload "chat" {
 // ratedRun simulates a level at a rate, with a salt, on the default server as f changes it.
 func ratedRun(t *testing.T, rate float64, requests, salt int, f func(*sim.Profile)) *metric.Run {
 	t.Helper()
-	run, err := simulatedRun(t.Context(), ratedPlan(t, rate, requests), salt, func(_ *plan.Server, p *sim.Profile) { f(p) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(simulatedRun(t.Context(), ratedPlan(t, rate, requests), salt, func(_ *plan.Server, p *sim.Profile) { f(p) }))(t)
 	return run
 }
 
@@ -127,9 +125,7 @@ func TestLongSustained(t *testing.T) {
 	}
 	t.Run("drifting", func(t *testing.T) { drifting(t, &out) })
 	if *sustainedTable != "" {
-		if err := os.WriteFile(*sustainedTable, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*sustainedTable, []byte(out.String()), 0o644))
 	}
 	t.Log(out.String())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/strength"
 )
 
@@ -98,10 +99,7 @@ func toldBySimulation(t *testing.T, profile string, set []string, list []strengt
 		t.Fatal(err)
 	}
 	measure := func(list []strength.Regression, runs int, try strength.Try) *strength.Result {
-		r, err := strength.Measure(list, runs, try)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(strength.Measure(list, runs, try))(t)
 		return r
 	}
 	told, simulate := stretched(p, run, assert.Options{}), simulated(t.Context(), p, nil)
@@ -135,9 +133,7 @@ func toldPairs(t *testing.T) (out []toldPair) {
 	t.Helper()
 	for _, line := range linesOf(t, *toldLog) {
 		var p toldPair
-		if err := json.Unmarshal(line, &p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(line, &p))
 		out = append(out, p)
 	}
 	return out
@@ -150,9 +146,7 @@ func TestLongStrengthToldTable(t *testing.T) {
 		t.Skip("writes a table: -told-table")
 	}
 	pairs := toldPairs(t)
-	if err := os.WriteFile(*toldTable, []byte(tableOfTold(pairs)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(*toldTable, []byte(tableOfTold(pairs)), 0o644))
 	agree := 0
 	for _, p := range pairs {
 		if p.agrees() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The gate in docs/traffic.md passes an unchanged server. It fails a server without a prefix cache,
@@ -30,9 +31,7 @@ func TestLongPlantedCache(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			src := strings.Replace(plan, `"prefix-cache"`, `"./profile.json"`, 1)
 			for name, text := range map[string]string{"rag.hcl": src, "profile.json": tt.profile} {
-				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 			}
 			r := tokgate(t, "run", "--simulate", "rag.hcl")
 			if r.code != tt.code || tt.code == assert.ExitFail && !strings.Contains(r.out, "FAIL    sla.cache_hit_rate") {

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -60,9 +59,7 @@ func TestWaves(t *testing.T) {
 			tokgate(t, "run", "--simulate", "--out", dir, path).check(t, tt.code, tt.words...)
 			first := figures(t, dir)
 			tokgate(t, "judge", dir, path).check(t, tt.code, tt.words...)
-			if diff := cmp.Diff(first, figures(t, dir)); diff != "" {
-				t.Errorf("judged again: %s", diff)
-			}
+			must.Same(t, "judged again", first, figures(t, dir))
 			judged, sent := requestsOf(t, dir)
 			if tt.requests > 0 && judged != tt.requests || judged == 0 {
 				t.Errorf("%d requests judged, want %d", judged, tt.requests)
@@ -78,26 +75,18 @@ func TestWaves(t *testing.T) {
 func figures(t *testing.T, dir string) map[string]any {
 	t.Helper()
 	var out map[string]any
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &out))
 	return out
 }
 
 // requestsOf returns how many requests of a run's only level are judged, and how many were sent.
 func requestsOf(t *testing.T, dir string) (judged, sent int) {
 	t.Helper()
-	d, err := report.ReadDocument(strings.NewReader(read(t, filepath.Join(dir, "results.json"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(report.ReadDocument(strings.NewReader(read(t, filepath.Join(dir, "results.json")))))(t)
 	for i := range d.Cases {
 		judged += d.Cases[i].Due()
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "samples.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(filepath.Join(dir, "samples.jsonl")))(t)
 	return judged, strings.Count(string(raw), `"type":"sample"`)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/starter"
 )
@@ -44,9 +45,7 @@ jobs:
       - run: tokgate run plans/other.hcl
 `
 	want := []job{{"w.yml", "action", 45 * time.Minute}, {"w.yml", "command", 0}, {"w.yml", "folder", 6 * time.Hour}}
-	if diff := cmp.Diff(want, jobsOfWorkflow([]byte(src), "w.yml", "plans/gate.hcl"), cmp.AllowUnexported(job{})); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, jobsOfWorkflow([]byte(src), "w.yml", "plans/gate.hcl"), cmp.AllowUnexported(job{}))
 	for _, broken := range []string{"", "jobs: 3", "\t", "jobs: {a: {steps: 1}}"} {
 		if got := jobsOfWorkflow([]byte(broken), "w.yml", "gate.hcl"); got != nil {
 			t.Errorf("%q has %v", broken, got)
@@ -59,17 +58,10 @@ jobs:
 func TestCutOff(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{".github/workflows", "perf"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	text, err := starter.GitHub(starter.CI{Plan: "perf/gate.hcl", Budget: 45})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, ".github/workflows/tokgate.yml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(starter.GitHub(starter.CI{Plan: "perf/gate.hcl", Budget: 45}))(t)
+	must.Do(t, os.WriteFile(filepath.Join(root, ".github/workflows/tokgate.yml"), text, 0o600))
 	p := &plan.Plan{Path: filepath.Join(root, "perf", "gate.hcl"), Gate: plan.Gate{Budget: 45 * time.Minute}}
 	if got := cutOffAfter(p, 50*time.Minute); got != nil {
 		t.Errorf("warned: %v", got)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record/history"
@@ -88,15 +89,10 @@ func TestVirtualProgram(t *testing.T) {
 // programFile returns the path of a script that runs tokgate.
 func programFile(t *testing.T, mode string) string {
 	t.Helper()
-	test, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must.Get(os.Executable())(t)
 	path := filepath.Join(t.TempDir(), "tokgate")
 	script := fmt.Sprintf("#!/bin/sh\n%s=%s exec %q \"$@\"\n", asProgram, mode, test)
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(script), 0o755))
 	return path
 }
 
@@ -137,9 +133,7 @@ func newCheckout(t *testing.T, mode string) *checkout {
 		Environ: []string{"GIT_CONFIG_GLOBAL=" + os.DevNull},
 	}
 	for _, dir := range []string{c.Workspace, c.Temp} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(dir, 0o755))
 	}
 	c.git("init", "--quiet", "--initial-branch=main")
 	return c
@@ -374,9 +368,7 @@ func TestLongWorkflowGate(t *testing.T) {
 			}
 			got := annotations(job.Commands)
 			if tt.annotations != nil {
-				if diff := cmp.Diff(tt.annotations, got); diff != "" {
-					t.Errorf("annotations (-want +got):\n%s", diff)
-				}
+				must.Same(t, "annotations (-want +got)", tt.annotations, got)
 			} else if len(got) == 0 || len(got) > runner.MostAnnotations {
 				t.Errorf("%d annotations", len(got))
 			}
@@ -406,9 +398,7 @@ func TestLongWorkflowGate(t *testing.T) {
 				t.Errorf("the JUnit file has no %s:\n%s", tt.failures, junit)
 			}
 			if *keepJUnit != "" {
-				if err := os.WriteFile(filepath.Join(*keepJUnit, strings.ReplaceAll(tt.name, " ", "-")+".xml"), []byte(junit), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(*keepJUnit, strings.ReplaceAll(tt.name, " ", "-")+".xml"), []byte(junit), 0o644))
 			}
 		})
 	}
@@ -459,9 +449,7 @@ func TestLongWorkflowPlans(t *testing.T) {
 			if got := strings.Join(codes, " "); got != tt.steps || job.Failed != (tt.steps != "0 0 0") {
 				t.Errorf("the steps ended with %s, want %s; failed %t\n%s", got, tt.steps, job.Failed, job.Log)
 			}
-			if diff := cmp.Diff(tt.annotations, annotations(job.Commands)); diff != "" {
-				t.Errorf("annotations (-want +got):\n%s", diff)
-			}
+			must.Same(t, "annotations (-want +got)", tt.annotations, annotations(job.Commands))
 			if ran := tt.steps[0] != '2'; ran != (len(c.artifacts["simulated"]) > 0) {
 				t.Errorf("artifacts %v", c.artifacts)
 			}
@@ -512,9 +500,7 @@ echo "gh $*" >> %[2]q
 `, open, asked),
 		"curl": fmt.Sprintf("#!/bin/sh\nfor a; do last=$a; done\necho \"curl $last $9\" >> %q\n", asked),
 	} {
-		if err := os.WriteFile(filepath.Join(n.tracker, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(n.tracker, name), []byte(script), 0o755))
 	}
 	return n
 }
@@ -707,9 +693,7 @@ func TestActionInputs(t *testing.T) {
 	c := newCheckout(t, "")
 	// The script echo replaces tokgate and prints its arguments.
 	echo := filepath.Join(t.TempDir(), "tokgate")
-	if err := os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755))
 	c.With["version"] = echo
 	base := c.commit(map[string]string{"serving/plans/a.hcl": ""})
 	job, err := c.Run(t.Context(), actionStep(`working-directory: serving, base: main,
@@ -757,10 +741,7 @@ func TestActionBase(t *testing.T) {
 	c.git("fetch", "--quiet", "--depth=1", "origin", "main")
 	c.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
 	for _, tt := range []struct{ base, want string }{{"main", head}, {head, head}, {old, old}, {"main", head}, {"absent", ""}, {"--upload-pack=x", ""}} {
-		job, err := c.Run(t.Context(), actionStep(`plan: p.hcl, upload: "", base: "`+tt.base+`"`), "j", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := must.Get(c.Run(t.Context(), actionStep(`plan: p.hcl, upload: "", base: "`+tt.base+`"`), "j", nil))(t)
 		step := job.Step("base")
 		if tt.want == "" {
 			if step.ExitCode != 2 || !strings.Contains(job.Log, "::error") {
@@ -780,9 +761,7 @@ func TestActionRelease(t *testing.T) {
 	folder := filepath.Join(releases, "v1.2.3")
 	archive := filepath.Join(folder, "tokgate_1.2.3_linux_amd64.tar.gz")
 	sums := filepath.Join(folder, "checksums.txt")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(folder, 0o755))
 	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(programFile(t, "")), "tokgate").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -799,16 +778,11 @@ func TestActionRelease(t *testing.T) {
 		{"odd version", "v1.2.3;x", "", "is no release"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := os.WriteFile(sums, []byte(tt.sums), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(sums, []byte(tt.sums), 0o644))
 			c := newCheckout(t, "")
 			c.With["version"] = tt.version
 			c.Environ = append(c.Environ, "TOKGATE_RELEASES=file://"+releases)
-			job, err := c.Run(t.Context(), actionStep(""), "j", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			job := must.Get(c.Run(t.Context(), actionStep(""), "j", nil))(t)
 			step := job.Step("install")
 			if tt.says == "" {
 				if step.ExitCode != 0 || !strings.Contains(step.Log, "tokgate ") || !strings.Contains(step.Log, "::notice title=tokgate::plan is empty") {
@@ -831,10 +805,7 @@ func TestActionBuilds(t *testing.T) {
 	delete(c.With, "version")
 	// The step of the job uses the caches of this test's go command.
 	c.Environ = append(c.Environ, "GOCACHE="+goenv(t, "GOCACHE"), "GOMODCACHE="+goenv(t, "GOMODCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS"), "GOPROXY="+goenv(t, "GOPROXY"))
-	job, err := c.Run(t.Context(), actionStep(""), "j", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(c.Run(t.Context(), actionStep(""), "j", nil))(t)
 	if job.Failed || !strings.Contains(job.Step("install").Log, "tokgate ") || !job.Step("run").Skipped {
 		t.Errorf("%s", job.Log)
 	}
