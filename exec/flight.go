@@ -27,6 +27,7 @@ type flight struct {
 	prompt client.Prompt  // zero if the answer's text is not kept
 	spoken *client.Answer // the answer that the next turn repeats; nil in the last turn
 	cancel context.CancelFunc
+	stays  func() bool // stops the timer after which the client leaves; nil if it does not leave by a timer
 	over   bool
 }
 
@@ -100,7 +101,7 @@ func (rd *round) send(step shape.Step) {
 		f.spoken, f.prompt = answer, prompt
 		answer.KeepReply(replyBytes)
 	}
-	rd.target.Transport.Send(ctx, &request, listening(answer, t.Ear))
+	rd.target.Transport.Send(ctx, &request, rd.leaves(f, listening(answer, t.Ear)))
 	rd.makeAhead(step.Ahead)
 }
 
@@ -155,7 +156,9 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		s.Failure.Message = rd.secrets.Text(s.Failure.Message)
 	}
 	s.Finish = rd.secrets.Text(s.Finish)
-	f.cancel()
+	if f.cancel(); f.stays != nil {
+		f.stays()
+	}
 	delete(rd.flights, f)
 	if f.turn.Phase == metric.Measured {
 		rd.judged--

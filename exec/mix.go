@@ -100,13 +100,18 @@ func (rd *round) lotOf(t shape.Turn) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return m.lots[0], order
 	}
-	shares := rd.Workload.Shares()
+	shares, block := rd.Workload.Shares(), mostStratum
+	if phase == metric.Left {
+		shares = rd.Workload.LeavingShares()
+	} else {
+		block = min(shares.Stratum(), mostStratum)
+	}
 	for len(m.picks[phase]) <= order {
 		given := m.given[phase]
 		if given == nil {
 			given = make([]int, len(shares))
 		}
-		rd.pick(m, phase, shares.Counts(given, min(shares.Stratum(), mostStratum)), len(m.picks[phase]))
+		rd.pick(m, phase, shares.Counts(given, block), len(m.picks[phase]))
 	}
 	p := m.picks[phase][order]
 	return m.lots[p.lot], p.nth

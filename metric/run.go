@@ -398,6 +398,8 @@ type Asked struct {
 	// Mix lists the parts of a mix, such as "chat 70%, long 30%"; "" if the level is not a mix.
 	// Each part has an Asked of its own.
 	Mix string `json:"mix,omitempty"`
+	// Leaving describes the clients that leave, such as "5% after 2s"; "" if none does.
+	Leaving string `json:"leaving,omitempty"`
 }
 
 // Digest returns twelve hexadecimal digits that identify a. A later version of tokgate may add
@@ -424,6 +426,7 @@ func (a Asked) Differs(b Asked) []string {
 	note("output_tokens", a.Output, b.Output)
 	note("jitter", a.Jitter, b.Jitter)
 	note("natural", a.Natural, b.Natural)
+	note("clients that leave", a.Leaving, b.Leaving)
 	note("pause", a.Pause, b.Pause)
 	note("arrivals", a.Arrivals, b.Arrivals)
 	note("think_time", a.Think, b.Think)

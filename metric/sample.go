@@ -19,6 +19,9 @@ const (
 	// Filler requests keep up the load until the last measured requests have ended. They are never
 	// judged.
 	Filler Phase = "filler"
+	// Left requests are of clients that leave: tokgate closes the connection, as the plan says. They
+	// are never judged, and no failures. One that ended before its client left has no Failure.
+	Left Phase = "left"
 )
 
 // Sample is one request as the client saw it. Times are offsets from the start of the run, on the

@@ -29,6 +29,7 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 
 		Arrivals: l.Open.String(),
 		Think:    l.Think.String(),
+		Leaving:  w.Cancel.String(),
 	}
 }
 

@@ -22,6 +22,7 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	part.Servers = slices.Clone(w.Servers)
 	part.Loads, part.SLAs, part.Capacity = nil, nil, nil
 	part.Policy.OnInconclusive = w.Policy.OnInconclusive
+	part.Cancel = cmp.Or(w.Cancel, base.Cancel)
 	return &part
 }
 

@@ -303,6 +303,7 @@ type Workload struct {
 	Good     []*Threshold  // thresholds of a good request; their statistic is "every"
 	Score    *answers.Rule // rule for right answers; nil if answers are not scored
 	Answers  Answers       `plan:"answers"`
+	Cancel   *Cancel       `plan:"cancel"` // nil: no client leaves
 	Capacity *Capacity     // nil if no capacity is searched
 	Policy   Policy        `plan:"gate"` // policy of the gate block, changed by settings of the workload
 	Range    hcl.Range

@@ -38,7 +38,7 @@ func newBatches(e Env) *Batches {
 	b := &Batches{closed: newClosed(e, of), lasts: e.Case.Level.RoundTime(), seats: seats{}, flying: map[int]time.Duration{}}
 	b.more = func(now time.Duration) bool { return b.current(now) != nil || len(b.begun) < len(b.planned) }
 	prepare := &b.closed.steps[0]
-	prepare.Prompts = []Prompts{prepare.Prompts[0], prepare.Prompts[2]}
+	prepare.Prompts = []Prompts{prepare.Prompts[0], prepare.Prompts[2], prepare.Prompts[3]}
 	b.Plan(e.Parts)
 	for i, n := range e.Parts {
 		prepare.Prompts = append(prepare.Prompts, Prompts{Phase: metric.Measured, N: n, Batch: i})
@@ -144,7 +144,7 @@ func (b *Batches) Place(t Turn, _ time.Duration) (unit, order int) {
 	switch t.Phase {
 	case metric.Measured:
 		return t.Batch, t.Order
-	case metric.Filler:
+	case metric.Filler, metric.Left:
 		unit = max(len(b.begun)-1, 0)
 	}
 	return unit, b.seats.next(unit, t.Phase)

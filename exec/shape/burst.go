@@ -27,6 +27,7 @@ type burst struct {
 	warm     warmup
 	steps    queue // before the burst
 	measured volley
+	left     []Turn // of clients that leave, beside it
 }
 
 func newBurst(e Env) Shape {
@@ -37,11 +38,19 @@ func newBurst(e Env) Shape {
 			n = e.Case.Level.N
 		}
 	}
-	due := e.due()
+	due, leave := e.due(), newLeaving(&e)
+	var left []Turn
+	for range due {
+		for leave.stays(); leave.due(); {
+			left = append(left, leave.turn(due+len(left)))
+		}
+	}
 	return &burst{
+		left: left,
+
 		Env: e, warm: newWarmup(&e, 0, n), measured: volley{phase: metric.Measured, n: due},
 		steps: queue{
-			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Measured, N: due}}, Connections: due}, {Do: Begin}, {Do: Fresh},
+			{Do: Prepare, Prompts: []Prompts{{Phase: metric.Measured, N: due}, {Phase: metric.Left, N: len(left)}}, Connections: due + len(left)}, {Do: Begin}, {Do: Fresh},
 		},
 	}
 }
@@ -53,6 +62,11 @@ func (b *burst) Next(now time.Duration) Step {
 	if s, ok := b.steps.next(); ok {
 		return s
 	}
+	if n := len(b.left); n > 0 && b.measured.sent == b.measured.n {
+		t := b.left[0]
+		b.left = b.left[1:]
+		return Step{Do: Send, Turn: t, At: b.measured.at}
+	}
 	if s, ok := b.measured.next(now); ok {
 		return s
 	}
@@ -60,9 +74,10 @@ func (b *burst) Next(now time.Duration) Step {
 }
 
 func (b *burst) Ended(_ time.Duration, t Turn, s *metric.Sample) {
-	if t.Phase == metric.Measured {
+	switch t.Phase {
+	case metric.Measured:
 		b.measured.ended++
-	} else {
+	case metric.Warmup:
 		b.warm.over(s)
 	}
 }

@@ -110,7 +110,8 @@ type closed struct {
 	read           bool          // the window began
 	whole          time.Duration // when the last slot started
 	// more reports whether another measured request is to be sent now.
-	more func(now time.Duration) bool
+	more  func(now time.Duration) bool
+	leave leaving
 }
 
 // slot is the state of a slot.
@@ -120,7 +121,7 @@ type slot struct {
 }
 
 func newClosed(e Env, of cycle) *closed {
-	c := &closed{cycle: of, proven: e.Proven, state: make([]slot, of.slots), orders: map[metric.Phase]int{}}
+	c := &closed{cycle: of, proven: e.Proven, state: make([]slot, of.slots), orders: map[metric.Phase]int{}, leave: newLeaving(&e)}
 	c.more = func(time.Duration) bool { return c.orders[metric.Measured] < c.due || c.lasts > 0 }
 	first := 0
 	if e.Load.Stagger == plan.StaggerAuto && c.stagger == 0 && c.slots > 1 && c.warmup > 0 {
@@ -141,6 +142,7 @@ func newClosed(e Env, of cycle) *closed {
 	c.orders[metric.Warmup] = first
 	c.steps = queue{{Do: Prepare, Prompts: []Prompts{
 		{Phase: metric.Warmup, From: first, N: c.warmup}, {Phase: metric.Measured, N: c.requests(e.Each)}, {Phase: metric.Filler, N: c.slots},
+		{Phase: metric.Left, N: c.leave.of(e.due())},
 	}}, {Do: Begin}}
 	for i, share := range load.Split(c.warmup, c.slots) {
 		c.state[i].warm = share
@@ -212,7 +214,10 @@ func (c *closed) turn(s *slot, now time.Duration) (phase metric.Phase, ok bool) 
 	case !c.proven && c.failed > 0:
 		// Warm up until one request completes. A slot that did not fail waits for one that did.
 		return metric.Warmup, s.failed
+	case c.leave.due():
+		return metric.Left, true
 	case c.more(now):
+		c.leave.stays()
 		return metric.Measured, true
 	}
 	return metric.Filler, true
@@ -221,6 +226,9 @@ func (c *closed) turn(s *slot, now time.Duration) (phase metric.Phase, ok bool) 
 func (c *closed) send(t Turn, at, now time.Duration) Step {
 	t.Order = c.orders[t.Phase]
 	c.orders[t.Phase]++
+	if t.Phase == metric.Left {
+		t = c.leave.turn(t.Slot)
+	}
 	c.ask(now)
 	out := Step{Do: Send, Turn: t, At: at}
 	if t.Phase == metric.Filler || t.Phase == metric.Measured && (t.Order+c.slots < c.due || c.lasts > 0) {
@@ -258,7 +266,7 @@ func (c *closed) Ended(now time.Duration, t Turn, s *metric.Sample) {
 	switch {
 	case t.Phase == metric.Measured:
 		c.ended++
-	case failed:
+	case failed && !s.Canceled():
 		after = max(after, load.Backoff)
 	}
 	if failed && t.Phase == metric.Warmup {

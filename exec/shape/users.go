@@ -30,15 +30,17 @@ type users struct {
 	seats    seats
 	due      []int // measured requests of each unit
 	pending  int   // measured requests in flight
-	warmed   bool  // a request ended that was no failed warm-up request
-	failed   int   // warm-up requests that failed
+	leave    leaving
+	waiting  map[int]Turn // what a user sends who left, and comes back
+	warmed   bool         // a request ended that was no failed warm-up request
+	failed   int          // warm-up requests that failed
 }
 
 func newUsers(e Env) Shape {
 	n := e.Case.Level.N
 	come := float64(n) / e.Load.People.RampUp.Seconds() // a second
 	return &users{
-		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)),
+		Env: e, begun: map[metric.Phase]int{}, seats: seats{}, due: make([]int, len(e.Parts)), leave: newLeaving(&e), waiting: map[int]Turn{},
 		steps: queue{
 			{
 				Do: Prepare, Prompts: []Prompts{{Phase: metric.Warmup, N: n}, {Phase: metric.Measured, N: n}},
@@ -78,12 +80,18 @@ func (u *users) Next(now time.Duration) Step {
 	}
 	out := Step{Do: Send, At: at}
 	phase := u.phase(at)
+	if phase == metric.Measured && u.leave.due() {
+		u.waiting[t.Slot] = t
+		out.Turn = u.leave.turn(t.Slot)
+		return out
+	}
 	if t.Chat == nil {
 		t = u.meets(phase, u.begun[phase], t.Slot)
 		u.begun[phase]++
 		out.Ahead = t.later(u.Case.Level.N + 1)
 	}
 	if t.Phase = phase; phase == metric.Measured {
+		u.leave.stays()
 		u.pending++
 	}
 	out.Turn = t
@@ -112,12 +120,18 @@ func (u *users) Place(t Turn, due time.Duration) (unit, order int) {
 		u.due[unit]++
 	case metric.Filler:
 		unit = len(u.Parts) - 1
+	case metric.Left:
+		unit = min(max(u.edges-1, 0), len(u.Parts)-1)
 	}
 	return unit, u.seats.next(unit, t.Phase)
 }
 
 // Ended lets the user think, and then send the next turn or begin a new conversation.
 func (u *users) Ended(now time.Duration, t Turn, s *metric.Sample) {
+	if t.Phase == metric.Left {
+		u.next.add(s.End, u.waiting[t.Slot])
+		return
+	}
 	if t.Phase == metric.Measured {
 		u.pending--
 	}

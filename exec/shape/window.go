@@ -33,7 +33,9 @@ type window struct {
 	// bounds holds the time at which each unit began, and after the last unit also its end.
 	bounds []time.Duration
 	given  time.Duration // time at which the window was given up; 0 if it was not
-	seats  seats         // of turns of conversations
+	seats  seats         // of turns of conversations, and of clients that leave
+	leave  leaving
+	last   time.Duration // when the last request was due
 }
 
 // arrivals says when the requests of an open loop are due.
@@ -75,12 +77,12 @@ type silence struct {
 const warmupPrompts = 100
 
 func newWindow(e Env, a arrivals) Shape {
-	w := &window{Env: e, arrivals: a, pending: e.due(), seats: seats{}}
+	w := &window{Env: e, arrivals: a, pending: e.due(), seats: seats{}, leave: newLeaving(&e)}
 	w.trace, _ = a.(*Trace)
 	prepare := Step{Do: Prepare, Connections: min(connections(a.first(), e.Each), e.Load.Open.MaxInFlight)}
 	prepare.Prompts = []Prompts{
 		{Phase: metric.Warmup, N: min(a.has(metric.Warmup), warmupPrompts)}, {Phase: metric.Measured, N: a.has(metric.Measured)},
-		{Phase: metric.Filler, N: min(a.has(metric.Filler), warmupPrompts)},
+		{Phase: metric.Filler, N: min(a.has(metric.Filler), warmupPrompts)}, {Phase: metric.Left, N: w.leave.of(e.due())},
 	}
 	w.steps = queue{prepare, {Do: Begin}}
 	return w
@@ -110,6 +112,9 @@ func (w *window) Next(now time.Duration) Step {
 		}
 	}
 	if t, at, ok := w.later.due(now); ok {
+		if t.Nth > 1 {
+			w.leaves(t.Turn, at)
+		}
 		return w.send(t, at, now)
 	}
 	if w.next == nil {
@@ -148,6 +153,7 @@ func (w *window) arrives(now time.Duration) Step {
 	if w.warm.steady != nil && w.warmed(t, at-w.begun, now) {
 		w.measures()
 	}
+	w.leaves(t, at)
 	if out.Do != Send {
 		return w.Next(now)
 	}
@@ -155,6 +161,19 @@ func (w *window) arrives(now time.Duration) Step {
 		out.Ahead = out.Turn.later(warmupPrompts)
 	}
 	return out
+}
+
+// leaves makes clients that leave come soon after a request that stays: within as much time as passed
+// before it.
+func (w *window) leaves(t load.Turn, at time.Duration) {
+	gap := max(at-max(w.last, w.begun), 0)
+	if w.last = at; t.Phase != metric.Measured {
+		return
+	}
+	for w.leave.stays(); w.leave.due(); {
+		behind := w.leave.place - math.Floor(w.leave.place)
+		w.later.add(at+time.Duration(behind*float64(gap)), w.leave.turn(0))
+	}
 }
 
 func (w *window) send(t Turn, at, now time.Duration) Step {
@@ -217,8 +236,10 @@ func (w *window) Place(t Turn, _ time.Duration) (unit, order int) {
 		unit, first = w.part(t.Order)
 	case metric.Filler:
 		unit = len(w.Parts) - 1
+	case metric.Left:
+		unit = min(max(len(w.bounds)-1, 0), len(w.Parts)-1)
 	}
-	if t.Chat != nil {
+	if t.Chat != nil || t.Phase == metric.Left {
 		return unit, w.seats.next(unit, t.Phase)
 	}
 	return unit, t.Order - first

@@ -69,6 +69,7 @@ func (d *decoder) decodeMixes() {
 				continue
 			}
 			own := m.Part(base, part.share)
+			d.checkCancel(own, m.rng)
 			own.Type = part.rows
 			if m.Replays() != nil {
 				m.recorded(own)

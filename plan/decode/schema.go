@@ -201,7 +201,7 @@ var workloadBlock = &Block{
 		},
 		loadBlock, slaBlock, goodBlock, scoreBlock, answersBlock,
 		{Name: "gate", Doc: "Settings for this workload that differ from the plan's gate block.", Attrs: policyAttrs(true)},
-		promptBlock,
+		promptBlock, cancelBlock,
 		capacityBlock,
 	},
 }

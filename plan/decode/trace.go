@@ -140,6 +140,9 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if r == nil {
 		return
 	}
+	if w.Cancel != nil {
+		d.checkCancel(w, w.Cancel.Range)
+	}
 	if b.replays() {
 		for _, name := range []string{"input_tokens", "output_tokens"} {
 			if b.given(name) {
