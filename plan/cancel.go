@@ -60,3 +60,15 @@ func (w *Workload) LeavingShares() traffic.Shares {
 	out[last] += left // of rounding down
 	return out
 }
+
+// UpTo returns the share of answers with at most n tokens. It is 0 if answers end by themselves.
+func (o Output) UpTo(n int) float64 {
+	least, most := float64(o.Mean)*(1-o.Jitter), float64(o.Mean)*(1+o.Jitter)
+	switch {
+	case o.Natural || float64(n) < least:
+		return 0
+	case most == least:
+		return 1
+	}
+	return min((float64(n)-least)/(most-least), 1)
+}

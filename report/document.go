@@ -145,6 +145,8 @@ type Case struct {
 	// Canceled is the number of requests that the run cancelled because it was stopped. No other
 	// figure counts them, not even Completed or Failed.
 	Canceled int `json:"canceled,omitempty"`
+	// Departures counts the clients that left; nil if none does. No other figure of requests counts them.
+	Departures *metric.Departures `json:"departures,omitempty"`
 	// Failures counts the failed requests by kind, most frequent first.
 	Failures   []Failure `json:"failures,omitempty"`
 	Reconnects int       `json:"reconnects"` // requests resent because a reused connection had died

@@ -32,6 +32,7 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	}
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
+	c.Departures = l.Departures()
 	c.Turns, c.Rows = turnsOf(samples), rowsOf(samples)
 	for _, def := range metric.Defs {
 		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil {

@@ -38,6 +38,7 @@ var advices = []struct {
 	{checking, always(shortLoads)},
 	{checking, movingTogether},
 	{checking, tooSmall},
+	{checking, tooLate},
 	{planning, overBudget},
 	{planning, cutOff},
 }

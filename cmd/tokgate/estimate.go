@@ -27,6 +27,7 @@ type lastRun struct {
 	rest     float64                 // seconds outside of cases, searches and starts, such as warm-up and teardown
 	loads    map[string]load         // of the starts, by the server's address, image or command
 	spent    map[string]float64      // seconds of a capacity search in the last run; the key is the case
+	late     map[string]bool         // too many answers ended before their client left; the key is the case
 }
 
 // load is what the starts of a server took: the first, when nothing was in memory, and each later one.
@@ -75,7 +76,7 @@ func readRunAt(path string) *lastRun {
 	}
 	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
 		loads: map[string]load{}, spent: map[string]float64{}, costs: map[string]report.Spent{},
-		requests: map[string]float64{}, passes: map[string]bool{}}
+		requests: map[string]float64{}, passes: map[string]bool{}, late: map[string]bool{}}
 	for _, s := range doc.Run.Servers {
 		for _, start := range s.Starts {
 			last.rest -= start.Took().Seconds()
@@ -98,6 +99,7 @@ func readRunAt(path string) *lastRun {
 			continue // of a search
 		}
 		last.rest -= c.Took()
+		last.late[caseKey(c.Server, c.Workload, c.Name)] = c.Departures != nil && c.Departures.TooLate()
 		if c.Completed > 0 && c.Due() > 0 {
 			last.cases[caseKey(c.Server, c.Workload, c.Name)] = c.Took() / float64(c.Due())
 		}

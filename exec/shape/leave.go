@@ -24,10 +24,10 @@ type leaving struct {
 
 // newLeaving returns the draw of the units that begin with e.Index.
 func newLeaving(e *Env) leaving {
-	l := leaving{each: e.Workload.Leaving(), seed: e.Workload.Seed(), key: e.Workload.Address() + " " + e.Level + " leaves"}
-	if l.each == 0 {
-		return l
+	if e.Workload == nil || e.Workload.Leaving() == 0 {
+		return leaving{}
 	}
+	l := leaving{each: e.Workload.Leaving(), seed: e.Workload.Seed(), key: e.Workload.Address() + " " + e.Level + " leaves"}
 	for i := range e.Index {
 		l.stayed += e.Case.Level.RoundRequests(i % max(e.Case.Level.Rounds, 1))
 	}

@@ -217,6 +217,9 @@ func remarks(r Run, cases []*report.Case) []string {
 			}
 			out = append(out, clean.Bytes(said, 400))
 		}
+		if c.Departures != nil {
+			out = append(out, at+": "+c.Departures.String())
+		}
 		for _, n := range c.Notes {
 			out = append(out, clean.Bytes(at+": "+Line(n), 400))
 		}

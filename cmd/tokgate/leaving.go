@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// tooLate warns of clients that would leave when many answers have ended already: by the lengths of
+// the answers, or by what the last run saw.
+func tooLate(p *plan.Plan, last *lastRun) (diags hcl.Diagnostics) {
+	for _, w := range p.Workloads {
+		c := w.Cancel
+		if c == nil {
+			continue
+		}
+		why := ""
+		if ended := w.Output.UpTo(c.AfterTokens); c.AfterTokens > 0 && ended > metric.MostEnded {
+			why = fmt.Sprintf("%s of the answers have at most %d tokens", metric.Format(metric.Ratio, ended), c.AfterTokens)
+		}
+		for _, of := range exec.Cases(p) {
+			if of.Workload == w && last != nil && last.late[caseKey(of.Server.Address(), w.Address(), of.Level.Name)] {
+				why = fmt.Sprintf("in the last run, more than %s of the answers at %s ended before", metric.Format(metric.Ratio, metric.MostEnded), of.Level.Name)
+			}
+		}
+		if why != "" {
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Clients leave too late", Subject: c.Range.Ptr(),
+				Detail: fmt.Sprintf("Clients of workload.%s leave %s: %s. Let them leave earlier.", w.Address(), c, why)})
+		}
+	}
+	return diags
+}
