@@ -101,7 +101,11 @@ func (rd *round) send(step shape.Step) {
 		f.spoken, f.prompt = answer, prompt
 		answer.KeepReply(replyBytes)
 	}
-	rd.target.Transport.Send(ctx, &request, rd.leaves(f, listening(answer, t.Ear)))
+	stream := listening(answer, t.Ear)
+	if c := f.lot.workload.Cancel; t.Phase == metric.Left && c != nil {
+		stream, f.stays = leaves(c, rd.Clock, stream, f.cancel)
+	}
+	rd.target.Transport.Send(ctx, &request, stream)
 	rd.makeAhead(step.Ahead)
 }
 

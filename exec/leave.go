@@ -4,21 +4,17 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
-	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/plan"
 )
 
-// leaves makes the client of a request leave, if it is one that does. It returns the stream of the
-// request.
-func (rd *round) leaves(f *flight, s client.Stream) client.Stream {
-	c := f.lot.workload.Cancel
-	switch {
-	case f.turn.Phase != metric.Left || c == nil:
-		return s
-	case c.AfterTokens > 0:
-		return &impatient{Stream: s, left: c.AfterTokens, leave: func() { rd.Clock.Post(f.cancel) }}
+// leaves makes the client of a request leave, by calling leave on the loop. It returns the stream of
+// the request, and a function that stops the timer, if there is one.
+func leaves(c *plan.Cancel, loop clock.Clock, s client.Stream, leave func()) (of client.Stream, stays func() bool) {
+	if c.AfterTokens > 0 {
+		return &impatient{Stream: s, left: c.AfterTokens, leave: func() { loop.Post(leave) }}, nil
 	}
-	f.stays = rd.Clock.Timer(rd.Clock.Now()+c.After, f.cancel)
-	return s
+	return s, loop.Timer(loop.Now()+c.After, leave)
 }
 
 // impatient is the stream of a client that leaves after a number of chunks with tokens.

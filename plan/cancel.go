@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/traffic"
 )
 
 // Cancel says how many clients leave before their answer ends: tokgate closes their connections. They
@@ -30,45 +29,5 @@ func (c *Cancel) String() string {
 	case c.AfterTokens > 0:
 		return fmt.Sprintf("%s after %d tokens", metric.Format(metric.Ratio, c.Share), c.AfterTokens)
 	}
-	return fmt.Sprintf("%s after %s", metric.Format(metric.Ratio, c.Share), PlainDuration(c.After))
-}
-
-// Leaving returns how many clients leave for each request that stays.
-func (w *Workload) Leaving() float64 {
-	if w.Mix != nil {
-		sum := 0.0
-		for _, part := range w.Mix {
-			sum += part.share() * part.Leaving()
-		}
-		return sum
-	}
-	if w.Cancel == nil {
-		return 0
-	}
-	return w.Cancel.Share / (1 - w.Cancel.Share)
-}
-
-// LeavingShares returns the shares of a mix's parts in the clients that leave.
-func (w *Workload) LeavingShares() traffic.Shares {
-	out, left, last := make(traffic.Shares, len(w.Mix)), traffic.Whole, -1
-	for i, part := range w.Mix {
-		out[i] = int(traffic.Whole * part.share() * part.Leaving() / w.Leaving())
-		if left -= out[i]; out[i] > 0 {
-			last = i
-		}
-	}
-	out[last] += left // of rounding down
-	return out
-}
-
-// UpTo returns the share of answers with at most n tokens. It is 0 if answers end by themselves.
-func (o Output) UpTo(n int) float64 {
-	least, most := float64(o.Mean)*(1-o.Jitter), float64(o.Mean)*(1+o.Jitter)
-	switch {
-	case o.Natural || float64(n) < least:
-		return 0
-	case most == least:
-		return 1
-	}
-	return min((float64(n)-least)/(most-least), 1)
+	return fmt.Sprintf("%s after %s", metric.Format(metric.Ratio, c.Share), c.After)
 }

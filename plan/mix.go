@@ -202,3 +202,31 @@ func ofWhole(requests, share int) int {
 // AtOnce returns how many requests of the level are in flight, or are sent in one burst. For a part
 // of a mix it returns the mean number, and at least 1.
 func (l Level) AtOnce() int { return metric.AtOnce(l.N, l.Share) }
+
+// Leaving returns how many clients leave for each request that stays.
+func (w *Workload) Leaving() float64 {
+	if w.Mix != nil {
+		sum := 0.0
+		for _, part := range w.Mix {
+			sum += part.share() * part.Leaving()
+		}
+		return sum
+	}
+	if w.Cancel == nil {
+		return 0
+	}
+	return w.Cancel.Share / (1 - w.Cancel.Share)
+}
+
+// LeavingShares returns the shares of a mix's parts in the clients that leave.
+func (w *Workload) LeavingShares() traffic.Shares {
+	out, left, last := make(traffic.Shares, len(w.Mix)), traffic.Whole, -1
+	for i, part := range w.Mix {
+		out[i] = int(traffic.Whole * part.share() * part.Leaving() / w.Leaving())
+		if left -= out[i]; out[i] > 0 {
+			last = i
+		}
+	}
+	out[last] += left // of rounding down
+	return out
+}

@@ -19,7 +19,7 @@ func tooLate(p *plan.Plan, last *lastRun) (diags hcl.Diagnostics) {
 			continue
 		}
 		why := ""
-		if ended := w.Output.UpTo(c.AfterTokens); c.AfterTokens > 0 && ended > metric.MostEnded {
+		if ended := upTo(w.Output, c.AfterTokens); c.AfterTokens > 0 && ended > metric.MostEnded {
 			why = fmt.Sprintf("%s of the answers have at most %d tokens", metric.Format(metric.Ratio, ended), c.AfterTokens)
 		}
 		for _, of := range exec.Cases(p) {
@@ -33,4 +33,16 @@ func tooLate(p *plan.Plan, last *lastRun) (diags hcl.Diagnostics) {
 		}
 	}
 	return diags
+}
+
+// upTo returns the share of answers with at most n tokens. It is 0 if answers end by themselves.
+func upTo(o plan.Output, n int) float64 {
+	least, most := float64(o.Mean)*(1-o.Jitter), float64(o.Mean)*(1+o.Jitter)
+	switch {
+	case o.Natural || float64(n) < least:
+		return 0
+	case most == least:
+		return 1
+	}
+	return min((float64(n)-least)/(most-least), 1)
 }
