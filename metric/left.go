@@ -15,7 +15,7 @@ type Departures struct {
 func (l *Level) Departures() *Departures {
 	out := Departures{}
 	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			switch {
 			case s.Phase != Left:
 			case s.Canceled():
