@@ -75,8 +75,8 @@ func TestJudgeNights(t *testing.T) {
 		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.9 s to 2.11 s after 10 nights"},
 		{"one bad night", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Pass, false, "2.2 s, suspect: 10% higher than 2 s, the mean of 10 nights; not yet certain, the next night decides"},
 		// Two bad nights count as 3 s beyond the mean, so they have t = 3/√(1/2 + 1/10) = 3.87 and p =
-		// 0.0031; 0.45·0.007/2 would be needed. Three in a row count as the least of them, here as they
-		// are: 9 s.
+		// 0.0031; 0.45·0.007/2 would be needed. Three in a row count as the least of them, here
+		// as 4 s: t = 4/√(1/3 + 1/10) = 6.08 and p = 0.0003, and 0.8·0.007/2 is needed.
 		{"two bad nights", nightsOf(ttftTrend, append(steady(10), 2.2, 2.2)...), Options{}, verdict.Pass, false, "2.2 s, "},
 		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2, 2.2, 2.2)...), Options{}, verdict.Fail, false, "2.2 s: since run r10 of 2026-10-11 the value is 10% higher, from 2 s to 2.2 s; every night fails until the value is back, or until run r10 is pinned to accept the change"},
 		{"better", nightsOf(ttftTrend, append(steady(10), 1.8, 1.8, 1.8)...), Options{}, verdict.Pass, false, "since run r10 of 2026-10-11 the value is 10% lower, from 2 s to 1.8 s; this is an improvement, and becomes the reference when it has lasted 10 nights"},

@@ -146,11 +146,12 @@ func (m moments) pooled(b moments) moments {
 
 // clipped returns the mean of xs, in which no night counts as more than mostNight standard
 // deviations from the center. If they are lasting nights or more of one machine, a night counts as the
-// least of them if that is more. p is the prediction for one night.
+// least of them if that is more, up to mostLasting. p is the prediction for one night.
 func (p prediction) clipped(xs []float64, oneMachine bool) float64 {
 	most := mostNight * p.Sigma
 	if oneMachine && len(xs) >= lasting {
-		most = max(most, slices.Min(xs)-p.Center, p.Center-slices.Max(xs))
+		least := max(slices.Min(xs)-p.Center, p.Center-slices.Max(xs))
+		most = max(most, min(least, mostLasting*p.Sigma))
 	}
 	sum := 0.0
 	for _, x := range xs {

@@ -39,11 +39,11 @@ const (
 	// mostNight limits how far one night may deviate from the reference, in standard deviations. A
 	// larger deviation counts as this one, so no single night decides alone.
 	mostNight = 3
-	// lasting is how many nights in a row count as much as the least of them, if all deviate further
-	// than mostNight: without that, no change would be an alarm soon after ten reference nights in a
-	// plan of several series. Nights of several machines are left out. Three in a row may be those of
-	// one slow machine.
-	lasting = 3
+	// lasting is how many nights in a row count as much as the least of them, up to mostLasting
+	// standard deviations, if all deviate further than mostNight: without that, no change would be an
+	// alarm soon after ten reference nights in a plan of several series. Nights of several machines are
+	// left out: three in a row may be those of one slow machine.
+	lasting, mostLasting = 3, 4
 	// ofSingle is the share of the allowed false alarms at which a single night is suspect.
 	ofSingle = 0.3
 	// beyondWorst says how far beyond the worst night that did not last a suspect night must be.
