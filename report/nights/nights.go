@@ -119,13 +119,17 @@ func place(t judged.Trend) string {
 	return text.Line(s)
 }
 
-// subject names a series in a sentence: its workload, level and metric. A series of another tool has
-// only a name.
+// subject names a series in a sentence: its workload, level and metric and, if there are several, its
+// runner. A series of another tool has only a name.
 func subject(t judged.Trend) string {
-	if t.Metric == metric.MetricForeign {
-		return t.Workload
+	s := t.Workload
+	if t.Metric != metric.MetricForeign {
+		s += fmt.Sprintf(" at %s, %s", t.Level, name(t))
 	}
-	return fmt.Sprintf("%s at %s, %s", t.Workload, t.Level, name(t))
+	if t.Runner != "" {
+		s += " (" + t.Runner + ")"
+	}
+	return s
 }
 
 // name names the metric of a series and its statistic.

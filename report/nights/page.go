@@ -49,7 +49,7 @@ func overview(n judged.Result, o Options) page.Section {
 				continue
 			}
 			c := cells(x)
-			row := page.Row(subject(x)+either(x.Runner == "", "", " ("+x.Runner+")"), "", c[2], level(x), c[4], c[5])
+			row := page.Row(subject(x), "", c[2], level(x), c[4], c[5])
 			row[0].Link, row[1] = either(len(x.Points) > 1, "#"+figureID(i), ""), page.Cell{Text: word(x), Class: classes[x.Outcome]}
 			row[5].Class = "spark"
 			t.Rows = append(t.Rows, row)
