@@ -214,7 +214,7 @@ func (x *expansion) cases() {
 	}
 	rounds := "Rounds"
 	if windows := slices.ContainsFunc(cases, func(c exec.Case) bool { return c.Level.Batches }); windows {
-		rounds = "Rounds or batches"
+		rounds = "Rounds/batches"
 		if !slices.ContainsFunc(cases, func(c exec.Case) bool { return !c.Level.Batches }) {
 			rounds = "Batches"
 		}

@@ -48,7 +48,8 @@ func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 
 // A server must find the planned share of prompt tokens in its cache. By its own counters, it may
 // be two percentage points off. In a second turn it must find the whole first turn, to within a
-// block of its cache. Blocks have 16 tokens, as in vLLM, or 128 tokens, as in SGLang.
+// block of its cache: of 224 tokens in blocks of 16 that is 208 and not 224, because the last token
+// of an answer was never computed. Blocks have 16 tokens, as in vLLM, or 128 tokens, as in SGLang.
 func TestHits(t *testing.T) {
 	for like, block := range map[string]int{"vllm": 16, "sglang": 128} {
 		path := filepath.Join(t.TempDir(), "cache.json")
@@ -96,7 +97,7 @@ func checkHits(t *testing.T, run *metric.Run, block int) {
 	for _, s := range turns {
 		if first := before[s.Slot]; s.Turn == 2 && first != nil && first.Turn == 1 && s.Usage != nil && first.Usage != nil {
 			n++
-			if whole := first.Usage.Input + first.Usage.Output; s.Usage.Cached > whole-block && s.Usage.Cached <= whole {
+			if whole := first.Usage.Input + first.Usage.Output; s.Usage.Cached >= whole-block && s.Usage.Cached <= whole {
 				within++
 			}
 		}
