@@ -137,10 +137,10 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		out.n += n
 	}
 	found := again(w.Capacity, recorded, probes)
-	if found.L > 0 {
+	if found.Pass > 0 {
 		out.level, out.verdicts = probes[found.PassBy].level.Name, probes[found.PassBy].verdicts
 	}
-	if found.U > 0 {
+	if found.Fail > 0 {
 		out.doing = doing(probes[found.FailBy].level)
 	}
 	if out.problem = j.rambling(c.Server, w, j.recorded[levelKey{c.Server, c.Workload, out.level}]); out.problem != "" {
@@ -286,16 +286,16 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 // restate describes the limit anew, if judging the probes again gave another limit than the search.
 func (l *limit) restate(recorded *metric.Capacity, found search.Limit) {
 	c := l.Capacity
-	if l.why == "" && found.Kind == c.Kind && found.L == c.Pass && found.U == c.Fail && found.Confirmed == c.Confirmed {
+	if l.why == "" && found.Kind == c.Kind && found.Pass == c.Pass && found.Fail == c.Fail && found.Confirmed == c.Confirmed {
 		return
 	}
 	found.Reason, found.Spent = cmp.Or(l.why, "not every probe could be confirmed on fresh requests"), recorded.Spent
 	switch {
-	case l.why == "" && found.L == c.Pass && found.U == c.Fail:
+	case l.why == "" && found.Pass == c.Pass && found.Fail == c.Fail:
 		found.Reason = recorded.Reason
 	case found.Kind == metric.CapacityUnknown:
 		found.Reason = "no probe passed or failed with certainty"
-	case found.Kind == metric.CapacityAtLeast && found.L >= c.UpTo:
+	case found.Kind == metric.CapacityAtLeast && found.Pass >= c.UpTo:
 		found.Reason = "the search goes up to " + c.Named(c.UpTo)
 	}
 	found.Fill(c)

@@ -21,7 +21,7 @@ func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.
 	w.SLAs[0].At, w.SLAs[0].AtCapacity = nil, true
 	w.Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 64, Resolution: 1, Require: require, Confirm: true}
 	c := &metric.Capacity{Server: "sim", Workload: "chat", Over: metric.ClosedLoop, From: 1, UpTo: 64, Require: require,
-		Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution",
+		Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true}, Reason: "the limit is found to within the resolution",
 		Line: "39 requests in flight · limited by ttft: 1.95 s at 39, 2 s at 40", Probes: visits}
 	run.Levels, run.Capacities = nil, []*metric.Capacity{c}
 	for i := range c.Probes {

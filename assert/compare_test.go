@@ -468,8 +468,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 			w := p.Workloads[0]
 			w.Capacity = &plan.Capacity{}
 			run.Capacities = []*metric.Capacity{
-				{Server: "a", Workload: w.Address(), Kind: metric.CapacityBelow, Fail: row.controlFail, Line: fmt.Sprintf("<%d", row.controlFail)},
-				{Server: "b", Workload: w.Address(), Pass: row.pass, Fail: row.fails},
+				{Server: "a", Workload: w.Address(), Bracket: metric.Bracket{Kind: metric.CapacityBelow, Fail: row.controlFail}, Line: fmt.Sprintf("<%d", row.controlFail)},
+				{Server: "b", Workload: w.Address(), Bracket: metric.Bracket{Pass: row.pass, Fail: row.fails}},
 			}
 			kind := map[bool]string{true: "improve", false: "tolerate"}[row.improve]
 			verdicts := Judge(p, run, Options{})

@@ -139,7 +139,7 @@ func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 		for _, l := range onAll(*rateSearches, func(k int64) search.Limit {
 			return m.search(int64(1_000_000*(i+1))+1000*(k-1)+*rateSeed, limit, *rateBudget)
 		}) {
-			pass, estimate := float64(l.L)*plan.RateStep, l.Crossing.N*plan.RateStep
+			pass, estimate := float64(l.Pass)*plan.RateStep, l.Crossing*plan.RateStep
 			took += l.Spent
 			if math.Abs(estimate-truth[i]) <= 0.1*truth[i] {
 				near++

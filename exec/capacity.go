@@ -107,7 +107,7 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	c := w.Capacity
 	return &metric.Capacity{
 		Server: s.Address(), Workload: w.Address(), Over: c.Over, Step: c.Step(), From: c.From, UpTo: c.UpTo, Require: c.Require,
-		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
+		Bracket: metric.Bracket{Kind: metric.CapacityUnknown}, Probes: []metric.CapacityProbe{},
 	}
 }
 

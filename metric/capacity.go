@@ -17,6 +17,18 @@ type Capacity struct {
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
 
+	Bracket
+	Probes []CapacityProbe `json:"probes"`
+	Spent  time.Duration   `json:"spent_ns"` // time of the search, without fixed levels
+	// Reason explains why the search ended. If the user skipped the search, it is SkippedOnly.
+	Reason string   `json:"reason"`
+	Notes  []string `json:"notes,omitempty"`
+	// Line is the result in one line for people.
+	Line string `json:"line"`
+}
+
+// Bracket is what a search claims about the capacity.
+type Bracket struct {
 	Kind CapacityKind `json:"kind"`
 	// Fail is the smallest load that is certified to fail. Pass is the largest load below Fail that
 	// is certified to pass. 0 means that no load is certified. The loads between Pass and Fail are
@@ -41,17 +53,10 @@ type Capacity struct {
 	// the second is larger and certainly passes.
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
 	// Confirmed means that the load Pass passed again, on new requests only.
-	Confirmed bool            `json:"confirmed"`
-	Probes    []CapacityProbe `json:"probes"`
-	Spent     time.Duration   `json:"spent_ns"` // time of the search, without fixed levels
-	// Reason explains why the search ended. If the user skipped the search, it is SkippedOnly.
-	Reason string   `json:"reason"`
-	Notes  []string `json:"notes,omitempty"`
-	// Line is the result in one line for people.
-	Line string `json:"line"`
+	Confirmed bool `json:"confirmed"`
 }
 
-// CapacityKind says what a Capacity claims.
+// CapacityKind says what is claimed about a capacity.
 type CapacityKind string
 
 const (

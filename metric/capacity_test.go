@@ -3,7 +3,7 @@ package metric
 import "testing"
 
 func TestUserWords(t *testing.T) {
-	c := Capacity{Over: Users, Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}
+	c := Capacity{Over: Users, Bracket: Bracket{Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}}
 	if got, want := c.Words(), "39 users · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -15,13 +15,13 @@ func TestRateWords(t *testing.T) {
 		c    Capacity
 		want string
 	}{
-		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312}, "certified 8.1 req/s; estimate 9.31"},
-		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · limited by ttft p95: 0.9 s at 8.1, 2.4 s at 9.7"},
-		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312, Binding: "ttft p95", AtPass: "0.1 s"}, "certified 8.1 req/s; estimate 9.31, limited by ttft p95"},
-		{Capacity{Kind: CapacityAtLeast, Pass: 40_000, Crossing: 61_000}, "certified 40+ req/s; estimate 61"},
-		{Capacity{Kind: CapacityBelow, Fail: 500, Crossing: 100}, "does not hold at 0.5 req/s; estimate 0.1"},
-		{Capacity{Kind: CapacityUnknown, Reason: "no time", Crossing: 9312}, "unknown: no time; estimate 9.31"},
-		{Capacity{Kind: CapacityUnknown}, "unknown"},
+		{Capacity{Bracket: Bracket{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312}}, "certified 8.1 req/s; estimate 9.31"},
+		{Capacity{Bracket: Bracket{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · limited by ttft p95: 0.9 s at 8.1, 2.4 s at 9.7"},
+		{Capacity{Bracket: Bracket{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312, Binding: "ttft p95", AtPass: "0.1 s"}}, "certified 8.1 req/s; estimate 9.31, limited by ttft p95"},
+		{Capacity{Bracket: Bracket{Kind: CapacityAtLeast, Pass: 40_000, Crossing: 61_000}}, "certified 40+ req/s; estimate 61"},
+		{Capacity{Bracket: Bracket{Kind: CapacityBelow, Fail: 500, Crossing: 100}}, "does not hold at 0.5 req/s; estimate 0.1"},
+		{Capacity{Bracket: Bracket{Kind: CapacityUnknown, Crossing: 9312}, Reason: "no time"}, "unknown: no time; estimate 9.31"},
+		{Capacity{Bracket: Bracket{Kind: CapacityUnknown}}, "unknown"},
 	} {
 		tt.c.Over, tt.c.Step = OpenLoop, 0.001
 		if got := tt.c.Words(); got != tt.want {

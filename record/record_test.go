@@ -115,8 +115,7 @@ func random(seed uint64) *metric.Run {
 		for range rng.IntN(3) {
 			run.Capacities = append(run.Capacities, &metric.Capacity{
 				Server: s.Address, Workload: "chat", Over: metric.Burst, From: 1, UpTo: 64, Require: rng.IntN(9),
-				Kind: metric.CapacityExact, Pass: rng.IntN(64), Fail: rng.IntN(64), Crossing: rng.Float64(), Binding: word(), AtPass: word(),
-				NonMonotone: [][2]int{{3, rng.IntN(9)}}, Confirmed: rng.IntN(2) == 0, Spent: dur(), Reason: word(), Notes: []string{word()}, Line: word(),
+				Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: rng.IntN(64), Fail: rng.IntN(64), Crossing: rng.Float64(), Binding: word(), AtPass: word(), NonMonotone: [][2]int{{3, rng.IntN(9)}}, Confirmed: rng.IntN(2) == 0}, Spent: dur(), Reason: word(), Notes: []string{word()}, Line: word(),
 				Probes: []metric.CapacityProbe{{N: 8, Purpose: "ladder", Set: rng.IntN(3), Level: "probe 8", Requests: 200, Outcome: metric.Pass, Shown: word(), Spent: dur()}},
 			})
 		}

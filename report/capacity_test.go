@@ -28,11 +28,11 @@ func TestCapacityLimit(t *testing.T) {
 		{"later", 7, 8, "unknown"},
 	}
 	for _, tt := range tests {
-		if got := (&metric.Capacity{Kind: tt.kind, Pass: tt.pass, Fail: tt.fail}).Limit(); got != tt.want {
+		if got := (&metric.Capacity{Bracket: metric.Bracket{Kind: tt.kind, Pass: tt.pass, Fail: tt.fail}}).Limit(); got != tt.want {
 			t.Errorf("limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
 		}
 	}
-	replayed := metric.Capacity{Over: "speedup", Step: 0.01, Kind: metric.CapacityInterpolated, Pass: 168, Fail: 206, Confirmed: true}
+	replayed := metric.Capacity{Over: "speedup", Step: 0.01, Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 168, Fail: 206, Confirmed: true}}
 	if got := replayed.Limit(); got != "1.68 to 2.05" {
 		t.Errorf("limit of times the recorded traffic: %s", got)
 	}
@@ -44,7 +44,7 @@ func TestCapacityLimit(t *testing.T) {
 // A rate that stands alone is written with its unit.
 func TestJoining(t *testing.T) {
 	probes := func(set int) *metric.Capacity {
-		return &metric.Capacity{Kind: "exact", Over: "concurrency", Pass: 39, Fail: 40, Probes: []metric.CapacityProbe{{N: 39, Set: set, Outcome: metric.Pass}}}
+		return &metric.Capacity{Bracket: metric.Bracket{Kind: "exact", Pass: 39, Fail: 40}, Over: "concurrency", Probes: []metric.CapacityProbe{{N: 39, Set: set, Outcome: metric.Pass}}}
 	}
 	for name, c := range map[string]struct {
 		level    string
@@ -63,16 +63,16 @@ func TestJoining(t *testing.T) {
 }
 
 func TestCarries(t *testing.T) {
-	rate := metric.Capacity{Over: "rate", Step: 0.1, Kind: "interpolated", Pass: 81, Fail: 100, Crossing: 93, Server: "s", Workload: "w"}
+	rate := metric.Capacity{Over: "rate", Step: 0.1, Bracket: metric.Bracket{Kind: "interpolated", Pass: 81, Fail: 100, Crossing: 93}, Server: "s", Workload: "w"}
 	for _, tt := range []struct {
 		c    metric.Capacity
 		want string
 	}{
-		{metric.Capacity{Over: "closed", Kind: "exact", Pass: 39, Fail: 40}, "39"},
+		{metric.Capacity{Over: "closed", Bracket: metric.Bracket{Kind: "exact", Pass: 39, Fail: 40}}, "39"},
 		{rate, "8.1 req/s"},
-		{metric.Capacity{Over: "rate", Step: 0.1, Kind: "at_least", Pass: 81}, "8.1+ req/s"},
-		{metric.Capacity{Over: "rate", Step: 0.1, Kind: "below", Fail: 20}, "<2 req/s"},
-		{metric.Capacity{Over: "rate", Kind: "unknown"}, "unknown"},
+		{metric.Capacity{Over: "rate", Step: 0.1, Bracket: metric.Bracket{Kind: "at_least", Pass: 81}}, "8.1+ req/s"},
+		{metric.Capacity{Over: "rate", Step: 0.1, Bracket: metric.Bracket{Kind: "below", Fail: 20}}, "<2 req/s"},
+		{metric.Capacity{Over: "rate", Bracket: metric.Bracket{Kind: "unknown"}}, "unknown"},
 	} {
 		if got := tt.c.Carries(); got != tt.want {
 			t.Errorf("carries %q, want %q", got, tt.want)
@@ -97,7 +97,7 @@ func TestCapacityLine(t *testing.T) {
 		{"chat: 39 requests in flight", "chat: 39 requests in flight"},
 		{"", "chat: unknown"},
 	} {
-		if got := (&metric.Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).Answer(); got != tt.want {
+		if got := (&metric.Capacity{Workload: "chat", Bracket: metric.Bracket{Kind: "unknown"}, Line: tt.line}).Answer(); got != tt.want {
 			t.Errorf("line of %q = %q, want %q", tt.line, got, tt.want)
 		}
 	}

@@ -135,8 +135,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	run.Levels = []*metric.Level{one, thirty, burst, off, probe, rate("5 req/s", 5, 400), rate("8 req/s", 8, 2000)}
 	run.Capacities = []*metric.Capacity{{
 		Server: `vllm["on"]`, Workload: "general_chatbot", Over: metric.ClosedLoop, From: 1, UpTo: 125, Require: 26,
-		Kind: metric.CapacityInterpolated, Pass: 24, Fail: 30, Crossing: 27.4, CrossingLow: 24.8,
-		Binding: "ttft p95", AtPass: "7.6 s", AtFail: "8.5 s", NonMonotone: [][2]int{{30, 32}}, Spent: 7*time.Minute + 12*time.Second,
+		Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 24, Fail: 30, Crossing: 27.4, CrossingLow: 24.8, Binding: "ttft p95", AtPass: "7.6 s", AtFail: "8.5 s", NonMonotone: [][2]int{{30, 32}}}, Spent: 7*time.Minute + 12*time.Second,
 		Reason: "27 could not be decided | " + hostile, Notes: []string{"32 passed above 30, which failed: the lower answer stands"},
 		Line: "~27 requests in flight (24 passes, 30 fails), not confirmed · limited by ttft p95: 7.6 s at 24, 8.5 s at 30",
 		Probes: []metric.CapacityProbe{

@@ -359,28 +359,28 @@ func TestCapacityKinds(t *testing.T) {
 		c           metric.Capacity
 		line, limit string
 	}{
-		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true}, Reason: "the limit is found to within the resolution"},
 			"39 requests in flight", "39"},
-		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 39, Fail: 40}, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"39 requests in flight, not confirmed", "39"},
 		// Level 39 passed once and failed once, so it is not decided.
-		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40}, Reason: "39 could not be decided"},
 			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
-		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18}, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
-		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true}, Reason: "the search goes up to 125"},
 			"125+ requests in flight (the search goes up to 125)", "125+"},
 		// The search ended at load 40, because the generator was saturated. But a fixed level of
 		// load 128 failed.
-		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true}, Reason: "the generator was saturated at 40"},
 			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
-		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "does not hold at 1 request in flight", "<1"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityBelow, Fail: 1}, Reason: "the search goes down to 1"}, "does not hold at 1 request in flight", "<1"},
 		// The budget ended after load 8 had passed once, and then failed its confirmation.
-		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityBelow, Fail: 12}, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"does not hold at 12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
-		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true}, Reason: "the server admitted 64 of 128"},
 			"64 requests in flight (admission cap)", "64"},
-		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
+		{metric.Capacity{Bracket: metric.Bracket{Kind: metric.CapacityUnknown}, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
 	}
 	for _, tt := range tests {
 		run, p, v, m := report.Fixture()

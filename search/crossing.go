@@ -9,12 +9,9 @@ import (
 // probes; the certified bounds come from other code.
 type Crossing struct {
 	N         float64 // estimated load, within the certified bracket if there is one
-	Low       float64 // lower end of N's interval
-	High      float64 // upper end
+	Low, High float64 // ends of N's interval; High is 0 if no probe has failed yet
 	Threshold string  // name of the threshold that reaches its limit first
 	OK        bool    // N holds an estimate
-	// Open means that no probe has failed yet, so that there is no upper end. High is then 0.
-	Open bool
 }
 
 // point is the margin of a threshold at the level n, over all samples of the level.
@@ -64,7 +61,7 @@ func cross(visits []Visit, pass, fail int) Crossing {
 		c.N = max(c.Low, min(n, c.High))
 	}
 	if math.IsInf(c.High, 1) {
-		c.High, c.Open = 0, true
+		c.High = 0
 	}
 	return c
 }

@@ -69,7 +69,7 @@ func TestCross(t *testing.T) {
 		pass, fail int
 		want       Crossing
 	}{
-		{"nothing", nil, 0, 0, Crossing{Open: true}},
+		{"nothing", nil, 0, 0, Crossing{}},
 		{
 			// The margin is −0.2 at level 16 and +0.2 at level 64, so it is zero halfway on a
 			// logarithmic scale, at 32. The upper ends of the intervals, −0.1 and 0.3, are zero a
@@ -98,7 +98,7 @@ func TestCross(t *testing.T) {
 			Crossing{N: 40, Low: 40, High: 42, Threshold: "ttft", OK: true},
 		},
 		{"over everywhere", []Visit{visit(4, 400, at("ttft", .5, .1))}, 0, 4, Crossing{High: 4, Threshold: "ttft"}},
-		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4, Open: true}},
+		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4}},
 		{
 			// At level 16, extended samples replace the first samples, and fresh samples are added.
 			// The mean margin there is (−0.1 + 0.1)/2 = 0, so the limit is at 16. The lower ends of

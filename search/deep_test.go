@@ -219,7 +219,7 @@ func TestDeepOfManyLevels(t *testing.T) {
 		asked++
 		return Halving(800, 6400)
 	}}), exactly(func(n int) float64 { return flat(1. / 300)(min(n, 60)) }))
-	if l.L != 7 || asked > 100000 {
+	if l.Pass != 7 || asked > 100000 {
 		t.Errorf("%s; looks were asked for %d times", line(l), asked)
 	}
 }

@@ -11,61 +11,32 @@ import (
 
 // Limit is the answer of a capacity search, or the answer so far while the search runs.
 type Limit struct {
-	Kind metric.CapacityKind
-	// L is the largest passed level that has no failed level below it. U is the smallest failed
-	// level. Passes and failures are certified. Each is 0 if there is no such level.
-	L int
-	U int
-	// PassBy and FailBy are the indexes of the probes that decided L and U. They mean nothing if
+	metric.Bracket
+	// PassBy and FailBy are the indexes of the probes that decided Pass and Fail. They mean nothing if
 	// there is no such level.
-	PassBy int
-	FailBy int
-	// Crossing estimates the load at which a threshold first reaches its limit.
-	Crossing Crossing
-	// Binding is the name of the threshold that fails at U. If there is no U, it is the threshold
-	// that is nearest to its limit at L. AtL and AtU are estimates of that threshold's statistic at
-	// L and U; "" if unknown.
-	Binding string
-	AtL     string
-	AtU     string
-	// NonMonotone lists levels that pass although a lower level fails, both certified. Each pair is
-	// the nearest failed level, which is above L, and the level that passes.
-	NonMonotone [][2]int
-	// Confirmed means that a second probe of level L, with only new requests, passed too.
-	Confirmed bool
-	// Probes holds all measurements in order. First come levels that were measured before the
-	// search.
-	Probes []Visit
-	// Spent is the total time of all probes. Levels measured before the search do not count.
-	Spent time.Duration
-	// Reason explains why the search ended; "" while it runs.
-	Reason string
-	// Notes are further remarks, such as verdicts that fresh samples reversed, and confirmations
-	// that failed.
-	Notes []string
+	PassBy, FailBy int
+	Probes         []Visit       // all measurements in order, those from before the search first
+	Spent          time.Duration // of all probes; levels measured before the search do not count
+	Reason         string        // why the search ended; "" while it runs
+	Notes          []string      // such as verdicts that fresh samples reversed
 }
 
 // claim returns what the probes so far show, without an estimate of the crossing.
 func (s *evidence) claim() Limit {
-	l := Limit{
-		Kind:   metric.CapacityUnknown,
-		Probes: slices.Clone(s.visits),
-		Spent:  s.spent,
-		Reason: s.ended,
-		Notes:  slices.Clone(s.notes),
-	}
-	l.L, l.U = s.bounds()
+	l := Limit{Probes: slices.Clone(s.visits), Spent: s.spent, Reason: s.ended, Notes: slices.Clone(s.notes)}
+	l.Kind = metric.CapacityUnknown
+	l.Pass, l.Fail = s.bounds()
 	switch {
-	case l.L > 0 && s.cause == byServer && (l.U == 0 || l.U > s.ceiling) && s.ceiling-l.L <= s.resolution(l.L):
+	case l.Pass > 0 && s.cause == byServer && (l.Fail == 0 || l.Fail > s.ceiling) && s.ceiling-l.Pass <= s.resolution(l.Pass):
 		l.Kind = metric.CapacityServerCap
-	case l.L > 0 && l.U > 0:
+	case l.Pass > 0 && l.Fail > 0:
 		l.Kind = metric.CapacityInterpolated
-		if l.U-l.L <= s.resolution(l.L) {
+		if l.Fail-l.Pass <= s.resolution(l.Pass) {
 			l.Kind = metric.CapacityExact
 		}
-	case l.L > 0:
+	case l.Pass > 0:
 		l.Kind = metric.CapacityAtLeast
-	case l.U > 0:
+	case l.Fail > 0:
 		l.Kind = metric.CapacityBelow
 	}
 	var fail *level
@@ -77,9 +48,9 @@ func (s *evidence) claim() Limit {
 			l.NonMonotone = append(l.NonMonotone, [2]int{fail.n, v.n})
 		}
 		switch v.n {
-		case l.L:
+		case l.Pass:
 			l.Confirmed, l.PassBy = v.confirmed, v.by
-		case l.U:
+		case l.Fail:
 			l.FailBy = v.by
 		}
 	}
@@ -92,30 +63,33 @@ func (s *Search) Limit() Limit {
 	if note := s.lacking(); note != "" {
 		l.Notes = append(l.Notes, note)
 	}
-	l.Crossing = cross(s.visits, l.L, l.U)
-	l.Binding = s.binding(l)
-	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)
+	c := cross(s.visits, l.Pass, l.Fail)
+	if c.OK {
+		l.Crossing, l.CrossingLow, l.CrossingHigh = c.N, c.Low, c.High
+	}
+	l.Binding = s.binding(l, c.Threshold)
+	l.AtPass, l.AtFail = s.shown(l.Pass, l.Binding), s.shown(l.Fail, l.Binding)
 	return l
 }
 
 // binding returns the name of the threshold that limits the capacity.
 //
-// That is the threshold that failed at the lowest failed level, l.U. If none failed there, it is
-// the threshold that reaches its limit first as the load grows. If that is unknown too, it is the
-// threshold that is nearest to its limit at the highest passed level, l.L.
-func (s *Search) binding(l Limit) string {
+// That is the threshold that failed at the lowest failed level, l.Fail. If none failed there, it is
+// first, which reaches its limit first as the load grows. If that is unknown too, it is the threshold
+// that is nearest to its limit at the highest passed level, l.Pass.
+func (s *Search) binding(l Limit, first string) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
-		if r.N == l.U && r.Outcome == Fail && r.Binding != "" {
+		if r.N == l.Fail && r.Outcome == Fail && r.Binding != "" {
 			return r.Binding
 		}
 	}
-	if l.Crossing.Threshold != "" {
-		return l.Crossing.Threshold
+	if first != "" {
+		return first
 	}
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
-		if r.N != l.L || l.L == 0 {
+		if r.N != l.Pass || l.Pass == 0 {
 			continue
 		}
 		if r.Binding != "" {
@@ -170,12 +144,6 @@ func (s *Search) closed() string {
 // Fill writes the result of a search into c. This includes the reason why it ended, and the line
 // for reports.
 func (l Limit) Fill(c *metric.Capacity) {
-	c.Kind, c.Pass, c.Fail = l.Kind, l.L, l.U
-	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
-	if l.Crossing.OK {
-		c.Crossing, c.CrossingLow, c.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
-	}
-	c.Binding, c.AtPass, c.AtFail = l.Binding, l.AtL, l.AtU
-	c.NonMonotone, c.Confirmed, c.Spent, c.Reason = l.NonMonotone, l.Confirmed, l.Spent, l.Reason
+	c.Bracket, c.Spent, c.Reason = l.Bracket, l.Spent, l.Reason
 	c.Line = c.Words()
 }

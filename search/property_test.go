@@ -109,8 +109,8 @@ func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, 
 	if l.Reason == "" {
 		t.Errorf("ended without a reason")
 	}
-	if has := l.L > 0 || l.U > 0; has == (l.Kind == metric.CapacityUnknown) {
-		t.Errorf("kind %s with L %d, U %d", l.Kind, l.L, l.U)
+	if has := l.Pass > 0 || l.Fail > 0; has == (l.Kind == metric.CapacityUnknown) {
+		t.Errorf("kind %s with L %d, U %d", l.Kind, l.Pass, l.Fail)
 	}
 	if l.Confirmed && !s.opts.Confirm {
 		t.Errorf("confirmed unasked")
@@ -149,8 +149,8 @@ func TestLongHonestOracle(t *testing.T) {
 			}
 			// The verdict on a required level must agree with the true limit. A passed level is at
 			// most the limit, and a failed one is above it.
-			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
-				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
+			if r <= l.Pass && r > w.truth || l.Fail > 0 && r >= l.Fail && r <= w.truth {
+				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.Pass, l.Fail, w.truth)
 			}
 		}
 		// A binary search needs log2(UpTo) probes. Allow several times as many, because this search
@@ -177,10 +177,10 @@ func TestLongCertainOracle(t *testing.T) {
 		case w.opts.UpTo:
 			want = fmt.Sprint(metric.CapacityAtLeast, w.opts.UpTo, 0)
 		}
-		if got := fmt.Sprint(l.Kind, l.L, l.U); got != want {
+		if got := fmt.Sprint(l.Kind, l.Pass, l.Fail); got != want {
 			t.Fatalf("run %d: %s, want %s: %+v", i, got, want, w)
 		}
-		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
+		if w.opts.Confirm && l.Pass > 0 && !l.Confirmed {
 			t.Errorf("run %d: not confirmed", i)
 		}
 		// The allowed number of probes covers all kinds of probes: the ladder up and down, the
@@ -212,10 +212,10 @@ func TestLongBudgetHolds(t *testing.T) {
 		if n > 1 && l.Spent > w.opts.Budget {
 			t.Errorf("run %d: spent %s of %s", i, l.Spent, w.opts.Budget)
 		}
-		if l.L > w.truth || (l.U > 0 && l.U <= w.truth) {
-			t.Errorf("run %d: [%d, %d], the limit is %d", i, l.L, l.U, w.truth)
+		if l.Pass > w.truth || (l.Fail > 0 && l.Fail <= w.truth) {
+			t.Errorf("run %d: [%d, %d], the limit is %d", i, l.Pass, l.Fail, w.truth)
 		}
-		if l.L > 0 && l.U > 0 && s.budgetLeft() < 0 && l.Kind == metric.CapacityUnknown {
+		if l.Pass > 0 && l.Fail > 0 && s.budgetLeft() < 0 && l.Kind == metric.CapacityUnknown {
 			t.Errorf("run %d: unknown with a bracket", i)
 		}
 		if len(l.Reason) > 7 && l.Reason[:7] == "budget:" {
@@ -270,18 +270,18 @@ func TestLongAnyAnswers(t *testing.T) {
 		}
 		l, _ := watch(t, s, any, func(Probe, Result) {})
 		seen[l.Kind]++
-		if l.Kind == metric.CapacityExact && (l.L == 0 || l.U <= l.L) {
-			t.Errorf("run %d: exact [%d, %d]", i, l.L, l.U)
+		if l.Kind == metric.CapacityExact && (l.Pass == 0 || l.Fail <= l.Pass) {
+			t.Errorf("run %d: exact [%d, %d]", i, l.Pass, l.Fail)
 		}
-		if l.L > 0 && s.find(l.L).stands != Pass || l.U > 0 && s.find(l.U).stands != Fail {
-			t.Errorf("run %d: [%d, %d] does not stand", i, l.L, l.U)
+		if l.Pass > 0 && s.find(l.Pass).stands != Pass || l.Fail > 0 && s.find(l.Fail).stands != Fail {
+			t.Errorf("run %d: [%d, %d] does not stand", i, l.Pass, l.Fail)
 		}
-		if l.Confirmed && !confirmedBy(l.Probes, l.L) {
-			t.Errorf("run %d: %d is confirmed by nothing", i, l.L)
+		if l.Confirmed && !confirmedBy(l.Probes, l.Pass) {
+			t.Errorf("run %d: %d is confirmed by nothing", i, l.Pass)
 		}
-		c := l.Crossing
-		if math.IsNaN(c.N+c.Low+c.High) || math.IsInf(c.N+c.Low+c.High, 0) || (!c.Open && c.Low > c.High) || (c.OK && c.N < c.Low) {
-			t.Errorf("run %d: crossing %+v", i, c)
+		n, low, high := l.Crossing, l.CrossingLow, l.CrossingHigh
+		if math.IsNaN(n+low+high) || math.IsInf(n+low+high, 0) || (high > 0 && low > high) || (n > 0 && n < low) {
+			t.Errorf("run %d: crossing %g, %g to %g", i, n, low, high)
 		}
 	}
 	for _, k := range []metric.CapacityKind{metric.CapacityUnknown, metric.CapacityExact, metric.CapacityInterpolated, metric.CapacityAtLeast, metric.CapacityBelow, metric.CapacityServerCap} {

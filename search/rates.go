@@ -277,17 +277,17 @@ func neat(n float64) int {
 // Limit returns what the search has found so far. Without a failure, it is complete only at UpTo.
 func (s *Rates) Limit() Limit {
 	l := s.claim()
-	if l.Kind == metric.CapacityAtLeast && l.L < s.opts.UpTo {
+	if l.Kind == metric.CapacityAtLeast && l.Pass < s.opts.UpTo {
 		l.Kind = metric.CapacityInterpolated
 	}
 	if n, name, ok := s.crossing(); ok {
-		n = max(n, float64(l.L))
-		if l.U > 0 {
-			n = min(n, float64(l.U))
+		n = max(n, float64(l.Pass))
+		if l.Fail > 0 {
+			n = min(n, float64(l.Fail))
 		}
-		l.Crossing = Crossing{N: n, Low: float64(l.L), High: float64(l.U), Threshold: name, OK: true, Open: l.U == 0}
+		l.Crossing, l.CrossingLow, l.CrossingHigh = n, float64(l.Pass), float64(l.Fail)
 		l.Binding = name
 	}
-	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)
+	l.AtPass, l.AtFail = s.shown(l.Pass, l.Binding), s.shown(l.Fail, l.Binding)
 	return l
 }

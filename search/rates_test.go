@@ -148,12 +148,12 @@ func TestRates(t *testing.T) {
 			if got := strings.Join(probes, ", "); got != tt.probes {
 				t.Errorf("measured %s\nwant %s", got, tt.probes)
 			}
-			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
-				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
+			if l.Kind != tt.kind || l.Pass != tt.l || l.Fail != tt.u || !strings.Contains(l.Reason, tt.ended) {
+				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.Pass, l.Fail, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
 			// If no certified rate failed, the estimate must be within 1 % of the true limit.
-			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
-				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
+			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing-tt.about) > 0.01*tt.about {
+				t.Errorf("estimate %.0f, want about %.0f", l.Crossing, tt.about)
 			}
 		})
 	}
@@ -182,8 +182,8 @@ func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
 	s.Report(p, Result{N: p.N, Outcome: Pass, Requests: 300, Spent: time.Minute, Margins: []Margin{{Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}})
-	if l := s.Limit(); l.L != 0 || l.Kind != metric.CapacityUnknown || !l.Crossing.OK {
-		t.Errorf("%v, %d passes, estimate %v", l.Kind, l.L, l.Crossing.OK)
+	if l := s.Limit(); l.Pass != 0 || l.Kind != metric.CapacityUnknown || l.Crossing == 0 {
+		t.Errorf("%v, %d passes, estimate %v", l.Kind, l.Pass, l.Crossing > 0)
 	}
 }
 
@@ -204,8 +204,8 @@ func TestRatesOfAServerThatFails(t *testing.T) {
 func TestRatesKnown(t *testing.T) {
 	o := rateOptions()
 	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
-	if l := NewRates(o).Limit(); l.L != 6000 || l.U != 9500 || l.Kind != metric.CapacityInterpolated {
-		t.Errorf("%v, %d passes, %d fails", l.Kind, l.L, l.U)
+	if l := NewRates(o).Limit(); l.Pass != 6000 || l.Fail != 9500 || l.Kind != metric.CapacityInterpolated {
+		t.Errorf("%v, %d passes, %d fails", l.Kind, l.Pass, l.Fail)
 	}
 	o.Known[1].N = 6200 // within 5 %
 	if l := NewRates(o).Limit(); l.Kind != metric.CapacityExact {

@@ -330,8 +330,8 @@ func TestProbes(t *testing.T) {
 			if diff := cmp.Diff(tt.probes, got); diff != "" {
 				t.Errorf("probes (-want +got):\n%s", diff)
 			}
-			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || l.Reason != tt.reason {
-				t.Errorf("limit %s %d %d, %q; want %s %d %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.reason)
+			if l.Kind != tt.kind || l.Pass != tt.l || l.Fail != tt.u || l.Reason != tt.reason {
+				t.Errorf("limit %s %d %d, %q; want %s %d %d, %q", l.Kind, l.Pass, l.Fail, l.Reason, tt.kind, tt.l, tt.u, tt.reason)
 			}
 			if l.Kind == metric.CapacityExact && tt.opts.Confirm != l.Confirmed {
 				t.Errorf("confirmed %t, asked for %t", l.Confirmed, tt.opts.Confirm)
@@ -531,8 +531,8 @@ func TestStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("a probe after Stop")
 	}
-	if l := s.Limit(); l.Kind != metric.CapacityAtLeast || l.L != 1 || l.Reason != "interrupted" {
-		t.Errorf("limit %s %d, %q", l.Kind, l.L, l.Reason)
+	if l := s.Limit(); l.Kind != metric.CapacityAtLeast || l.Pass != 1 || l.Reason != "interrupted" {
+		t.Errorf("limit %s %d, %q", l.Kind, l.Pass, l.Reason)
 	}
 }
 
@@ -580,22 +580,22 @@ func TestLine(t *testing.T) {
 		want string
 	}{
 		{
-			Limit{Kind: metric.CapacityExact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
+			Limit{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft", AtPass: "7.9 s", AtFail: "8.1 s"}},
 			metric.Capacity{}, "39 requests in flight · limited by ttft: 7.9 s at 39, 8.1 s at 40",
 		},
 		{
-			Limit{Kind: metric.CapacityInterpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
+			Limit{Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Crossing: 15.4, Binding: "speed", AtFail: "14 tok/s"}},
 			metric.Capacity{}, "~15 requests in flight (12 passes, 18 fails), not confirmed · limited by speed: 14 tok/s at 18",
 		},
-		{Limit{Kind: metric.CapacityInterpolated, L: 12, U: 18, Confirmed: true}, metric.Capacity{}, "~12 requests in flight (12 passes, 18 fails)"},
-		{Limit{Kind: metric.CapacityAtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, metric.Capacity{}, "125+ requests in flight (the search goes up to 125)"},
-		{Limit{Kind: metric.CapacityBelow, U: 1, Binding: "ttft", AtU: "9.3 s"}, metric.Capacity{}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
-		{Limit{Kind: metric.CapacityServerCap, L: 64, Confirmed: true}, metric.Capacity{}, "64 requests in flight (admission cap)"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Confirmed: true}}, metric.Capacity{}, "~12 requests in flight (12 passes, 18 fails)"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true}, Reason: "the search goes up to 125"}, metric.Capacity{}, "125+ requests in flight (the search goes up to 125)"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityBelow, Fail: 1, Binding: "ttft", AtFail: "9.3 s"}}, metric.Capacity{}, "does not hold at 1 request in flight · limited by ttft: 9.3 s at 1"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true}}, metric.Capacity{}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, metric.Capacity{}, "unknown: the generator was saturated at 8"},
-		{Limit{Kind: metric.CapacityExact, L: 32, U: 33, Confirmed: true}, metric.Capacity{Over: metric.Burst}, "32 requests at once"},
-		{Limit{Kind: metric.CapacityExact, L: 3, U: 4, Confirmed: true}, metric.Capacity{Over: metric.OpenLoop, Step: .1}, "certified 0.3 req/s; 0.4 fails"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 32, Fail: 33, Confirmed: true}}, metric.Capacity{Over: metric.Burst}, "32 requests at once"},
+		{Limit{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 3, Fail: 4, Confirmed: true}}, metric.Capacity{Over: metric.OpenLoop, Step: .1}, "certified 0.3 req/s; 0.4 fails"},
 		{
-			Limit{Kind: metric.CapacityExact, L: 23, U: 24, Confirmed: true, NonMonotone: [][2]int{{24, 32}}},
+			Limit{Bracket: metric.Bracket{Kind: metric.CapacityExact, Pass: 23, Fail: 24, Confirmed: true, NonMonotone: [][2]int{{24, 32}}}},
 			metric.Capacity{}, "23 requests in flight · not monotone: 24 fails, but the larger 32 passes",
 		},
 	} {
@@ -616,12 +616,12 @@ func TestBinding(t *testing.T) {
 		{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.4, -.2)},
 		{N: 5, Outcome: Fail, Requests: 400, Margins: margins(.1, .3), Binding: "speed"},
 	}})
-	if l := s.Limit(); l.Binding != "speed" || l.AtL != "speed -0.2" || l.AtU != "speed 0.3" {
-		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
+	if l := s.Limit(); l.Binding != "speed" || l.AtPass != "speed -0.2" || l.AtFail != "speed 0.3" {
+		t.Errorf("binding %q: %q, %q", l.Binding, l.AtPass, l.AtFail)
 	}
 	// No level failed, so name the threshold that is nearest to its limit.
 	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
-	if l := s.Limit(); l.Binding != "ttft" || l.AtL != "ttft -0.1" || l.AtU != "" {
-		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
+	if l := s.Limit(); l.Binding != "ttft" || l.AtPass != "ttft -0.1" || l.AtFail != "" {
+		t.Errorf("binding %q: %q, %q", l.Binding, l.AtPass, l.AtFail)
 	}
 }

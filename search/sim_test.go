@@ -433,13 +433,13 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts search.Optio
 	truth := srv.true()
 	c.runs++
 	// It is wrong to claim a level that misses the threshold or that the server does not admit.
-	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
+	if l.Pass > 0 && (srv.margin(l.Pass) > 0 || srv.cap > 0 && l.Pass > srv.cap) {
 		c.over++
 	}
-	if l.L > truth {
+	if l.Pass > truth {
 		c.beyond++
 	}
-	if within(l.L, truth) {
+	if within(l.Pass, truth) {
 		c.near++
 	}
 	if l.Kind == metric.CapacityExact || l.Kind == metric.CapacityServerCap {
@@ -448,27 +448,27 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts search.Optio
 	if l.Confirmed {
 		c.confirmed++
 	}
-	if l.L > 0 && l.U > 0 {
+	if l.Pass > 0 && l.Fail > 0 {
 		c.bracketed++
 		// The true limit lies between truth and truth + 1. Count how often the estimate's interval
 		// overlaps this range.
-		if l.Crossing.Low <= float64(truth+1) && l.Crossing.High >= float64(truth) {
+		if l.CrossingLow <= float64(truth+1) && l.CrossingHigh >= float64(truth) {
 			c.covered++
 		}
 	}
-	if l.L > 0 && l.U > 0 {
-		c.widths = append(c.widths, float64(l.U)/float64(l.L)-1)
+	if l.Pass > 0 && l.Fail > 0 {
+		c.widths = append(c.widths, float64(l.Fail)/float64(l.Pass)-1)
 	}
 	return l
 }
 
 func (c *tally) sweep(o *oracle, l search.Limit, seed uint64, truth int, looks []int) {
 	width, size := 1, simLooks[0]
-	if l.L > 0 && l.U > 0 {
-		width = l.U - l.L
+	if l.Pass > 0 && l.Fail > 0 {
+		width = l.Fail - l.Pass
 	}
 	for _, v := range l.Probes {
-		if n := v.Result.N; n == l.L || n == l.U {
+		if n := v.Result.N; n == l.Pass || n == l.Fail {
 			size = max(size, v.Result.Requests)
 		}
 	}

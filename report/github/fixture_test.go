@@ -20,8 +20,8 @@ func document() *report.Document {
 		Schema: report.Schema, Outcome: report.Error, ExitCode: 4, Folder: "results/chat",
 		Plan: report.Plan{Name: "chat", Path: "plans/chat.hcl", Servers: []report.Server{{Address: "vllm"}}},
 		Run: &metric.Run{Tool: "0.1.0", Servers: []*metric.ServerRun{{Address: "vllm", Error: hostile, Log: strings.Repeat(hostile, 10)}}, Capacities: []*metric.Capacity{
-			{Server: "vllm", Workload: "chat", Over: "closed", Kind: "interpolated", Pass: 24, Fail: 30, Line: "~27 requests in flight"},
-			{Server: "vllm", Workload: "code" + hostile, Over: "burst", Kind: "unknown"},
+			{Server: "vllm", Workload: "chat", Over: "closed", Bracket: metric.Bracket{Kind: "interpolated", Pass: 24, Fail: 30}, Line: "~27 requests in flight"},
+			{Server: "vllm", Workload: "code" + hostile, Over: "burst", Bracket: metric.Bracket{Kind: "unknown"}},
 		}},
 	}
 	judged := func(o report.Outcome, severity verdict.Severity, name string, line int) {

@@ -10,7 +10,7 @@ import (
 // After a search for the largest rate, the page says which threshold limits the estimated rate, and
 // that the certified rate was measured with new requests.
 func TestCertifiedRate(t *testing.T) {
-	c := &metric.Capacity{Over: metric.OpenLoop, Pass: 8960, Step: 0.001, Binding: "ttft p95", AtPass: "68 ms"}
+	c := &metric.Capacity{Over: metric.OpenLoop, Bracket: metric.Bracket{Pass: 8960, Binding: "ttft p95", AtPass: "68 ms"}, Step: 0.001}
 	if got, want := binding(c), " TTFT p95 limits the estimate."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

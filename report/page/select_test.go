@@ -243,7 +243,7 @@ func TestDisputedCapacity(t *testing.T) {
 		Workloads: []report.Workload{{Address: "chat", Servers: []string{"gpu"}, Bounds: []report.Bound{{Threshold: th, Capacity: true}}}},
 		Cases:     []report.Case{measuredAt("gpu", "4", metric.ClosedLoop, 4, 8)},
 		Verdicts:  []report.Verdict{{Kind: "sla", Server: "gpu", Workload: "chat", Level: "4", Name: "sla.ttft.p95 at 4", Outcome: report.Fail, Severity: "error", Threshold: &th, Test: verdict.Test{Value: some(4)}}}}
-	d.Run.Capacities = []*metric.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Kind: "exact", Pass: 5, Fail: 6, Line: "5 requests in flight"}}
+	d.Run.Capacities = []*metric.Capacity{{Server: "gpu", Workload: "chat", Over: "closed", Bracket: metric.Bracket{Kind: "exact", Pass: 5, Fail: 6}, Line: "5 requests in flight"}}
 	r := named([]*report.Document{d})[0]
 	const want = "disputed: failed at 4"
 	first, _ := Job(d)
