@@ -74,7 +74,8 @@ func (e evidence) grouped(share float64, n int) bool { return float64(n) < e.eno
 // early withdraws a pass before the planned end of a window if the estimate is not clear of its
 // limit. The first batches often look good by chance: a pause may not have come yet.
 func (s *subject) early(v *Verdict, t *plan.Threshold) {
-	if !s.batched() || !s.unfinished() || v.Outcome != Pass || t.Stat.Exact() || t.Stat.Kind == metric.Implied || s.policy.Decide == plan.Estimate {
+	if !s.batched() || !s.unfinished() || v.Outcome != Pass || t.Stat.Exact() || t.Stat.Kind == metric.Implied ||
+		s.policy.Decide == plan.Estimate {
 		return
 	}
 	if clearly(v.Value.V, t) {

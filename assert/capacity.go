@@ -14,7 +14,9 @@ import (
 // capacity adds the verdicts on a capacity search: on the required load, and on the thresholds at
 // the found limit. The limit counts only if its samples, judged again, confirm it.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
-	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Test: Test{Decide: string(w.Policy.Decide), Confidence: 1 - w.Policy.Alpha(), Value: metric.None("not judged")}, Demanded: w.Capacity.Require > 0, Place: Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
+	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity",
+		Test:     Test{Decide: string(w.Policy.Decide), Confidence: 1 - w.Policy.Alpha(), Value: metric.None("not judged")},
+		Demanded: w.Capacity.Require > 0, Place: Place{File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line}}
 	c := j.search(server, w)
 	lost := j.serverError(v.Server)
 	var limit limit
@@ -129,7 +131,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			p.Outcome = now
 		}
 		p.Binding, p.Values = v.result.Binding, v.values(w, *p)
-		if k := slices.IndexFunc(v.thresholds, func(t LookThreshold) bool { return t.Name == p.Binding }); k >= 0 {
+		if k := slices.IndexFunc(v.thresholds, func(t LookThreshold) bool { return t.Threshold == p.Binding }); k >= 0 {
 			p.Shown, p.Note = v.thresholds[k].Shown, cmp.Or(p.Note, v.thresholds[k].Why)
 		}
 	}
@@ -158,7 +160,8 @@ type capacitySearch interface {
 
 // again returns what the search claims after the probes, judged again.
 func again(asked *plan.Capacity, c *metric.Capacity, probes []probe) search.Limit {
-	opts := search.Options{Over: c.Over, Step: max(c.Step, 0), From: max(c.From, 1), UpTo: max(c.UpTo, c.From, 1), Resolution: asked.Resolution, Relative: asked.Relative}
+	opts := search.Options{Over: c.Over, Step: max(c.Step, 0), From: max(c.From, 1), UpTo: max(c.UpTo, c.From, 1),
+		Resolution: asked.Resolution, Relative: asked.Relative}
 	var s capacitySearch
 	if c.Over == metric.OpenLoop {
 		rates := search.RateOptions{Options: opts}
@@ -211,7 +214,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	}
 	if p.Requests < 1 {
 		if out.level, out.result = whole, search.CutShort(p.N, whole); out.result.Outcome == search.Fail {
-			out.thresholds = []LookThreshold{{Name: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}
+			out.thresholds = []LookThreshold{{Margin: search.Margin{Threshold: out.result.Binding, Shown: metric.Format(metric.Ratio, 0)}}}
 		}
 		return out.recorded(p)
 	}
@@ -221,7 +224,8 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 			return out
 		}
 		both := *whole
-		both.Rounds = slices.Concat(slices.DeleteFunc(slices.Clone(before.Rounds), func(r *metric.Round) bool { return !r.Complete }), whole.Rounds)
+		both.Rounds = slices.Concat(slices.DeleteFunc(slices.Clone(before.Rounds), func(r *metric.Round) bool { return !r.Complete }),
+			whole.Rounds)
 		whole = &both
 	}
 	if whole.Skipped != "" {
@@ -250,7 +254,7 @@ func (v *probe) values(w *plan.Workload, p metric.CapacityProbe) (out []metric.P
 	}
 	bounds := capacityBounds(w)
 	for _, t := range v.thresholds {
-		if th := bounds[t.Name]; th != nil {
+		if th := bounds[t.Threshold]; th != nil {
 			out = append(out, probeValue(th, t))
 		}
 	}

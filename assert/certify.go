@@ -284,7 +284,8 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	if c.Over == metric.OpenLoop {
 		level := c.Level(c.UpTo) // at the largest rate, a probe needs the most requests
 		level.Requests = whole.MostRequests(level.Requests)
-		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
+		return certify(t, w.Portion(level), c.Over, w.Policy,
+			ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy

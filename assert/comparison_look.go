@@ -25,7 +25,8 @@ func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonL
 	open := false
 	for i := range x.Changes {
 		row := &x.Changes[i]
-		open = open || row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn
+		open = open || row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive &&
+			row.Severity != verdict.SeverityWarn
 	}
 	if x.Stage != nil {
 		open = !x.Stage.Stop

@@ -21,7 +21,8 @@ func (j *judge) asserts() {
 	}
 	result, err := j.result()
 	for _, a := range j.promised.Asserts {
-		v := Verdict{Kind: KindAssert, Name: a.Name, Test: Test{Decide: string(plan.Estimate)}, Place: Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
+		v := Verdict{Kind: KindAssert, Name: a.Name, Test: Test{Decide: string(plan.Estimate)},
+			Place: Place{File: a.Range.Filename, Line: a.Range.Start.Line}}
 		v.Note("point estimate: the verdict is not certified")
 		if err != nil {
 			v.Outcome, v.Message = Error, err.Error()

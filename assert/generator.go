@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
@@ -50,10 +49,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	if !(cpu < mostCPU) {
 		invalid(verdict.CauseGenerator, "generator: the load generator used %s of its cores; run it on a larger machine", metric.Format(metric.Ratio, cpu))
 	}
-	if len(said) > 3 {
-		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more "+rounds)+" like these")
-	}
-	words := strings.Join(said, "; ")
+	words := verdict.Like(said, rounds)
 	if words != "" {
 		v.Note(words)
 	}
@@ -133,7 +129,8 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 		return false
 	}
 	l := s.undisturbed()
-	if len(l.Rounds) < leastRounds || slices.ContainsFunc(thresholds, func(x judgedThreshold) bool { return x.threshold.Metric.Name == "success" && x.Outcome != Pass }) {
+	if len(l.Rounds) < leastRounds ||
+		slices.ContainsFunc(thresholds, func(x judgedThreshold) bool { return x.threshold.Metric.Name == "success" && x.Outcome != Pass }) {
 		return false
 	}
 	alone.evidence, alone.alpha = gather(l), s.alpha/2
@@ -152,17 +149,9 @@ func (s *subject) askedAgain(t judgedThreshold, thresholds []judgedThreshold, wo
 	return true
 }
 
-// held returns the longest delay with which the client may have read a token in a round.
-func (s *subject) held(r *metric.Round) time.Duration {
-	d := s.level.Disturbed(r)
-	return max(d.Stall, d.Delay)
-}
+func (s *subject) held(r *metric.Round) time.Duration { return sample.Held(s.level, r) }
 
-// light reports whether a round of a closed loop or a burst had less load than the plan declares.
-// Rates are checked by the function loaded.
-func (s *subject) light(r *metric.Round) bool {
-	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
-}
+func (s *subject) light(r *metric.Round) bool { return sample.Light(s.level, r) }
 
 // generatorDecided reports whether a slow load generator may have decided a pass or a fail. A
 // generator is slow if it sends requests late, reads answers late, or sends too little load.

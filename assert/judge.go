@@ -130,7 +130,8 @@ func Awaited(p *plan.Plan) []Verdict {
 	for i := range list {
 		v := &list[i]
 		outcome := Pending
-		if slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
+		if slices.ContainsFunc(p.Compares,
+			func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
 			outcome = Skipped
 		}
 		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil

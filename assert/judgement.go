@@ -28,7 +28,8 @@ type judge struct {
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
-	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}, limits: map[*metric.Capacity]limit{}}
+	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{},
+		recorded: map[levelKey]*metric.Level{}, limits: map[*metric.Capacity]limit{}}
 	for _, l := range run.Levels {
 		if l != nil {
 			j.take(l)
@@ -74,7 +75,8 @@ func soften(p *plan.Plan, v *Verdict) {
 // cause returns CauseServer if the server had an error, or completed no request of a level.
 // Otherwise it returns "".
 func (j *judge) cause(v *Verdict) verdict.Cause {
-	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
+	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" ||
+		sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
 	}
 	return ""

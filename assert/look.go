@@ -46,29 +46,18 @@ func (v LookVerdict) Judgement() search.Judgement {
 		j.Outcome = search.Fail
 	}
 	for _, t := range v.Thresholds {
-		j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
+		j.Margins = append(j.Margins, t.Margin)
 	}
 	return j
 }
 
-// LookThreshold is the result of one threshold at a look.
+// LookThreshold is the result of one threshold at a look. The bounds of its margin have the confidence
+// of the look; one that is missing is as far from the limit as can be.
 type LookThreshold struct {
-	Name    string // "ttft p95"
+	search.Margin
 	Outcome Outcome
-	// Log is the distance of the estimate from the limit: ln(estimate/limit). If higher is better,
-	// the sign is reversed, so that a positive value always violates the limit. For a threshold on
-	// a share, estimate and limit are shares of bad requests.
-	//
-	// Low and High are the bounds of Log at the confidence of the look. All three values lie in
-	// [-maxLog, maxLog]. A missing or infinite bound is at an end of that range.
-	Log, Low, High float64
-	Shown          string // estimate as text, such as "7.9 s"
-	Why            string // why a threshold is undecided, and what would decide it; "" if decided
+	Why     string // why a threshold is undecided, and what would decide it; "" if decided
 }
-
-// maxLog is the largest distance from a limit that a look reports, as a logarithm. e^5 is a factor
-// of about 150.
-const maxLog = 5
 
 // JudgeLook judges a level before its end, or a probe of a capacity search. It judges the first
 // at.Requests measured requests by start; 0 means all. All of them must have ended.
@@ -110,11 +99,13 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 //
 // The parameter due is the planned total number of requests, including those that were not sent
 // yet. If l belongs to a mix of workloads, mixed is the lifetime of a request of the whole mix.
-func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
+func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, binds func(*plan.SLA) bool, alpha float64,
+	due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l.InMemory()), workload: w, mixed: mixed, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// Also judge thresholds that only warn. One of them may be success, and a mean passes only if
 	// success passes.
-	list := requirements(w, binds, l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
+	list := requirements(w, binds, l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share},
+		verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].limits() {
@@ -133,7 +124,8 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Outcome == Error {
-			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
+			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator &&
+				failed >= 0 {
 				continue // another threshold fails, and the generator is not the reason
 			}
 			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
@@ -156,7 +148,8 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 
 // distance describes one threshold at a look, including how far the value is from the limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
-	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
+	out := LookThreshold{Margin: search.Margin{Threshold: label(t), Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)},
+		Outcome: v.Outcome}
 	if v.Outcome == Inconclusive {
 		out.Why = strings.Join(append([]string{v.Needs}, v.NotesOf()...), "; ")
 	}
@@ -170,25 +163,25 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 		case share && t.Metric.Better == metric.LowerIsBetter:
 			ratio = math.Log(x / limit)
 			if x <= 0 && limit <= 0 {
-				ratio = -maxLog
+				ratio = -search.MaxLog
 			}
 		case share: // a share of good requests: compare the shares of bad ones
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {
-				ratio = -maxLog
+				ratio = -search.MaxLog
 			}
 		case sample.Upward(t.Op):
 			ratio = -ratio
 		}
 		if x < 0 && !share && !sample.Upward(t.Op) {
-			return -maxLog // the backlog shrank
+			return -search.MaxLog // the backlog shrank
 		}
 		if math.IsNaN(ratio) {
 			return 0
 		}
-		return min(max(ratio, -maxLog), maxLog)
+		return min(max(ratio, -search.MaxLog), search.MaxLog)
 	}
-	out.Log, out.Low, out.High = log(v.Value.V), -maxLog, maxLog
+	out.Log, out.Low, out.High = log(v.Value.V), -search.MaxLog, search.MaxLog
 	if v.Low.OK && v.High.OK {
 		a, b := log(v.Low.V), log(v.High.V)
 		out.Low, out.High = min(a, b, out.Log), max(a, b, out.Log)
@@ -225,7 +218,7 @@ const farthest = 4.999
 
 // probeValue returns a threshold's value and bounds. t has their distances from the limit.
 func probeValue(th *plan.Threshold, t LookThreshold) metric.ProbeValue {
-	out := metric.ProbeValue{Threshold: t.Name, Outcome: t.Outcome}
+	out := metric.ProbeValue{Threshold: t.Threshold, Outcome: t.Outcome}
 	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
 	at := func(log float64) metric.Value {
 		switch {

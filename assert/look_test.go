@@ -53,8 +53,8 @@ func TestJudgeLook(t *testing.T) {
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
 		// All 200 requests are good. With 4 in flight they count as 50 waves. They certify 94 %,
 		// because 0.94^50 = 0.045 is below the error of 0.05, but not 95 %: 0.95^50 is 0.077.
-		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 94%", Pass, "", "success rate", -maxLog},
-		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -maxLog},
+		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 94%", Pass, "", "success rate", -search.MaxLog},
+		{"success in few waves", running(20, flat(1)), 200, 1, "success", "rate >= 95%", Inconclusive, "", "success rate", -search.MaxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
 		{"a rate, of what went on until then", running(20, flat(1)), 100, 1, "throughput", "> 10 tok/s", Pass, "", "throughput", math.NaN()},
 	} {
@@ -166,7 +166,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	w.SLAs = append(w.SLAs, fails)
 	names := func(v LookVerdict) (out []string) {
 		for _, t := range v.Thresholds {
-			out = append(out, t.Name)
+			out = append(out, t.Threshold)
 		}
 		return out
 	}

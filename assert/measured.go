@@ -99,7 +99,8 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 
 // valued judges the load and the thresholds of a measured level. It returns the level with only the
 // requests that its last look covers, and the verdicts on the thresholds.
-func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required, key levelKey) (*metric.Level, []Verdict) {
+func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level, planned plan.Level, list []required,
+	key levelKey) (*metric.Level, []Verdict) {
 	l, problem := j.lookedAt(key, w)
 	if problem != "" {
 		v.Outcome, v.Message = Error, problem

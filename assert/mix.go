@@ -3,6 +3,7 @@ package assert
 import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
 )
 
 // A level of a mix passes if two conditions hold. All requests together meet the thresholds of the
@@ -17,7 +18,8 @@ type sight struct {
 
 // lookAt judges a whole level, and every part of a mix. The function alpha returns the allowed
 // error under a policy. The function due returns the planned number of requests of a workload.
-func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
+func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64,
+	due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {
 		of, mixed := l, 0.0
@@ -74,7 +76,7 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	}
 	o.Follows = o.Follows || v.Follows
 	for _, t := range v.Thresholds {
-		t.Name = part + t.Name
+		t.Threshold = part + t.Threshold
 		o.Thresholds = append(o.Thresholds, t)
 		o.Outcome = max(o.Outcome, t.Outcome)
 	}
@@ -90,14 +92,14 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 // bind sets Binding to the threshold that decided the level's outcome, such as "ttft p95". If
 // several decided it, bind takes the one nearest to its limit.
 func (v *LookVerdict) bind() {
-	nearest := -2.0 * maxLog
+	nearest := -2.0 * search.MaxLog
 	for _, t := range v.Thresholds {
 		near := t.Log
 		if t.Outcome == v.Outcome {
-			near += 3 * maxLog
+			near += 3 * search.MaxLog
 		}
 		if near > nearest {
-			nearest, v.Binding = near, t.Name
+			nearest, v.Binding = near, t.Threshold
 		}
 	}
 	if v.Outcome != Inconclusive {

@@ -53,11 +53,11 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 		for _, t := range list {
 			v := judged.judge(t.Threshold)
 			x := distance(t.Threshold, &v)
-			r.Margins = append(r.Margins, search.Margin{Threshold: x.Name, Log: x.Log, Low: x.Low, High: x.High, Shown: x.Shown})
+			r.Margins = append(r.Margins, x.Margin)
 			switch v.Outcome {
 			case Pass:
 			case Fail:
-				r.Outcome, r.Binding = search.Fail, x.Name
+				r.Outcome, r.Binding = search.Fail, x.Threshold
 			default:
 				if r.Outcome == search.Pass {
 					r.Outcome = search.Inconclusive

@@ -54,7 +54,8 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 
 // invalid explains why a recorded level cannot be used; "" if it can.
 func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
-	s := subject{evidence: gather(l), pairs: j.pairs(levelKey{l.Server, l.Workload, l.Name}), workload: w, policy: w.Policy, alpha: w.Policy.Alpha()}
+	s := subject{evidence: gather(l), pairs: j.pairs(levelKey{l.Server, l.Workload, l.Name}), workload: w, policy: w.Policy,
+		alpha: w.Policy.Alpha()}
 	var load Verdict
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
 	if load.Outcome != Pass {
@@ -84,7 +85,8 @@ func (j *judge) comparison(c *plan.Compare) compare.Input {
 // compared workloads.
 func (j *judge) thresholdsOf(c *plan.Compare) (out []Verdict) {
 	for _, v := range j.list {
-		if v.Kind == KindSLA && v.Server == c.Candidate.Address() && !(v.Threshold != nil && v.Threshold.Implied) && v.Severity != verdict.SeverityWarn &&
+		if v.Kind == KindSLA && v.Server == c.Candidate.Address() && !(v.Threshold != nil && v.Threshold.Implied) &&
+			v.Severity != verdict.SeverityWarn &&
 			slices.ContainsFunc(c.Workloads(j.promised), func(w *plan.Workload) bool { return w.Address() == v.Workload }) {
 			out = append(out, v)
 		}

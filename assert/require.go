@@ -44,13 +44,15 @@ func (r required) why() string {
 func (r required) unjudged(policy plan.Policy) Verdict {
 	t := ThresholdOf(r.Threshold)
 	t.Implied = r.impliedBy != nil
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: Test{Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(), Value: metric.None("not judged")}, Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: t, Test: Test{Decide: string(policy.Decide),
+		Confidence: 1 - policy.Alpha(), Value: metric.None("not judged")}, Place: Place{File: r.Range.Filename, Line: r.Range.Start.Line}}
 }
 
 // requirements lists what one level of a workload must meet: the thresholds that the plan declares,
 // in plan order, and those that tokgate adds. The parameter severity is that of a rate that must be
 // sustained.
-func requirements(w *plan.Workload, binds func(*plan.SLA) bool, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
+func requirements(w *plan.Workload, binds func(*plan.SLA) bool, kind metric.LoadKind, level plan.Level,
+	severity verdict.Severity) []required {
 	list := declared(w, binds)
 	all := withGrowth(list, kind, level, severity)
 	bounds := all

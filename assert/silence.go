@@ -183,7 +183,8 @@ func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
 	load.Note(note)
 	for i := range thresholds {
 		t := thresholds[i].threshold
-		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) || thresholds[i].Outcome != Pass {
+		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) ||
+			thresholds[i].Outcome != Pass {
 			continue
 		}
 		if over := st.waits(s.observe(t.Metric).all(t.Op).Values, t.Limit); over > t.Allowed() {

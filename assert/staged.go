@@ -90,7 +90,8 @@ func (s *subject) inStages(list []required, fail float64) []Verdict {
 			v.Note("judged alone, this threshold would fail. But all that the plan requires is tested together, so one of them may fail by chance")
 		}
 		t := list[i].Threshold
-		if few := len(s.level.Rounds) < compare.LeastStarts; few && !t.Stat.Exact() && !t.Stat.IsShare() && t.Metric.Name != "success" && (v.Outcome == Pass || v.Outcome == Fail) {
+		if few := len(s.level.Rounds) < compare.LeastStarts; few && !t.Stat.Exact() && !t.Stat.IsShare() && t.Metric.Name != "success" &&
+			(v.Outcome == Pass || v.Outcome == Fail) {
 			v.Outcome, v.More = Inconclusive, 0
 			v.Needs = "needs " + verdict.Count(compare.LeastStarts, "starts") + " of the server, because starts differ"
 		}

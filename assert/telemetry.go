@@ -81,10 +81,10 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		v.Needs = bucketAdvice(t, low, high)
 	case few:
 		s.noteMoments(v, moments)
-		s.decide(v, stat.Open, s.inWindow(s.needed(atMost/h.N(), e, counted), e))
+		s.decide(v, false, stat.Open, s.inWindow(s.needed(atMost/h.N(), e, counted), e))
 		s.tooShort(v, e)
 	default:
-		s.decide(v, stat.Open, s.needed(atMost/h.N(), e, counted))
+		s.decide(v, false, stat.Open, s.needed(atMost/h.N(), e, counted))
 	}
 }
 

@@ -51,23 +51,18 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.Message = fmt.Sprintf("%s: %d of %d %s %s (%s, allowed %s), %s", compared(t, v.Value), over, total, what,
 		badSide(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
 	s.notes(v, o, e)
-	if s.policy.Decide == plan.Estimate {
-		// The point estimate meets the limit if no more observations miss the limit than lie beyond
-		// the percentile's nearest rank.
-		rank := nearestRank(t.Stat.P, total)
-		most := total - rank
-		if sample.Upward(t.Op) {
-			most = rank - 1
-		}
-		estimated(v, over <= most)
-		return
+	// The point estimate meets the limit if no more observations miss the limit than lie beyond the
+	// percentile's nearest rank.
+	rank := nearestRank(t.Stat.P, total)
+	most := total - rank
+	if sample.Upward(t.Op) {
+		most = rank - 1
 	}
-	needed := s.needed(share, e, counted)
-	needed = max(needed, s.enoughFor(e))
+	needed := max(s.needed(share, e, counted), s.enoughFor(e))
 	if together {
 		needed = s.inWindow(needed, e)
 	}
-	s.decide(v, decision, needed)
+	s.decide(v, over <= most, decision, needed)
 	if together {
 		s.tooShort(v, e)
 	}
@@ -83,22 +78,43 @@ func (s *subject) needed(share, e, effective float64) float64 {
 	return float64(n) / s.independence(effective)
 }
 
-// decide sets the outcome from an exact test of a share. The parameter needed is the total number
-// of requests that would decide an inconclusive test.
-func (s *subject) decide(v *Verdict, decision stat.Decision, needed float64) {
-	switch decision {
-	case stat.Below:
-		v.Outcome = Pass
-	case stat.Above:
-		v.Outcome = Fail
-	default:
+// settled sets the outcome by the plan's policy: by the point estimate, which meets the limit or not,
+// or by the test. Below means that the value certainly meets its limit, and Above that it does not.
+// settled returns false if the verdict is inconclusive.
+func (s *subject) settled(v *Verdict, meets bool, test stat.Decision) bool {
+	switch {
+	case s.policy.Decide == plan.Estimate:
+		estimated(v, meets)
+	case test == stat.Open:
 		v.Outcome = Inconclusive
-		if v.Effective == 0 { // see crowding
-			v.Needs, v.More = s.lowerRate(), -1
-			return
-		}
+		return false
+	default:
+		decided(v, test == stat.Below)
+	}
+	return true
+}
+
+// decide settles an exact test of a share. The parameter needed is the total number of requests that
+// would decide an open test.
+func (s *subject) decide(v *Verdict, meets bool, test stat.Decision, needed float64) {
+	switch {
+	case s.settled(v, meets, test):
+	case v.Effective == 0: // see crowding
+		v.Needs, v.More = s.lowerRate(), -1
+	default:
 		v.Needs, v.More = s.shortfall(needed)
 	}
+}
+
+// within returns what an interval shows about a threshold.
+func within(t *plan.Threshold, low, high float64) stat.Decision {
+	switch a, b := sample.Meets(low, t.Op, t.Limit), sample.Meets(high, t.Op, t.Limit); {
+	case a && b:
+		return stat.Below
+	case a || b:
+		return stat.Open
+	}
+	return stat.Above
 }
 
 // margin is a second way to certify a percentile. It helps if rounds differ, so that the effective
@@ -231,30 +247,23 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 		_, noun = s.level.RoundNames()
 	}
 	v.Message = fmt.Sprintf("%s: %s over %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit), verdict.Count(len(units), noun))
-	if s.policy.Decide == plan.Estimate {
-		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
-		return
+	test, few := within(t, low, high), !ok || len(units) < 2
+	if few || s.tooFew() {
+		test = stat.Open
 	}
-	v.Outcome = Inconclusive
 	switch {
+	case s.settled(v, sample.Meets(v.Value.V, t.Op, t.Limit), test):
 	case s.tooFew():
 		v.Needs, v.More = s.shortfall(float64(leastRounds * s.level.AtOnce()))
-		return
-	case !ok || len(units) < 2:
+	case few:
 		v.Needs = "needs at least two rounds, or two blocks of requests; a block has as many requests as are in flight"
-		return
-	case sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
-		v.Outcome = Pass
-		return
-	case !sample.Meets(low, t.Op, t.Limit) && !sample.Meets(high, t.Op, t.Limit):
-		v.Outcome = Fail
-		return
+	default:
+		needed := math.Inf(1)
+		if n, ok := stat.MeanNeeded(units, limit, s.alpha); ok {
+			needed = float64(s.n) * float64(n) / float64(len(units))
+		}
+		v.Needs, v.More = s.shortfall(needed)
 	}
-	needed := math.Inf(1)
-	if n, ok := stat.MeanNeeded(units, limit, s.alpha); ok {
-		needed = float64(s.n) * float64(n) / float64(len(units))
-	}
-	v.Needs, v.More = s.shortfall(needed)
 }
 
 // exact judges a statistic such as min or every. Its value is exact for the requests of this run,
@@ -362,24 +371,17 @@ func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	if s.one == s.level {
 		lowN, highN, low1, high1, ok = 1, 1, 1, 1, true
 	}
-	low, high := 0.0, math.Inf(1)
+	low, high, test := 0.0, math.Inf(1), stat.Open
 	if ok {
 		low = lowN / (n * high1)
 		if low1 > 0 {
 			high = highN / (n * low1)
 		}
+		test = within(t, low, high)
 	}
 	v.Low, v.High = metric.Some(low), metric.Some(high)
 	v.Message = fmt.Sprintf("%s: %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit))
-	switch {
-	case s.policy.Decide == plan.Estimate:
-		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
-	case ok && sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
-		v.Outcome = Pass
-	case ok && !sample.Meets(low, t.Op, t.Limit) && !sample.Meets(high, t.Op, t.Limit):
-		v.Outcome = Fail
-	default:
-		v.Outcome = Inconclusive
+	if !s.settled(v, sample.Meets(v.Value.V, t.Op, t.Limit), test) {
 		v.Needs = "needs more rounds at this level and at concurrency 1"
 	}
 }

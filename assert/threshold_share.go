@@ -79,16 +79,11 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 // it never needs more requests than the threshold that implies it. A fail must be certain.
 func (s *subject) fewFailed(v *Verdict, c shareTest) {
 	v.Effective = c.toFail
-	switch certain := stat.Share(c.share*c.toFail, c.toFail, c.e, s.alpha) == stat.Above; {
-	case s.policy.Decide == plan.Estimate:
-		estimated(v, c.share <= c.e)
-	case c.share <= c.e:
-		v.Outcome = Pass
-	case certain:
-		v.Outcome = Fail
-	default:
-		s.decide(v, stat.Open, s.needed(c.share, c.e, c.toFail))
+	test := stat.Below
+	if c.share > c.e {
+		test = stat.Share(c.share*c.toFail, c.toFail, c.e, s.alpha)
 	}
+	s.decide(v, c.share <= c.e, test, s.needed(c.share, c.e, c.toFail))
 }
 
 // shareTest is a test of a share of bad requests.
@@ -193,7 +188,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, c shareTest, momen
 // parameter needed is the total number of requests for a decision. If a round counts as one
 // request, the answer is in rounds, unless the share is likely to fail.
 func (s *subject) undecidedShare(v *Verdict, t *plan.Threshold, c shareTest, needed float64) {
-	s.decide(v, stat.Open, needed)
+	s.decide(v, false, stat.Open, needed)
 	switch {
 	case c.e <= 0:
 		v.Needs, v.More = fmt.Sprintf("a sample cannot prove that every request succeeds: write \"observed %s %s\" to judge only the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1

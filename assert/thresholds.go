@@ -72,7 +72,8 @@ func (s *subject) drafted() bool {
 	if drafts := s.level.Added(metric.Drafts); drafts.OK && drafts.V > 0 {
 		return true
 	}
-	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
+	return slices.ContainsFunc(s.workload.Servers,
+		func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
 // reversible reports whether a threshold that fails now could still pass. It assumes that all later
@@ -91,7 +92,8 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 
 // judge judges one threshold. The caller must set the names in the verdict.
 func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Test: Test{Decide: string(s.policy.Decide), Confidence: 1 - s.alpha}, Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
+	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Test: Test{Decide: string(s.policy.Decide), Confidence: 1 - s.alpha},
+		Place: Place{File: t.Range.Filename, Line: t.Range.Start.Line}}
 	switch {
 	case s.n == 0:
 		v.Outcome, v.Value = Error, metric.None("no request was due")

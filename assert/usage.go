@@ -104,13 +104,15 @@ func generated(a *metric.Answers, invalid objection) {
 	for _, r := range a.Recounts {
 		claimed, tokens = claimed+r.Claimed, tokens+r.Tokens
 	}
-	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts && (ratio < leastTokens || ratio > mostTokens) {
+	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts &&
+		(ratio < leastTokens || ratio > mostTokens) {
 		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, but its own tokenizer makes %d tokens of their text: either the count or the text is not what the model generated%s", claimed, len(a.Recounts), tokens, heldBack)
 	}
 	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
 		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: the answers come from a cache, or belong to other requests", a.Alike, a.Compared)
 	}
-	if c := a.Cache; c != nil && len(c.Again) > 1 && min(c.First, c.Fresh) >= longWrite && slices.Max(c.Again) <= time.Duration(replayed*float64(min(c.First, c.Fresh))) {
+	if c := a.Cache; c != nil && len(c.Again) > 1 && min(c.First, c.Fresh) >= longWrite &&
+		slices.Max(c.Again) <= time.Duration(replayed*float64(min(c.First, c.Fresh))) {
 		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, but the server took %v to write the first answer, and %v to write the answer to the next new prompt: the repeated answers come from a cache. Turn off caches of whole answers; caches of prompts do no harm",
 			slices.Max(c.Again).Round(time.Millisecond), c.First.Round(time.Millisecond), c.Fresh.Round(time.Millisecond))
 	}

@@ -93,7 +93,8 @@ func witnessed(l *metric.Level) []string {
 		{"server_e2e", s.whole, "server_e2e", s.whole.n, behind("server_e2e"), front},
 	} {
 		h, why := l.Histogram(w.by)
-		if same := why == "" && !disagree(h.N(), w.n) || w.name == "server_itl" && stepped(l, s) > 0; !same || w.n < witnessLeast || !(theirs(w.name) > 0) {
+		if same := why == "" && !disagree(h.N(), w.n) || w.name == "server_itl" && stepped(l, s) > 0; !same || w.n < witnessLeast ||
+			!(theirs(w.name) > 0) {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {

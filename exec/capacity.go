@@ -30,6 +30,7 @@ type hunt struct {
 	invalid     int // number of consecutive probes that were invalid
 	// invalidity is the reason why the last probe was invalid; "" if it was valid.
 	invalidity string
+	spent      bool // the budget of the search ended the last probe
 	follows    bool // a saturation after the last probe may still certify its rate
 }
 

@@ -40,7 +40,7 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
-	h.invalidity, h.last = "", visit{}
+	h.invalidity, h.last, h.spent = "", visit{}, false
 	s, lost := h.samples(p)
 	result := search.Result{N: p.N, Outcome: search.Inconclusive, Requests: p.Have}
 	if s.level.Skipped != "" {
@@ -51,7 +51,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	if p.Within > 0 {
 		stop := h.Clock.Timer(begin+p.Within, func() {
 			if s.now != nil {
-				s.now.cut(spentBudget)
+				h.spent = h.spent || s.now.out.Stopped == ""
+				s.now.cut("the budget of the search was spent")
 			}
 		})
 		defer stop()
@@ -143,13 +144,10 @@ func (h *hunt) cutShort(s *series, r *search.Result) {
 	case cut.Outcome == search.Fail:
 		r.Outcome, r.Binding = cut.Outcome, cut.Binding
 		h.last = visit{} // no look decided it
-	case h.check() && why != spentBudget:
+	case h.check() && !h.spent:
 		r.Needs, h.invalidity = -1, why
 	}
 }
-
-// spentBudget is the value of Round.Stopped if the budget of the search ended the round.
-const spentBudget = "the budget of the search was spent"
 
 func (h *hunt) reset() {
 	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {

@@ -56,7 +56,8 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	}
 	out := make([]Stretch, parts)
 	for i := range out {
-		out[i] = Stretch{Round: r, From: start + length*time.Duration(i)/time.Duration(parts), To: start + length*time.Duration(i+1)/time.Duration(parts), Measured: w == All}
+		out[i] = Stretch{Round: r, From: start + length*time.Duration(i)/time.Duration(parts),
+			To: start + length*time.Duration(i+1)/time.Duration(parts), Measured: w == All}
 	}
 	return out
 }

@@ -127,5 +127,6 @@ func agree(a, b string) float64 {
 
 // stopsIn reports whether the text of a is the beginning of b's text, and shorter.
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
-	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
+	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) &&
+		strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
 }

@@ -232,7 +232,8 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 
 // sound reports whether the histogram is possible. A recording may contain anything.
 func (h Histogram) sound() bool {
-	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
+	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) &&
+		!slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
 
 // merge adds two histograms with the same buckets.

@@ -96,7 +96,8 @@ func (b *builder) said(s *metric.Said) string {
 
 // answer returns a bad answer for the report. metrics lists the metrics that make it bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
-	out := Answer{Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
+	out := Answer{Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics,
+		Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {
 		var text string
 		want := w.Expected(s.Row)

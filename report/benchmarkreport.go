@@ -142,7 +142,8 @@ func statisticsOf(s *Summary, units string) brStatistics {
 	add("min", s.Min)
 	add("max", s.Max)
 	if p := s.Percentiles; p != nil {
-		for name, n := range map[string]metric.Value{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75, "p90": p.P90, "p95": p.P95, "p99": p.P99, "p99p9": p.P999} {
+		for name, n := range map[string]metric.Value{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75, "p90": p.P90, "p95": p.P95,
+			"p99": p.P99, "p99p9": p.P999} {
 			add(name, n)
 		}
 	}

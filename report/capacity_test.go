@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,7 +57,9 @@ func TestJoining(t *testing.T) {
 		"on fresh samples": {"39", probes(1), "because load 39 passed on fresh requests. The outcome at load 39 depends"},
 		"of a burst":       {"burst 39", probes(2), "because load 39 passed on fresh requests. The outcome at load 39 depends"},
 	} {
-		if got := Joining(&Verdict{Level: c.level}, c.capacity); !strings.Contains(got, c.want) {
+		n, _ := strconv.Atoi(strings.TrimPrefix(c.level, "burst "))
+		d := Document{Cases: []Case{{Level: &metric.Level{Name: c.level, N: n}}}}
+		if got := d.Joining(&Verdict{Level: c.level}, c.capacity); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -129,7 +129,8 @@ func (c *checker) identities(x *Case) {
 		most := float64(x.N) * float64(x.OutputTokens) / float64(x.Completed) / e2e
 		if throughput > most*(1+slack) {
 			c.say("%s: the throughput is %s, but %d requests in flight that take %s each can yield only %s", at(x),
-				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
+				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e),
+				metric.Format(metric.TokensPerSecond, most))
 		}
 	}
 	// The mean gap between chunks, divided by the time per token, is the number of tokens per chunk.
@@ -195,7 +196,8 @@ func (c *checker) passage(p *Passage) {
 	if p.Sum() > due {
 		c.say("%s: %d requests arrived, but only %d were due", name, p.Sum(), due)
 	}
-	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 && mean.V > float64(most)*(1+1e-9) {
+	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 &&
+		mean.V > float64(most)*(1+1e-9) {
 		c.say("%s: at most %d requests are in flight, but the mean is %s", name, most, mean.Format(metric.Requests))
 	}
 }
@@ -254,7 +256,8 @@ func (c *checker) capacity(x *metric.Capacity) {
 	if !passed && len(x.Probes) > 0 {
 		c.say("%s: no probe at the reported limit of %s passed", name, x.Amount(x.Pass))
 	}
-	if x.Crossing > 0 && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh > 0 && x.CrossingHigh < float64(x.Pass) || x.CrossingLow > float64(x.Fail)) {
+	if x.Crossing > 0 && x.Pass > 0 && x.Fail > 0 &&
+		(x.CrossingHigh > 0 && x.CrossingHigh < float64(x.Pass) || x.CrossingLow > float64(x.Fail)) {
 		c.say("%s: the estimate %s does not lie between %s, which passed, and %s, which failed", name, x.Estimate(), x.Amount(x.Pass), x.Amount(x.Fail))
 	}
 }

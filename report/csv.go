@@ -52,9 +52,11 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	for i := range d.Cases {
 		c := &d.Cases[i]
 		row := []string{field(d.Run.ID), d.Date(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Run.Simulated),
-			field(c.Server), field(c.Workload), field(c.Name), string(c.Kind), strconv.FormatFloat(c.Load(), 'f', -1, 64), field(c.purpose()), field(c.Skipped),
+			field(c.Server), field(c.Workload), field(c.Name), string(c.Kind), strconv.FormatFloat(c.Load(), 'f', -1,
+				64), field(c.purpose()), field(c.Skipped),
 			strconv.Itoa(c.Due()), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
-			allDigits(metric.Some(c.Begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
+			allDigits(metric.Some(c.Begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)),
+			strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {
 			if def.Later {
 				continue

@@ -225,7 +225,7 @@ type Summary struct {
 	Metric string      `json:"metric"`
 	Unit   metric.Unit `json:"unit"`
 	Better string      `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string      `json:"of"`            // what is observed: "request", "gap", "level", "histogram" (a request in a bucket of the server) or "reading"
+	Of     string      `json:"of"`            // what is observed: "request", "gap", "level", "histogram" (of the server) or "reading"
 	Why    string      `json:"why,omitempty"` // why there is no value; "" if there is one
 	N      int         `json:"n"`             // number of observations, including those counted as worst
 	Worst  int         `json:"worst"`         // observations without a value, such as failures; part of N

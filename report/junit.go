@@ -139,7 +139,8 @@ func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*
 		if measured {
 			break
 		}
-		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(), Place: verdict.Place{File: j.doc.Plan.Path}}
+		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(),
+			Place: verdict.Place{File: j.doc.Plan.Path}}
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, verdict.CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == metric.CapacityUnknown {
@@ -382,7 +383,8 @@ func (j *junitWriter) body(v *Verdict) string {
 			if p.Spent > 0 {
 				took = text.Clock(p.Spent.Seconds())
 			}
-			said := []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), p.Outcome.String(), took, cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
+			said := []string{c.Named(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), p.Outcome.String(), took,
+				cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 			line("probe:      %s", text.Line(strings.Join(said, " · ")))
 		}
 	}

@@ -42,7 +42,8 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 		if def.Name == "accept_rate" {
 			for i, v := range l.AcceptRateAt() {
 				c.Metrics = append(c.Metrics, Summary{
-					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: def.Unit, Better: def.Better.String(), Of: scope(def.Scope), Value: metric.Some(v), N: len(samples),
+					Metric: fmt.Sprintf("accept_rate[%d]",
+						i), Unit: def.Unit, Better: def.Better.String(), Of: scope(def.Scope), Value: metric.Some(v), N: len(samples),
 				})
 			}
 		}
@@ -260,16 +261,4 @@ func scope(s metric.Scope) string {
 		return "reading"
 	}
 	return "request"
-}
-
-// StageText returns the rate of a stage as text; "" if the level is no stage.
-func (c *Case) StageText() string {
-	switch s := c.Stage; {
-	case s == nil:
-		return ""
-	case s.From == s.To:
-		return metric.Format(metric.PerSecond, s.From)
-	default:
-		return metric.Format(metric.PerSecond, s.From) + " to " + metric.Format(metric.PerSecond, s.To)
-	}
 }

@@ -36,7 +36,8 @@ func (d *Document) Night() metric.Night {
 	for _, s := range d.Run.Servers {
 		n.Servers[s.Address] = factsOf(s)
 		if last := len(s.Starts) - 1; last >= 0 && s.Program() != "" {
-			n.Starts = append(n.Starts, metric.NightStart{Server: s.Address, Program: s.Program(), Model: s.Declared["model"], Took: s.Starts[last].Took().Seconds()})
+			n.Starts = append(n.Starts,
+				metric.NightStart{Server: s.Address, Program: s.Program(), Model: s.Declared["model"], Took: s.Starts[last].Took().Seconds()})
 		}
 	}
 	valid := map[[3]string]bool{}
@@ -104,7 +105,8 @@ func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 		}
 	}
 	for _, v := range d.Verdicts {
-		if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric.Name != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Name {
+		if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric.Name != "success" && v.Value.OK && v.Server == c.Server &&
+			v.Workload == c.Workload && v.Level == c.Name {
 			add(at(v.Threshold.Metric.Name, v.Threshold.Stat.String()), v.Value.V, v.N)
 		}
 	}

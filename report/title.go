@@ -106,7 +106,7 @@ func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
 		if c := d.Above(v); c != nil {
-			v.Note(Joining(v, c))
+			v.Note(d.Joining(v, c))
 		}
 	}
 }
@@ -117,12 +117,22 @@ func (d *Document) Above(v *Verdict) *metric.Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil
 	}
-	n, err := strconv.Atoi(strings.TrimPrefix(v.Level, "burst "))
-	if w := d.Workload(v.Workload); err != nil || w == nil || !w.searched(v.Threshold) {
+	l := d.caseOf(v)
+	if w := d.Workload(v.Workload); l == nil || w == nil || !w.searched(v.Threshold) {
 		return nil
 	}
 	for _, c := range d.Run.Capacities {
-		if burst := strings.HasPrefix(v.Level, "burst "); c.Workload == v.Workload && c.Server == v.Server && c.Step == 0 && n <= c.Pass && burst == (c.Over == "burst") {
+		if c.Workload == v.Workload && c.Server == v.Server && c.Over == l.Kind && c.Step == 0 && l.N <= c.Pass {
+			return c
+		}
+	}
+	return nil
+}
+
+// caseOf returns the case that a verdict is about; nil if it is about none.
+func (d *Document) caseOf(v *Verdict) *Case {
+	for i := range d.Cases {
+		if c := &d.Cases[i]; c.Name == v.Level && c.Workload == v.Workload && c.Server == v.Server {
 			return c
 		}
 	}
@@ -143,13 +153,13 @@ func (d *Document) Disputed(c *metric.Capacity) []string {
 
 // Joining returns a note for a level that failed below the reported capacity. The note explains why
 // both can be true.
-func Joining(v *Verdict, c *metric.Capacity) string {
-	load := strings.TrimPrefix(v.Level, "burst ")
+func (d *Document) Joining(v *Verdict, c *metric.Capacity) string {
+	n := d.caseOf(v).N
 	why := fmt.Sprintf("load %d passed in the search", c.Pass)
 	for _, p := range c.Probes {
-		if p.Outcome == Pass && p.Set > 0 && load == strconv.Itoa(p.N) {
+		if p.Outcome == Pass && p.Set > 0 && p.N == n {
 			why = fmt.Sprintf("load %d passed on fresh requests", p.N)
 		}
 	}
-	return fmt.Sprintf("the capacity stays %s, because %s. The outcome at load %s depends on which requests are sent", c.Limit(), why, load)
+	return fmt.Sprintf("the capacity stays %s, because %s. The outcome at load %d depends on which requests are sent", c.Limit(), why, n)
 }

@@ -70,7 +70,8 @@ func vllmBench(l *metric.Level) *VLLMBench {
 		return nil
 	}
 	v.Completed, v.Duration = len(ttft), took.Seconds()
-	v.RequestThroughput, v.OutputThroughput, v.TotalThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration, float64(in+out)/v.Duration
+	v.RequestThroughput, v.OutputThroughput = float64(v.Completed)/v.Duration, float64(out)/v.Duration
+	v.TotalThroughput = float64(in+out) / v.Duration
 	v.TTFT, v.TPOT, v.E2EL = spreadOf(ttft), spreadOf(tpot), spreadOf(e2el)
 	return &v
 }

@@ -11,7 +11,8 @@ import (
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
-			s.repeat, s.settle, s.gate, s.extendEarly, s.rung, s.deepProbe, s.extend, s.probeBelow, s.probeAbove, s.remaining, s.decide, s.check, s.confirm,
+			s.repeat, s.settle, s.gate, s.extendEarly, s.rung, s.deepProbe,
+			s.extend, s.probeBelow, s.probeAbove, s.remaining, s.decide, s.check, s.confirm,
 		} {
 			if p, ok := want(); ok && !yield(p) {
 				return

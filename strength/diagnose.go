@@ -44,7 +44,8 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		say(hcl.DiagWarning, p.Compares[i].Range, "Only what is implied is required", `compare.%s is left out (%s), and nothing else requires anything: a run passes as soon as its load is valid. Name a base with --base, or add an sla block.`, p.Compares[i].Name, p.Compares[i].Skip)
 		return diags
 	}
-	gates := slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool { return boundBy(p, w, boundsDecode) || boundBy(p, w, boundsPrefill) })
+	gates := slices.ContainsFunc(p.Workloads,
+		func(w *plan.Workload) bool { return boundBy(p, w, boundsDecode) || boundBy(p, w, boundsPrefill) })
 	said := map[hcl.Range]bool{}
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)

@@ -21,7 +21,8 @@ func (x *comparison) capacity(w *plan.Workload) {
 			if !ofCapacity(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Shift: Shift{Confidence: 1 - x.whole}, Limit: metric.Some(ch.Limit),
+			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Shift: Shift{Confidence: 1 - x.whole},
+				Limit:   metric.Some(ch.Limit),
 				Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}}
 			x.certified(&row, w, ch.Limit)
 			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})

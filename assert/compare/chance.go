@@ -97,7 +97,8 @@ func Chances(p *plan.Plan) []Chance {
 							if !slices.Contains(claim.At, level.Name) {
 								continue
 							}
-							one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity, Improve: claim.Improve}
+							one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity,
+								Improve: claim.Improve}
 							m, known := f.member(w, ch, level)
 							if !known {
 								x.Unknown = append(x.Unknown, one.Name())

@@ -47,7 +47,8 @@ func (x *comparison) settle() {
 		}
 		tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
 	}
-	many, certain := fmt.Sprintf("%s are tested together (%s)", verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "independent facts")), certain(tests, x.whole, x.nominal)
+	many, certain := fmt.Sprintf("%s are tested together (%s)", verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "independent facts")),
+		certain(tests, x.whole, x.nominal)
 	if x.staged() {
 		many, certain = "all that the plan requires is tested together", x.certain(rows, forms)
 	}
@@ -147,15 +148,18 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 	if claim.Improve {
 		kind = "improve"
 	}
-	name := strings.Join(slices.DeleteFunc([]string{"compare", x.Block.Name, kind, ch.Metric.Name, ch.Stat.String()}, func(s string) bool { return s == "" }), ".")
+	name := strings.Join(slices.DeleteFunc([]string{"compare", x.Block.Name, kind, ch.Metric.Name, ch.Stat.String()},
+		func(s string) bool { return s == "" }), ".")
 	level := ""
 	if !row.OfCapacity && !row.OfAnswers {
 		level = row.Level
 		name += " at " + level
 	}
-	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,
+	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate,
+		Compares: verdict.Compares{Comparison: x.Block.Name, Metric: ch.Metric.Name}, Workload: row.Workload, Level: level, Name: name,
 		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
-		Test: verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.whole, Value: metric.None("not compared")}, Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
+		Test:  verdict.Test{Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.whole, Value: metric.None("not compared")},
+		Place: verdict.Place{File: ch.Range.Filename, Line: ch.Range.Start.Line}}
 }
 
 // decide decides for each level of each workload whether the candidate is better than the control.

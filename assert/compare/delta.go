@@ -144,7 +144,8 @@ func (d delta) mirrored() delta {
 		}
 		return out
 	}
-	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired, starts: d.starts, design: d.design, sessions: d.sessions}
+	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired, starts: d.starts,
+		design: d.design, sessions: d.sessions}
 	if c := d.counts; c != nil {
 		out.counts = &counts{c.goodB, c.allB, c.goodA, c.allA}
 	}

@@ -22,8 +22,10 @@ func succeeding(p *plan.Plan, c *plan.Compare) []*plan.Claim {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				if by, severity := implies(c, w, level.Name); by != nil {
-					ch := &plan.Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed, Points: true, Text: "rate -1pp", Range: by.Range}
-					out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.Change{ch}, Severity: severity, Range: by.Range})
+					ch := &plan.Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Limit: -moreFailed,
+						Points: true, Text: "rate -1pp", Range: by.Range}
+					out = append(out, &plan.Claim{Workloads: []*plan.Workload{w}, At: []string{level.Name}, Changes: []*plan.Change{ch},
+						Severity: severity, Range: by.Range})
 				}
 			}
 		}

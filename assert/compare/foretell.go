@@ -68,7 +68,8 @@ func newForetold(p *plan.Plan, c *plan.Compare) *foretold {
 		counts[w.Address()] = members(p, c, w)
 		for _, sla := range w.SLAs {
 			for _, t := range sla.Thresholds {
-				if len(f.looks) > 1 && sla.Severity == plan.SeverityError && len(sla.At) > 0 && !t.Stat.Exact() && !t.Stat.IsShare() && t.Metric.Name != "success" && f.waits == "" {
+				if len(f.looks) > 1 && sla.Severity == plan.SeverityError && len(sla.At) > 0 && !t.Stat.Exact() && !t.Stat.IsShare() &&
+					t.Metric.Name != "success" && f.waits == "" {
 					f.thresholds, f.waits = LeastStarts, "sla "+t.Metric.Name+" "+t.Stat.String()+" of "+w.Address()
 				}
 			}
@@ -94,7 +95,8 @@ func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (
 		return m, false // with a duration, the number of requests is not known
 	}
 	n := float64(level.Requests) / float64(max(level.Rounds, 1))
-	m = member{workload: w.Address(), limit: (&Change{Metric: ch.Metric, Shift: Shift{Points: ch.Points}}).scaled(ch.Limit), starts: usualStarts, first: ch.Metric.Name == "ttft", from: 2}
+	m = member{workload: w.Address(), limit: (&Change{Metric: ch.Metric, Shift: Shift{Points: ch.Points}}).scaled(ch.Limit),
+		starts: usualStarts, first: ch.Metric.Name == "ttft", from: 2}
 	switch name := ch.Metric.Name; {
 	case name == "accuracy":
 		m.counted = true
@@ -270,7 +272,8 @@ func (f *foretold) drift(values [2][]float64, n int) (stat.Drift, bool) {
 			units[i] = values[1][i] - values[0][i]
 		}
 		mean, variance := stat.Moments(units)
-		return stat.Drift{Design: stat.Pairs, Diff: mean, SE: math.Sqrt(variance / float64(n)), DF: float64(n - 1), Spread: math.Sqrt(variance / 2)}, n > 1
+		return stat.Drift{Design: stat.Pairs, Diff: mean, SE: math.Sqrt(variance / float64(n)), DF: float64(n - 1),
+			Spread: math.Sqrt(variance / 2)}, n > 1
 	}
 	at := [2][]float64{make([]float64, n), make([]float64, n)}
 	for i := range n {

@@ -46,7 +46,8 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	}
 	x.out.Outcome = outcome
 	x.list = []verdict.Verdict{{
-		Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: c.Name, Unchanged: c.Unchanged, BaseMissing: c.BaseMissing != ""}, Name: "compare." + c.Name,
+		Kind: verdict.KindCompare, Server: x.out.Candidate, Compares: verdict.Compares{Comparison: c.Name, Unchanged: c.Unchanged,
+			BaseMissing: c.BaseMissing != ""}, Name: "compare." + c.Name,
 		Outcome: outcome, Message: message, Test: verdict.Test{Value: metric.None("a comparison has no value of its own"), Confidence: confidence},
 		Place: verdict.Place{File: c.Range.Filename, Line: c.Range.Start.Line},
 	}}
@@ -81,7 +82,8 @@ func (x *comparison) notes() []string {
 		if !d.Allowed {
 			allowed = "not in changed"
 		}
-		notes = append(notes, fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(verdict.OneLine(d.Control), "not set"), cmp.Or(verdict.OneLine(d.Candidate), "not set"), allowed))
+		notes = append(notes,
+			fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(verdict.OneLine(d.Control), "not set"), cmp.Or(verdict.OneLine(d.Candidate), "not set"), allowed))
 	}
 	return append(notes, x.out.Notes...)
 }
@@ -183,7 +185,8 @@ func (x *comparison) changes(m matched) {
 		}
 	}
 	for _, s := range shown {
-		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Shift: Shift{Points: s.name == "success"}, Limit: metric.None(""), Outcome: verdict.Skipped}
+		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Shift: Shift{Points: s.name == "success"}, Limit: metric.None(""),
+			Outcome: verdict.Skipped}
 		if required[row.Name()] {
 			continue
 		}
@@ -273,8 +276,10 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 			if !ofLevel(ch) || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole},
-				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch}, Outcome: verdict.Error, Message: why, Why: why}
+			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat,
+				Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole},
+				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch},
+				Outcome: verdict.Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
 			out = append(out, row)
 		}

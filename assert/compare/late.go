@@ -3,8 +3,8 @@ package compare
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -19,32 +19,20 @@ func (m matched) lateRounds() string {
 	var said []string
 	for i := range m.candidate.Rounds {
 		for _, l := range []*metric.Level{m.control, m.candidate} {
-			if i < len(l.Rounds) && (lateIn(l, l.Rounds[i]) || lightIn(l, l.Rounds[i])) {
+			if i < len(l.Rounds) && (lateIn(l, l.Rounds[i]) || sample.Light(l, l.Rounds[i])) {
 				said = append(said, fmt.Sprintf("%s in round %d on server %s", l.Disturbed(l.Rounds[i]), l.Rounds[i].Index+1, l.Server))
 			}
 		}
 	}
-	if len(said) > 3 {
-		said = append(said[:3], "and "+verdict.Count(len(said)-3, "more rounds")+" like these")
-	}
-	return strings.Join(said, "; ")
+	return verdict.Like(said, "rounds")
 }
 
-func lateIn(l *metric.Level, r *metric.Round) bool {
-	d := l.Disturbed(r)
-	return d.Stall+d.Delay > 0
-}
-
-// lightIn reports whether the round r had less load than the plan declares. This cannot happen at a
-// rate, where requests do not wait for free slots.
-func lightIn(l *metric.Level, r *metric.Round) bool {
-	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
-}
+func lateIn(l *metric.Level, r *metric.Round) bool { return sample.Held(l, r) > 0 }
 
 // light reports whether a round of the control or of the candidate had less than the declared load.
 func (m matched) light() bool {
 	return slices.ContainsFunc([]*metric.Level{m.control, m.candidate}, func(l *metric.Level) bool {
-		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return lightIn(l, r) })
+		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return sample.Light(l, r) })
 	})
 }
 
@@ -100,10 +88,10 @@ func (m matched) withoutDisturbed(onControl, onCandidate bool) matched {
 		return &out
 	}
 	control := func(i int) bool {
-		return lightIn(m.control, m.control.Rounds[i]) || onControl && lateIn(m.control, m.control.Rounds[i])
+		return sample.Light(m.control, m.control.Rounds[i]) || onControl && lateIn(m.control, m.control.Rounds[i])
 	}
 	candidate := func(i int) bool {
-		return lightIn(m.candidate, m.candidate.Rounds[i]) || onCandidate && lateIn(m.candidate, m.candidate.Rounds[i])
+		return sample.Light(m.candidate, m.candidate.Rounds[i]) || onCandidate && lateIn(m.candidate, m.candidate.Rounds[i])
 	}
 	out := m
 	if m.unpaired {

@@ -47,7 +47,8 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 // saidOf returns a server's answer to the prompt of an odd answer, with its text if that was
 // recorded. The text of a measured answer is in the server's level.
 func (x *comparison) saidOf(o Oddity, server string, a *metric.PairedAnswer) *metric.Sample {
-	out := &metric.Sample{Server: x.out.Candidate, Workload: o.Workload, Level: o.Level, Round: o.Round, Order: o.Order, Said: &metric.Said{}}
+	out := &metric.Sample{Server: x.out.Candidate, Workload: o.Workload, Level: o.Level, Round: o.Round, Order: o.Order,
+		Said: &metric.Said{}}
 	if !o.Sampled {
 		out.Said.Text = a.Text
 		return out
@@ -75,7 +76,8 @@ func (u *usual) shifted(r *metric.PairedAnswers) (out []Oddity) {
 			continue
 		}
 		if excess, why, _ := u.tooOdd(group{p.Workload, p.Level, false}, p.Candidate, p.Control); why == "" && excess > 0 {
-			out = append(out, Oddity{Workload: p.Workload, Level: p.Level, Order: p.Order, Excess: excess, control: p.Control, candidate: p.Candidate})
+			out = append(out,
+				Oddity{Workload: p.Workload, Level: p.Level, Order: p.Order, Excess: excess, control: p.Control, candidate: p.Candidate})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Oddity) int { return cmp.Compare(b.Excess, a.Excess) })

@@ -101,7 +101,8 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 // differ.
 func workDifference(control, candidate *metric.Level) string {
 	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
-		return fmt.Sprintf("the load of the control is %s (%s), but the load of the candidate is %s (%s)", control.Kind.Text(control.N, control.Rate), control.Kind, candidate.Kind.Text(candidate.N, candidate.Rate), candidate.Kind)
+		return fmt.Sprintf("the load of the control is %s (%s), but the load of the candidate is %s (%s)", control.Kind.Text(control.N, control.Rate), control.Kind, candidate.Kind.Text(candidate.N, candidate.Rate),
+			candidate.Kind)
 	}
 	if control.Batches != candidate.Batches {
 		// A level in one window keeps the state that each round would begin anew.

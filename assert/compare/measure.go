@@ -345,7 +345,8 @@ func (m matched) outliers(c *Change) {
 		}
 		switch cold := coldFirst(r); {
 		case cold > 0:
-			p.Note += fmt.Sprintf(": the first request on the %s had a ttft of %s, %.0f times the median of the leg", side, metric.Format(metric.Seconds, cold.Seconds()), cold.Seconds()/sample.MedianTTFT(r.MeasuredSamples()))
+			p.Note += fmt.Sprintf(": the first request on the %s had a ttft of %s, %.0f times the median of the leg", side, metric.Format(metric.Seconds, cold.Seconds()),
+				cold.Seconds()/sample.MedianTTFT(r.MeasuredSamples()))
 		case r.Health.Stall >= metric.LeastStall:
 			p.Note += fmt.Sprintf(": the generator was held up for %s during the leg on the %s", metric.Format(metric.Seconds, r.Health.Stall.Seconds()), side)
 		default:

@@ -70,7 +70,8 @@ func (x *comparison) read() {
 	}
 	for _, c := range x.reads {
 		row := x.answersRow(c.change)
-		row.Improve, row.Severity, row.bound, row.Limit = c.claim.Improve, verdict.Severity(c.claim.Severity), c.change, metric.Some(c.change.Limit)
+		row.Improve, row.Severity = c.claim.Improve, verdict.Severity(c.claim.Severity)
+		row.bound, row.Limit = c.change, metric.Some(c.change.Limit)
 		x.readOne(&row, r, c)
 		if row.Outcome == verdict.Fail {
 			again := row
@@ -103,7 +104,8 @@ func (x *comparison) read() {
 func answered(r *metric.PairedAnswers) *metric.PairedAnswers {
 	out := *r
 	out.Pairs = slices.DeleteFunc(slices.Clone(r.Pairs), func(p metric.AnswerPair) bool {
-		return slices.ContainsFunc([]*metric.PairedAnswer{p.Control, p.Candidate, p.Again}, func(a *metric.PairedAnswer) bool { return a != nil && a.Failure != "" })
+		return slices.ContainsFunc([]*metric.PairedAnswer{p.Control, p.Candidate, p.Again},
+			func(a *metric.PairedAnswer) bool { return a != nil && a.Failure != "" })
 	})
 	return &out
 }
@@ -244,7 +246,8 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 
 // sampleOf converts an answer to a sample, with the fields that the method form uses.
 func sampleOf(a *metric.PairedAnswer) *metric.Sample {
-	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
+	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish,
+		Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
 	if a.Tokens > 0 {
 		s.Usage = &metric.Usage{Output: a.Tokens}
 	}

@@ -56,7 +56,8 @@ func (r Records) Plan() (*plan.Plan, error) {
 	}
 	on := &plan.Server{Name: candidate}
 	p := &plan.Plan{Path: r.Candidate.Plan, Hash: r.Candidate.PlanHash, Gate: plan.Gate{Policy: policy}, Servers: []*plan.Server{on}}
-	c := &plan.Compare{Name: "records", Candidate: on, Changed: r.Changed, Claims: r.Claims, Policy: policy, Control: plan.Control{Baseline: r.ControlName, BaselineServer: r.ControlServer}}
+	c := &plan.Compare{Name: "records", Candidate: on, Changed: r.Changed, Claims: r.Claims, Policy: policy,
+		Control: plan.Control{Baseline: r.ControlName, BaselineServer: r.ControlServer}}
 	if same {
 		control, err := r.server(r.Candidate, r.ControlServer, true, "control")
 		if err != nil {
@@ -122,7 +123,8 @@ func (r Records) server(run *metric.Run, want string, same bool, side string) (s
 		return "", fmt.Errorf("the run of the %s has no server %s; its servers: %s", side, want, strings.Join(have, ", "))
 	case same:
 		for _, c := range run.Comparisons {
-			if c == nil || r.CandidateServer != "" && c.Candidate != r.CandidateServer || r.ControlServer != "" && c.Control != r.ControlServer {
+			if c == nil || r.CandidateServer != "" && c.Candidate != r.CandidateServer || r.ControlServer != "" &&
+				c.Control != r.ControlServer {
 				continue
 			}
 			if side == "control" {
@@ -149,7 +151,8 @@ func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
 			byName[l.Workload] = w
 			p.Workloads = append(p.Workloads, w)
 		}
-		w.Loads = append(w.Loads, &plan.Load{Kind: l.Kind, Levels: []plan.Level{{Name: l.Name, N: l.N, Requests: l.Due(), Rounds: max(len(l.Rounds), 1)}}})
+		w.Loads = append(w.Loads,
+			&plan.Load{Kind: l.Kind, Levels: []plan.Level{{Name: l.Name, N: l.N, Requests: l.Due(), Rounds: max(len(l.Rounds), 1)}}})
 	}
 	for _, c := range r.Candidate.Capacities {
 		if w := byName[c.Workload]; w != nil && c.Server == candidate {

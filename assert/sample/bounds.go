@@ -40,7 +40,8 @@ func Beyond(d metric.Distribution, op plan.Op, limit float64) int {
 // Streamed reports whether a metric depends on how answers are split into chunks. goodput depends
 // on it if the good block bounds such a metric.
 func Streamed(def metric.Def, w *plan.Workload) bool {
-	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
+	return def.Streams || def.Name == "goodput" && w != nil &&
+		slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
 }
 
 // Good returns the function that decides whether a request of the workload is good; nil if there is

@@ -5,6 +5,7 @@ package sample
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -19,6 +20,18 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	d.Worst = 0
 	v, _ := d.Percentile(50)
 	return v
+}
+
+// Held returns the longest delay with which the client may have read a token in a round of a level.
+func Held(l *metric.Level, r *metric.Round) time.Duration {
+	d := l.Disturbed(r)
+	return max(d.Stall, d.Delay)
+}
+
+// Light reports whether a round of a level had less load than the plan declares. At a rate it never
+// does, because requests do not wait for free slots.
+func Light(l *metric.Level, r *metric.Round) bool {
+	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
 
 // Silent reports whether a level was measured, but no request completed.

@@ -86,25 +86,3 @@ func Holm(p []float64, alpha float64) []bool {
 	}
 	return out
 }
-
-// NonInferior returns the power of a non-inferiority test (Schuirmann, Journal of Pharmacokinetics
-// and Biopharmaceutics 15, 1987). The test passes if the upper confidence bound of the mean of the
-// units, at the error alpha, is below delta. The units are normally distributed, with the given
-// mean and the standard deviation sigma.
-func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
-	if units < 2 {
-		return 0
-	}
-	if !(sigma > 0) {
-		if mean < delta {
-			return 1
-		}
-		return 0
-	}
-	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
-	return chi(float64(units - 1)).mean(func(x float64) float64 {
-		// If the units' standard deviation is sigma·x, the test passes if their mean is below delta
-		// − t·sigma·x/√units.
-		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
-	})
-}

@@ -24,6 +24,14 @@ func Enumerate(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
+// Like joins remarks that are alike, of which it quotes three. The noun names what each is about.
+func Like(said []string, plural string) string {
+	if left := len(said) - 3; left > 0 {
+		said = append(said[:3:3], "and "+Count(left, "more "+plural)+" like these")
+	}
+	return strings.Join(said, "; ")
+}
+
 // OneLine makes a text from outside fit for a message: valid, on one line, and short.
 func OneLine(s string) string {
 	const most = 300

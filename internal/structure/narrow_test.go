@@ -18,10 +18,12 @@ import (
 // narrow lists the packages whose lines and types are within the bounds below. A package that comes
 // within them is added here.
 var narrow = []string{
-	"answers", "assert/nights", "assert/stat", "cmd/tokgate", "engine", "exec/clock", "exec/load", "exec/server/gpu",
-	"exec/server/lease", "plan", "plan/decode", "plan/demand", "plan/policy", "plan/starter", "plan/suggest", "record",
-	"record/disk", "record/history", "report/chart", "report/formats", "report/github", "report/html", "report/markdown",
-	"report/terminal", "report/text", "traffic",
+	"answers", "assert", "assert/compare", "assert/nights", "assert/sample", "assert/stat", "assert/verdict",
+	"cmd/tokgate", "engine", "exec/clock", "exec/load", "exec/server/gpu", "exec/server/lease", "metric", "plan",
+	"plan/decode", "plan/demand", "plan/policy", "plan/starter", "plan/suggest", "record", "record/disk",
+	"record/history", "report", "report/chart", "report/formats", "report/github", "report/html", "report/inventory",
+	"report/markdown", "report/page", "report/progress", "report/terminal", "report/text", "search", "strength",
+	"traffic",
 }
 
 const (
@@ -31,6 +33,10 @@ const (
 
 // tables lists files whose long lines are rows of a table.
 var tables = map[string]bool{"plan/decode/schema.go": true}
+
+// flat lists types that are one line of a recording, so their fields stand side by side. Grouped, each
+// of the hundreds of literals of a request or a level would name the groups.
+var flat = map[string]bool{"metric/run.go Level": true, "metric/sample.go Sample": true}
 
 func TestNarrow(t *testing.T) {
 	for _, name := range narrow {
@@ -54,7 +60,7 @@ func TestNarrow(t *testing.T) {
 			tree := must.Get(parser.ParseFile(token.NewFileSet(), path, src, 0))(t)
 			ast.Inspect(tree, func(n ast.Node) bool {
 				if of, ok := n.(*ast.TypeSpec); ok {
-					if n := fields(of.Type); n > mostFields {
+					if n := fields(of.Type); n > mostFields && !flat[file+" "+of.Name.Name] {
 						t.Errorf("%s: %s has %d fields, at most %d", file, of.Name.Name, n, mostFields)
 					}
 				}

@@ -95,7 +95,7 @@ func generated(base *report.Document, seed uint64) *report.Document {
 		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
 		if above := d.Above(v); above != nil {
 			v.Notes = slices.Clone(v.Notes)
-			v.Note(report.Joining(v, above))
+			v.Note(d.Joining(v, above))
 		}
 	}
 	return d

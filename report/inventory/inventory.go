@@ -135,7 +135,8 @@ func (v *Inventory) chart() template.HTML {
 	if n := len(v.Rates); n > 0 { // the line of a step chart must reach the end of the last interval
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
-	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
+	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true},
+		Series: []chart.Series{s}}
 	return c.SVG()
 }
 
@@ -146,8 +147,10 @@ func (l Lengths) chart() template.HTML {
 	const most = 200
 	for i := range min(len(values), most) {
 		at := (i + 1) * len(values) / min(len(values), most)
-		s.Points = append(s.Points, chart.Point{X: max(values[at-1], 1), Y: 100 * float64(at) / float64(len(values)), Low: math.NaN(), High: math.NaN()})
+		s.Points = append(s.Points,
+			chart.Point{X: max(values[at-1], 1), Y: 100 * float64(at) / float64(len(values)), Low: math.NaN(), High: math.NaN()})
 	}
-	c := chart.Chart{Name: l.Name, X: chart.Axis{Title: l.Name, Log: true}, Y: chart.Axis{Title: "% no longer", Zero: true, Max: 100}, Series: []chart.Series{s}}
+	c := chart.Chart{Name: l.Name, X: chart.Axis{Title: l.Name, Log: true}, Y: chart.Axis{Title: "% no longer", Zero: true, Max: 100},
+		Series: []chart.Series{s}}
 	return c.SVG()
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,14 +17,14 @@ func differences(runs []Run) (Section, bool) {
 	if len(runs) < 2 {
 		return s, false
 	}
-	var order []string
-	values := map[string][]string{}
+	t := &Table{Words: true, Caption: "Facts that differ", Columns: Heads("Fact")}
+	for _, r := range runs {
+		t.Columns = append(t.Columns, Heads(r.Name)...)
+	}
 	add := func(i int, key, value string) {
-		if values[key] == nil {
-			values[key] = make([]string, len(runs))
-			order = append(order, key)
+		if value != "" {
+			t.row(key, "–")[i+1] = text(value)
 		}
-		values[key][i] = value
 	}
 	for i, r := range runs {
 		add(i, "plan", Line(r.Plan.Path))
@@ -40,21 +39,7 @@ func differences(runs []Run) (Section, bool) {
 			add(i, Line(server.Address+" streams read by"), Line(server.Path))
 		}
 	}
-	t := &Table{Words: true, Caption: "Facts that differ", Columns: Heads("Fact")}
-	for _, r := range runs {
-		t.Columns = append(t.Columns, Heads(r.Name)...)
-	}
-	for _, key := range order {
-		v := values[key]
-		if !slices.ContainsFunc(v, func(x string) bool { return x != v[0] }) {
-			continue
-		}
-		row := []Cell{text(key)}
-		for _, x := range v {
-			row = append(row, text(cmp.Or(x, "–")))
-		}
-		t.Rows = append(t.Rows, row)
-	}
+	t.Rows = slices.DeleteFunc(t.Rows, func(row []Cell) bool { return len(slices.Compact(slices.Clone(row[1:]))) == 1 })
 	if len(t.Rows) == 0 {
 		s.Blocks = []Block{{Text: "No recorded fact differs except the time."}}
 	} else {
@@ -137,7 +122,8 @@ func environment(runs []Run) (Section, bool) {
 		add("loads", loads(r))
 		if c := r.Run.Calibration; c != nil {
 			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured while no other load ran",
-				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()), plural(c.Streams, "stream"), metric.Format(metric.Count, c.Rate)))
+				metric.Format(metric.Seconds, c.Delay50.Seconds()), metric.Format(metric.Seconds, c.Delay99.Seconds()), plural(c.Streams,
+					"stream"), metric.Format(metric.Count, c.Rate)))
 		}
 		facts = append(facts, Block{Table: t})
 		for _, server := range r.Run.Servers {

@@ -38,7 +38,8 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 		if s.Band || p.Low < p.High {
 			low, high = p.Low, p.High
 		}
-		f.Rows = append(f.Rows, chart.Change{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
+		f.Rows = append(f.Rows,
+			chart.Change{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
 	}
 	return f
 }
@@ -52,7 +53,8 @@ func byLength(c chart.Chart, lines []track) *chart.Chart {
 		X: chart.Axis{Title: "Tokens of the prompt", Log: true, Format: func(v float64) string { return count(int(v)) }}}
 	for i, t := range lines {
 		w, points := t.r.Workload(t.workload), c.Series[i].Points
-		if w == nil || w.Input == 0 || len(points) != 1 || points[0].X != c.Series[0].Points[0].X || slices.Contains(out.X.Ticks, float64(w.Input)) {
+		if w == nil || w.Input == 0 || len(points) != 1 || points[0].X != c.Series[0].Points[0].X ||
+			slices.Contains(out.X.Ticks, float64(w.Input)) {
 			return nil
 		}
 		p := points[0]

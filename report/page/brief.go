@@ -126,7 +126,8 @@ func uses(r Run) []Use {
 			if class == "none" && r.control(server) {
 				continue // a control without requirements
 			}
-			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: Line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
+			v := Use{Title: r.title(w.Address) + r.serverSuffix(server), About: Line(w.Description), Link: r.anchorOf(w), Class: class,
+				Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over]+disputed(r, c), limitedBy(r, c)
 				if people := w.People(c.Pass); people != "" {
@@ -158,7 +159,8 @@ func carried(r Run, w *report.Workload, server string) (class, said string, kind
 	class, said = carries(r, w, server)
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == verdict.StatusPass && c.Stage == nil {
+		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == verdict.StatusPass &&
+			c.Stage == nil {
 			kind, most = c.Kind, max(most, c.Load())
 		}
 	}
@@ -221,7 +223,8 @@ func answered(r Run, c *compare.Comparison) []Change {
 func carrying(c *compare.Comparison, d *compare.Decision) []*compare.Change {
 	var list []*compare.Change
 	for i := range c.Changes {
-		if x := &c.Changes[i]; x.Workload == d.Workload && x.Level == d.Level && x.Change.OK && (x.Direction != "" || x.Outcome == report.Fail) {
+		if x := &c.Changes[i]; x.Workload == d.Workload && x.Level == d.Level && x.Change.OK &&
+			(x.Direction != "" || x.Outcome == report.Fail) {
 			list = append(list, x)
 		}
 	}

@@ -133,7 +133,8 @@ func search(r Run, c *metric.Capacity, t verdict.Threshold) (Figure, bool) {
 	}
 	explain(&f, r, series.Points)
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
-		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(t.Unit(), v) }},
+		Y: chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V},
+			Format: func(v float64) string { return metric.Format(t.Unit(), v) }},
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: Line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}
@@ -179,7 +180,8 @@ func searchPoint(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.T
 		load += " (ρ " + share + ")"
 	}
 	return chart.Point{X: c.Load(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
-		[]Cell{text(load), {Text: outcome.String(), Class: outcomeClass(outcome)}, text(v.Format(t.Unit())), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+		[]Cell{text(load), {Text: outcome.String(), Class: outcomeClass(outcome)}, text(v.Format(t.Unit())), text(interval),
+			text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
 }
 
 // judgedAs names the outcome of a probe.

@@ -44,11 +44,25 @@ func decided(r Run) []string {
 	return out
 }
 
-// take says which server to take for a workload, which stands for the sign % in it. A candidate must
-// be better at some level, worse at none, and miss no requirement of its own.
+// take says which server to take for a workload, which stands for the sign % in it.
 func take(r Run, workload string) string {
-	var better []string
-	control, unknown := "", false
+	better, control, unknown := winners(r, workload)
+	switch {
+	case len(better) > 0:
+		var titles []string
+		for _, server := range better {
+			titles = append(titles, r.title(server))
+		}
+		return "take " + strings.Join(titles, " or ") + " for %"
+	case unknown:
+		return "the measurements do not tell which server is better for %"
+	}
+	return "keep " + control + " for %: no candidate is better there and meets every requirement"
+}
+
+// winners returns the candidates to take for a workload: better at some level, worse at none, and
+// without a missed requirement of their own. unknown means that a comparison could not tell.
+func winners(r Run, workload string) (better []string, control string, unknown bool) {
 	for _, c := range r.Comparisons {
 		wins, loses := false, missed(r, workload, c.Candidate)
 		for _, d := range c.Decisions {
@@ -59,16 +73,10 @@ func take(r Run, workload string) string {
 			wins, loses, unknown = wins || d.Answer == "yes", loses || d.Answer == "no" || d.Answer == "mixed", unknown || d.Answer == "unknown"
 		}
 		if wins && !loses {
-			better = append(better, r.title(c.Candidate))
+			better = append(better, c.Candidate)
 		}
 	}
-	switch {
-	case len(better) > 0:
-		return "take " + strings.Join(better, " or ") + " for %"
-	case unknown:
-		return "the measurements do not tell which server is better for %"
-	}
-	return "keep " + control + " for %: no candidate is better there and meets every requirement"
+	return better, control, unknown
 }
 
 // missed reports whether a requirement of a workload failed on a server.

@@ -181,7 +181,8 @@ var changeColumns = []Column{{"Metric", 0}, {"Control", 0}, {"Candidate", 0}, {"
 
 // changeCells returns a change as cells below changeColumns.
 func changeCells(x *compare.Change) []Cell {
-	return Row(changeName(x), x.Control.Format(x.Unit()), x.Candidate.Format(x.Unit()), shift(x, x.Change), bounds(x), required(x), shift(x, x.Certifiable), x.Metric.Better.String())
+	return Row(changeName(x), x.Control.Format(x.Unit()), x.Candidate.Format(x.Unit()), shift(x, x.Change), bounds(x), required(x),
+		shift(x, x.Certifiable), x.Metric.Better.String())
 }
 
 // changes returns the changes of all comparisons that matter: those that miss their limit, those of
@@ -252,8 +253,10 @@ func changeRow(x *compare.Change, name string) chart.Change {
 	if x.Metric.Better == metric.LowerIsBetter {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()), Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
-		Tip: []string{name + ", " + x.Metric.Better.String() + " is better", x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()), shift(x, x.Change) + " (" + bounds(x) + ")"}}
+	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()),
+		Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
+		Tip: []string{name + ", " + x.Metric.Better.String() + " is better", x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()),
+			shift(x, x.Change) + " (" + bounds(x) + ")"}}
 }
 
 func changeName(x *compare.Change) string {
@@ -265,7 +268,8 @@ func changesAt(r Run, workload, level string, list []*compare.Change) Figure {
 	title := r.title(workload) + " at " + r.level(workload, level)
 	f := Figure{Title: title, Words: "Each row shows the change from the control to the candidate.",
 		Table: &Table{Caption: "Changes of " + title, Columns: append(slices.Clone(changeColumns), Heads("Verdict")...)}}
-	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
+	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true,
+		Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
 		f.Table.Rows = append(f.Table.Rows, append(changeCells(x), changeVerdict(x)))
 		if !x.Points && x.Change.OK {

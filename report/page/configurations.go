@@ -140,7 +140,8 @@ func equalServers(r Run, workload, level, name, stat, a, b string) bool {
 	against := map[string]map[string]*compare.Change{} // by control and candidate
 	for _, c := range r.Comparisons {
 		for j := range c.Changes {
-			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric.Name == name && x.Stat.String() == stat && x.Change.OK {
+			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric.Name == name && x.Stat.String() == stat &&
+				x.Change.OK {
 				if against[c.Control] == nil {
 					against[c.Control] = map[string]*compare.Change{}
 				}
@@ -199,8 +200,10 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 			if !x.OK || !y.OK || math.IsInf(y.V, 0) {
 				continue
 			}
-			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric.Name, y.V)}})
-			f.Table.Rows = append(f.Table.Rows, []Cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric.Name, y.V))})
+			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(),
+				Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric.Name, y.V)}})
+			f.Table.Rows = append(f.Table.Rows,
+				[]Cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric.Name, y.V))})
 		}
 		if len(s.Points) > 0 {
 			ch.Series = append(ch.Series, s)
@@ -236,7 +239,8 @@ func dominated(lines []chart.Series, higher bool) {
 		for j := range lines[i].Points {
 			p := &lines[i].Points[j]
 			p.Hollow = slices.ContainsFunc(lines, func(o chart.Series) bool {
-				return o.Index != lines[i].Index && slices.ContainsFunc(o.Points, func(q chart.Point) bool { return q.X > p.X && q.Y != p.Y && (q.Y > p.Y) == higher })
+				return o.Index != lines[i].Index &&
+					slices.ContainsFunc(o.Points, func(q chart.Point) bool { return q.X > p.X && q.Y != p.Y && (q.Y > p.Y) == higher })
 			})
 		}
 	}

@@ -122,7 +122,8 @@ func (t track) line() []*report.Case {
 
 // loadAxis returns the axis of the load. ns are the values at its ticks.
 func loadAxis(kind metric.LoadKind, ns []float64) chart.Axis {
-	a := chart.Axis{Title: Capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
+	a := chart.Axis{Title: Capital(kinds[kind]), Ticks: ns,
+		Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
 		a.Log = true
 	}
@@ -438,7 +439,8 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 			}
 			for _, b := range w.Bounds {
 				th := b.Threshold
-				if share := th.Unit() == metric.Ratio; th.Metric.Name != cv.name || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat.String()) {
+				if share := th.Unit() == metric.Ratio; th.Metric.Name != cv.name || share != (def.Unit == metric.Ratio) || !th.Limit.OK ||
+					th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat.String()) {
 					continue
 				}
 				word := strings.TrimSpace(th.Stat.String()+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit())

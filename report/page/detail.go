@@ -81,7 +81,8 @@ func spread(t track, name string, kind metric.LoadKind, names []string) (Figure,
 	}
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
-		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
+		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95},
+			Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
 	tab := &Table{Caption: def.Title + " of " + t.name + " by level", Columns: Heads("Level", Capital(noun), "p5", "p50", "p95", "p99", "Max")}
 	cases := t.cases
 	if names == nil {
@@ -114,7 +115,8 @@ func spread(t track, name string, kind metric.LoadKind, names []string) (Figure,
 	}
 	for _, w := range t.r.Workloads {
 		for _, b := range w.Bounds {
-			if th := b.Threshold; w.Address == t.workload && th.Metric.Name == name && th.Limit.OK && th.Limit.V < 3*high && len(ch.Rules) == 0 {
+			if th := b.Threshold; w.Address == t.workload && th.Metric.Name == name && th.Limit.OK && th.Limit.V < 3*high &&
+				len(ch.Rules) == 0 {
 				ch.Rules = append(ch.Rules, chart.Rule{At: th.Limit.V, Vertical: true, Word: Line(th.Text)})
 				ch.X.Include = append(ch.X.Include, th.Limit.V)
 			}
@@ -202,8 +204,9 @@ func timeline(r Run, t *report.Timeline) (Figure, bool) {
 		}
 		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, Capacity, what)
 		g.Bars = append(g.Bars, x)
-		f.Table.Rows = append(f.Table.Rows, []Cell{text(strconv.Itoa(b.Slot + 1)), text(metric.Format(metric.Seconds, b.Sent)), text(wait), text(Capacity),
-			text(metric.Format(metric.Seconds, b.End)), text(what)})
+		f.Table.Rows = append(f.Table.Rows,
+			[]Cell{text(strconv.Itoa(b.Slot + 1)), text(metric.Format(metric.Seconds, b.Sent)), text(wait), text(Capacity),
+				text(metric.Format(metric.Seconds, b.End)), text(what)})
 	}
 	f.Legend = []Legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "faint" }) {

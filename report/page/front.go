@@ -79,8 +79,10 @@ func span(label, name string, runs []Run, best, worst extreme, words string) Til
 // the first candidate, or the first server with a measured case.
 func shown(r Run) string {
 	for _, c := range r.Comparisons {
-		if slices.ContainsFunc(decided(r), func(w string) bool { return strings.HasPrefix(take(r, w), "take "+r.title(c.Candidate)+" ") }) {
-			return c.Candidate
+		for _, w := range decided(r) {
+			if better, _, _ := winners(r, w); slices.Contains(better, c.Candidate) {
+				return c.Candidate
+			}
 		}
 	}
 	for i := range r.Comparisons {
@@ -118,7 +120,8 @@ func frontChart(r Run) *Figure {
 		}
 		return map[bool]int{true: 1, false: 2}[c.Candidate == shown(r)]
 	}
-	compared := slices.SortedStableFunc(slices.Values(r.Comparisons), func(a, b *compare.Comparison) int { return cmp.Compare(first(a), first(b)) })
+	compared := slices.SortedStableFunc(slices.Values(r.Comparisons),
+		func(a, b *compare.Comparison) int { return cmp.Compare(first(a), first(b)) })
 	for _, c := range compared {
 		if f, ok := overall(r, c); ok {
 			return &f

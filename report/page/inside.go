@@ -64,15 +64,17 @@ func telemetry(r Run, t *report.Timeline) []Figure {
 			series.Points = append(series.Points, chart.Point{X: at - t.From, Y: values[j]})
 		}
 		ch := chart.Chart{Name: def.Title + " during " + title, Height: 190,
-			X:      chart.Axis{Title: "Time, as above", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
-			Y:      chart.Axis{Title: def.Title, Zero: true, Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
+			X: chart.Axis{Title: "Time, as above", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
+			Y: chart.Axis{Title: def.Title, Zero: true,
+				Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
 			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the part that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
 		tab := &Table{Caption: def.Title + " during " + title, Columns: Heads("Time", def.Title)}
 		const mostRows = 10
 		for _, j := range evenly(indexes(len(times)), mostRows) {
-			tab.Rows = append(tab.Rows, []Cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
+			tab.Rows = append(tab.Rows,
+				[]Cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
 		if left := len(times) - len(tab.Rows); left > 0 {
 			tab.Left = plural(left, "more row")

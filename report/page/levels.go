@@ -150,7 +150,8 @@ func turns(cases []*report.Case) *Table {
 				name += fmt.Sprintf(" to %d", x.To)
 			}
 			seconds := metric.Seconds
-			t.Rows = append(t.Rows, Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(metric.Ratio)))
+			t.Rows = append(t.Rows,
+				Row(levelOf(c), name, fmt.Sprint(x.Requests), x.Mean.Format(seconds), x.P95.Format(seconds), x.Cached.Format(metric.Ratio)))
 		}
 	}
 	return t

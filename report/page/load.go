@@ -82,7 +82,8 @@ const openCurves = 3
 func systemFigures(runs []Run) (Section, bool) {
 	s := Section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
-	if len(runs) == 1 && !slices.ContainsFunc(runs[0].Workloads, func(w report.Workload) bool { return !runs[0].useCase(&w) }) && len(runs[0].Workloads) > 0 {
+	if len(runs) == 1 && !slices.ContainsFunc(runs[0].Workloads, func(w report.Workload) bool { return !runs[0].useCase(&w) }) &&
+		len(runs[0].Workloads) > 0 {
 		curves, open = append([]curve{throughputCurve}, systemCurves...), 1+openCurves
 	}
 	s, ok := s.folded(runs, open, curves...)
@@ -119,7 +120,8 @@ func peaks(runs []Run) *Table {
 		if one != nil && mean(one, "throughput").V > 0 {
 			factor = metric.Format(metric.Count, v/mean(one, "throughput").V) + "×"
 		}
-		t.Rows = append(t.Rows, []Cell{text(l.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"), text(mean(top, "input_throughput").Format("tok/s"))})
+		t.Rows = append(t.Rows, []Cell{text(l.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"),
+			text(mean(top, "input_throughput").Format("tok/s"))})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -136,7 +138,8 @@ func averages(runs []Run) *Table {
 		if c.Kind != "closed" || !keep(c) || !itl.OK || !pooled.OK || len(t.Rows) >= 40 {
 			return
 		}
-		t.Rows = append(t.Rows, []Cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
+		t.Rows = append(t.Rows,
+			[]Cell{text(caseName(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
 	})
 	if len(t.Rows) == 0 {
 		return nil

@@ -140,7 +140,8 @@ func overview(r Run) Block {
 		for _, c := range g.Capacities {
 			carried = append(carried, c.Holds()+disputed(r, c))
 		}
-		t.Rows = append(t.Rows, append([]Cell{sign(worst)}, Row(r.title(g.Workload), r.title(g.Server), strings.Join(carried, ", "), said)...))
+		t.Rows = append(t.Rows,
+			append([]Cell{sign(worst)}, Row(r.title(g.Workload), r.title(g.Server), strings.Join(carried, ", "), said)...))
 	}
 	return Block{Table: t}
 }

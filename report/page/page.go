@@ -58,7 +58,8 @@ func ClassOf(d *report.Document) string {
 var (
 	before = []func([]Run) (Section, bool){ended, problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]Run) (Section, bool){
-		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative, distributions, timelines, levels, vllmBench, badAnswers, failures, strength, consistency,
+		systemFigures, capacities, rates, bursts, arrivals, serverSection, caches, hardware, power, speculative,
+		distributions, timelines, levels, vllmBench, badAnswers, failures, strength, consistency,
 		costOfLevels, environment, source, definitions,
 	}
 )

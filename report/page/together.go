@@ -31,7 +31,6 @@ func Together(docs []*report.Document) []Section {
 // level share a row. If a document has several servers, the server must be the same too.
 func sideBySide(docs []*report.Document, m measure, names []string) *Table {
 	t := &Table{Caption: m.Head, Columns: Heads(append([]string{"Load"}, names...)...)}
-	rows := map[string]int{}
 	for i, d := range docs {
 		for j := range d.Cases {
 			c := &d.Cases[j]
@@ -42,13 +41,7 @@ func sideBySide(docs []*report.Document, m measure, names []string) *Table {
 			if len(d.Run.Servers) > 1 {
 				name += " on " + Line(d.TitleOf(c.Server))
 			}
-			at, ok := rows[name]
-			if !ok {
-				at = len(t.Rows)
-				rows[name] = at
-				t.Rows = append(t.Rows, append(Row(name), slices.Repeat([]Cell{text("–")}, len(docs))...))
-			}
-			t.Rows[at][i+1] = text(m.of(c))
+			t.row(name, "–")[i+1] = text(m.of(c))
 		}
 	}
 	return t

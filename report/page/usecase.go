@@ -51,7 +51,8 @@ func useCase(r Run, w *report.Workload) Section {
 	var more []Block
 	for _, server := range w.Servers {
 		if c := r.capacity(w.Address, server); c != nil {
-			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")}, Block{List: append(margins(r, c), lines(r.Facts(c))...)}, Block{Table: probes(r, c)})
+			more = append(more, Block{Heading: strings.TrimPrefix(r.serverSuffix(server), " ")},
+				Block{List: append(margins(r, c), lines(r.Facts(c))...)}, Block{Table: probes(r, c)})
 		}
 	}
 	for _, m := range matrices(r, w.Address) {
@@ -103,7 +104,7 @@ func outcomeOf(r Run, w *report.Workload, server string) *Result {
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if above := r.Above(v); above == c {
-			l.Facts = append(l.Facts, failed(r, v)+" failed, but "+Line(report.Joining(v, c)))
+			l.Facts = append(l.Facts, failed(r, v)+" failed, but "+Line(r.Joining(v, c)))
 		}
 	}
 	return l
@@ -174,7 +175,8 @@ func unlimited(name string) verdict.Threshold {
 // curveOf describes the curve that shows how a statistic of a metric depends on the load.
 func curveOf(name, stat string, kind metric.LoadKind) curve {
 	def, _ := metric.Lookup(name)
-	cv := curve{kind: kind, name: name, title: Line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
+	cv := curve{kind: kind, name: name, title: Line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)),
+		axis: strings.TrimSpace(stat + " " + def.Title)}
 	if stat == "" || stat == "mean" {
 		cv.stats, cv.band = []string{stat}, stat == "mean"
 	} else {
@@ -301,7 +303,8 @@ func columns(r Run, w *report.Workload, server string, shown []*report.Case, nam
 			some = some || v.OK
 			x := text(v.Format(def.Unit))
 			for _, b := range w.Bounds {
-				if th := b.Threshold; th.Metric.Name == f.name && th.Stat.String() == f.stat && th.Limit.OK && v.OK && margin(th.Op, v.V, th.Limit.V) < 0 {
+				if th := b.Threshold; th.Metric.Name == f.name && th.Stat.String() == f.stat && th.Limit.OK && v.OK &&
+					margin(th.Op, v.V, th.Limit.V) < 0 {
 					x.Class, x.Text = "fail", "✗ "+strings.TrimPrefix(x.Text, "✗ ")
 				}
 			}

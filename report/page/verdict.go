@@ -151,7 +151,8 @@ func passed(r Run) *Table {
 		if v.Level != "" {
 			name = strings.TrimSuffix(name, " at "+v.Level)
 		}
-		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.serverSuffix(v.Server), value, cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
+		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.serverSuffix(v.Server), value,
+			cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
 		if at, ok := rows[key]; ok && level != "" {
 			t.Rows[at][0].Text += ", " + level
 			continue
@@ -325,77 +326,52 @@ func requirements(runs []Run) (Section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// grid holds the thresholds of one workload on one server by level.
-type grid struct {
-	levels []string
-	heads  map[string]string // titles of the levels
-	rows   []requirement
-	cells  map[requirement]map[string]Cell
-}
-
-type requirement struct {
-	name, text string
-	severity   verdict.Severity
-}
-
-func (g *grid) table() *Table {
-	t := &Table{Columns: Heads("Must hold")}
-	for _, l := range g.levels {
-		t.Columns = append(t.Columns, Heads("At "+g.heads[l])...)
-	}
-	for _, row := range g.rows {
-		name := row.name + " " + Line(row.text)
-		if row.severity == "warn" {
-			name += " (warns)"
-		}
-		cells := []Cell{text(name)}
-		for _, l := range g.levels {
-			cells = append(cells, g.cells[row][l])
-		}
-		t.Rows = append(t.Rows, cells)
-	}
-	return t
-}
-
 // matrices returns a table for each server of a workload. It shows which thresholds hold at which
 // level. workload "" means all workloads.
 func matrices(r Run, workload string) []*Table {
 	type key struct{ server, workload string }
 	var order []key
-	grids := map[key]*grid{}
+	list := map[key][]*report.Verdict{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if v.Threshold == nil || workload != "" && v.Workload != workload {
 			continue
 		}
 		k := key{v.Server, v.Workload}
-		g := grids[k]
-		if g == nil {
-			g = &grid{heads: map[string]string{}, cells: map[requirement]map[string]Cell{}}
-			grids[k], order = g, append(order, k)
+		if list[k] == nil {
+			order = append(order, k)
 		}
-		row := requirement{v.Threshold.Metric.Title, v.Threshold.Text, v.Severity}
-		if g.cells[row] == nil {
-			g.rows, g.cells[row] = append(g.rows, row), map[string]Cell{}
-		}
-		if !slices.Contains(g.levels, v.Level) {
-			g.levels = append(g.levels, v.Level)
-			g.heads[v.Level] = r.level(v.Workload, v.Level)
-		}
-		st := statuses[v.Status()]
-		shown := v.Value.Format(v.Threshold.Unit())
-		if !v.Value.OK {
-			shown = st[2]
-		}
-		g.cells[row][v.Level] = Cell{Text: Line(shown), Class: st[0], Sign: st[1]}
+		list[k] = append(list[k], v)
 	}
 	var out []*Table
 	for _, k := range order {
-		if g := grids[k]; len(g.levels) <= mostColumns && len(out) < 12 {
-			t := g.table()
+		if t := matrix(r, list[k]); len(t.Columns)-1 <= mostColumns && len(out) < 12 {
 			t.Caption = "Requirements of " + r.title(k.workload) + r.serverSuffix(k.server)
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// matrix returns a table with a row for each threshold and a column for each level.
+func matrix(r Run, list []*report.Verdict) *Table {
+	t := &Table{Columns: Heads("Must hold")}
+	var levels []string
+	for _, v := range list {
+		if !slices.Contains(levels, v.Level) {
+			levels, t.Columns = append(levels, v.Level), append(t.Columns, Heads("At "+r.level(v.Workload, v.Level))...)
+		}
+	}
+	for _, v := range list {
+		name := v.Threshold.Metric.Title + " " + Line(v.Threshold.Text)
+		if v.Severity == verdict.SeverityWarn {
+			name += " (warns)"
+		}
+		x := sign(v.Status())
+		if v.Value.OK {
+			x.Text = Line(v.Value.Format(v.Threshold.Unit()))
+		}
+		t.row(Line(name), "")[1+slices.Index(levels, v.Level)] = x
+	}
+	return t
 }

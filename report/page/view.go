@@ -98,6 +98,16 @@ func (t *Table) cut(n int) {
 	}
 }
 
+// row returns the row with the given heading, which it adds with empty cells if the table lacks it.
+func (t *Table) row(heading, empty string) []Cell {
+	i := slices.IndexFunc(t.Rows, func(r []Cell) bool { return r[0].Text == heading })
+	if i < 0 {
+		i = len(t.Rows)
+		t.Rows = append(t.Rows, append([]Cell{{Text: heading}}, slices.Repeat([]Cell{text(empty)}, len(t.Columns)-1)...))
+	}
+	return t.Rows[i]
+}
+
 // Column is a column of a table. If the table is too wide, columns with the highest Rank go first. A
 // column of Rank 0 always stays.
 type Column struct {

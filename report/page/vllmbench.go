@@ -33,7 +33,8 @@ func benchRows() []benchRow {
 			name string
 			of   func(report.Spread) float64
 		}{
-			{"Mean", func(s report.Spread) float64 { return s.Mean }}, {"Median", func(s report.Spread) float64 { return s.Median }}, {"P99", func(s report.Spread) float64 { return s.P99 }},
+			{"Mean", func(s report.Spread) float64 { return s.Mean }}, {"Median", func(s report.Spread) float64 { return s.Median }},
+			{"P99", func(s report.Spread) float64 { return s.P99 }},
 		} {
 			rows = append(rows, benchRow{stat.name + " " + f.name, " ms", func(v *report.VLLMBench) float64 { return stat.of(f.of(v)) }})
 		}

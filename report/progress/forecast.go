@@ -97,7 +97,8 @@ func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 // part returns the entry of Parts for a server, a workload and a level; nil if there is none.
 func (f *Forecast) part(server, workload, level string) *Part {
 	i := slices.IndexFunc(f.Parts, func(p Part) bool {
-		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)
+		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) &&
+			text.Line(p.Level) == text.Line(level)
 	})
 	if i < 0 {
 		return nil
