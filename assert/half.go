@@ -27,7 +27,8 @@ func HalfWords(p *plan.Plan) string {
 	var lost []string
 	n := 0
 	for _, f := range Certify(p) {
-		if f.Impossible || f.Implied || estimated[f.Workload] || f.Severity == verdict.SeverityWarn || f.Level == "capacity" || f.Threshold.Stat.Exact() {
+		if f.Impossible || f.Implied || estimated[f.Workload] || f.Severity == verdict.SeverityWarn || f.Level == "capacity" ||
+			f.Threshold.Stat.Exact() {
 			continue
 		}
 		n++

@@ -214,7 +214,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
 			Message: "the server did not start", Place: assert.Place{File: "plans/chatbot.hcl", Line: 30}},
 		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
-			Message: run.Capacities[0].Line + "; the plan requires 26", Needs: "needs a larger budget, or more requests, to decide whether the capacity is at least 26", Capacity: run.Capacities[0],
+			Message: run.Capacities[0].Line + "; the plan requires 26", Lack: verdict.Lack{Needs: "needs a larger budget, or more requests, to decide whether the capacity is at least 26"}, Capacity: run.Capacities[0],
 			Notes: []verdict.Note{{Text: "24 was not confirmed on fresh requests"}, {Text: "another"}}, Place: assert.Place{File: "plans/chatbot.hcl", Line: 50}},
 		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
 			Message: "the candidate is slower: " + hostile, Place: assert.Place{File: "plans/chatbot.hcl", Line: 60}, Notes: []verdict.Note{{Text: "a point estimate"}}},

@@ -74,7 +74,8 @@ func (d delta) drift() (stat.Drift, bool) {
 	if d.starts == nil || d.infinite() {
 		return stat.Drift{}, false
 	}
-	return d.design.Drifting(stat.Timed{Values: d.control, At: d.starts[0]}, stat.Timed{Values: d.candidate, At: d.starts[1]}, d.sessions...)
+	return d.design.Drifting(stat.Timed{Values: d.control, At: d.starts[0]}, stat.Timed{Values: d.candidate, At: d.starts[1]},
+		d.sessions...)
 }
 
 // pAbove is the p-value for a change above the limit: the smallest error at which the data show it.

@@ -278,8 +278,8 @@ func (x *comparison) missingRows(w *plan.Workload, level, why string) []Change {
 			}
 			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat,
 				Shift: Shift{Points: ch.Points, Confidence: 1 - x.whole},
-				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), judging: judging{bound: ch},
-				Outcome: verdict.Error, Message: why, Why: why}
+				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity),
+				judging: judging{bound: ch}, Outcome: verdict.Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
 			out = append(out, row)
 		}

@@ -149,12 +149,7 @@ type Verdict struct {
 	Warn     bool     `json:"warn"` // an inconclusive outcome is only a warning, by the plan's policy
 	// Message is one line with the value, the limit, the interval and the number of observations.
 	Message string `json:"message"`
-	// Needs says, in words, what would settle an inconclusive verdict; else "".
-	Needs string `json:"needs,omitempty"`
-	// More is the approximate number of further requests that would settle an inconclusive verdict.
-	// It is 0 if the number is unknown or the verdict is conclusive, and -1 if no number settles
-	// it.
-	More  int    `json:"more,omitempty"`
+	Lack
 	Notes []Note `json:"notes,omitempty"`
 
 	Threshold *Threshold `json:"threshold,omitempty"` // nil unless KindSLA
@@ -167,6 +162,14 @@ type Verdict struct {
 	Accepted *Accepted        `json:"accepted,omitempty"` // nil unless an accept block sets the bound
 	Compares
 	Place // line with the threshold or block, for annotations
+}
+
+// Lack is what would settle an inconclusive verdict.
+type Lack struct {
+	Needs string `json:"needs,omitempty"` // in words; "" if the verdict is conclusive
+	// More is the approximate number of further requests: 0 if it is unknown or the verdict is
+	// conclusive, and -1 if no number settles the verdict.
+	More int `json:"more,omitempty"`
 }
 
 // Accepted says which accept block sets the bound of a verdict, and whether it is needed.
