@@ -30,8 +30,8 @@ func States(v *Verdict, c *metric.Capacity) bool {
 // Largest returns the largest rate that the server of a search over rates can sustain, in requests
 // per second. It is 0 if unknown, and if the search does not vary a rate.
 func (d *Document) Largest(c *metric.Capacity) float64 {
-	for i := range d.Cases {
-		if x := &d.Cases[i]; c.Over == metric.OpenLoop && x.Server == c.Server && x.Workload == c.Workload && x.Largest() > 0 {
+	for _, x := range d.CasesOf(c.Workload, c.Server) {
+		if c.Over == metric.OpenLoop && x.Largest() > 0 {
 			return x.Largest()
 		}
 	}

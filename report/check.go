@@ -164,12 +164,11 @@ func (c *checker) largest(x *Case) {
 	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= leastForMeans && got.V > x.Largest()*(1+slack) {
 		c.say("%s: the rate of completed requests is %s, but the largest rate that the server can sustain is %s", at(x), got.Format(metric.PerSecond), metric.Format(metric.PerSecond, x.Largest()))
 	}
-	for i := range c.doc.Cases {
-		y := &c.doc.Cases[i]
+	for _, y := range c.doc.CasesOf(x.Workload, x.Server) {
 		if y == x {
 			break
 		}
-		if y.Server == x.Server && y.Workload == x.Workload && y.Largest() > 0 && y.Largest() != x.Largest() {
+		if y.Largest() > 0 && y.Largest() != x.Largest() {
 			c.say("%s: the largest rate that the server can sustain is %s, but at %s it is %s", at(x), metric.Format(metric.PerSecond, x.Largest()), y.Name, metric.Format(metric.PerSecond, y.Largest()))
 			return
 		}
@@ -188,8 +187,8 @@ func (c *checker) passage(p *Passage) {
 		}
 	}
 	due, mean := 0, metric.Value{}
-	for i := range c.doc.Cases {
-		if x := &c.doc.Cases[i]; x.Server == p.Server && x.Workload == p.Workload && slices.Contains(p.Levels, x.Name) {
+	for _, x := range c.doc.CasesOf(p.Workload, p.Server) {
+		if slices.Contains(p.Levels, x.Name) {
 			due, mean = due+x.Due(), x.Summary("in_flight").Stat("mean")
 		}
 	}

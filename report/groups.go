@@ -5,6 +5,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
+// CasesOf returns the cases of a workload on a server; "" means on any server.
+func (d *Document) CasesOf(workload, server string) (out []*Case) {
+	for i := range d.Cases {
+		if c := &d.Cases[i]; c.Workload == workload && (server == "" || c.Server == server) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // Group is one workload on one server.
 type Group struct {
 	Server, Workload string

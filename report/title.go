@@ -34,8 +34,8 @@ func (b *builder) levelWords(l *metric.Level) (title, description string) {
 // LevelTitle returns the title of a level, such as "Lunch hour (39)". If the level has no title,
 // this is its plain name.
 func (d *Document) LevelTitle(workload, level string) string {
-	for i := range d.Cases {
-		if c := &d.Cases[i]; c.Workload == workload && c.Name == level && c.Title != "" {
+	for _, c := range d.CasesOf(workload, "") {
+		if c.Name == level && c.Title != "" {
 			return c.Title + " (" + level + ")"
 		}
 	}
@@ -131,8 +131,8 @@ func (d *Document) Above(v *Verdict) *metric.Capacity {
 
 // caseOf returns the case that a verdict is about; nil if it is about none.
 func (d *Document) caseOf(v *Verdict) *Case {
-	for i := range d.Cases {
-		if c := &d.Cases[i]; c.Name == v.Level && c.Workload == v.Workload && c.Server == v.Server {
+	for _, c := range d.CasesOf(v.Workload, v.Server) {
+		if c.Name == v.Level {
 			return c
 		}
 	}

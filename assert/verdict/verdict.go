@@ -166,7 +166,7 @@ type Verdict struct {
 
 // Lack is what would settle an inconclusive verdict.
 type Lack struct {
-	Needs string `json:"needs,omitempty"` // in words; "" if the verdict is conclusive
+	Needs string `json:"needs,omitempty"` // what would settle it, in words; "" if it is conclusive
 	// More is the approximate number of further requests: 0 if it is unknown or the verdict is
 	// conclusive, and -1 if no number settles the verdict.
 	More int `json:"more,omitempty"`

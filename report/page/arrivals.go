@@ -195,9 +195,8 @@ func windowsOf(list []*report.Passage) string {
 // largestOver marks the largest rate that the server can sustain, if it is less than twice the
 // highest arrival rate.
 func largestOver(r Run, ch *chart.Chart, list []*report.Passage, top float64) {
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Server == list[0].Server && c.Workload == list[0].Workload && c.Largest() > 0 && c.Largest() < 2*top {
+	for _, c := range r.CasesOf(list[0].Workload, list[0].Server) {
+		if c.Largest() > 0 && c.Largest() < 2*top {
 			ch.Y.Include = []float64{c.Largest()}
 			ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest(), Word: "largest rate " + metric.Format(metric.PerSecond, c.Largest())})
 			return

@@ -157,10 +157,8 @@ func carried(r Run, w *report.Workload, server string) (class, said string, kind
 		return capacityClass(r, c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
 	class, said = carries(r, w, server)
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == verdict.StatusPass &&
-			c.Stage == nil {
+	for _, c := range r.CasesOf(w.Address, server) {
+		if worst, judged := levelStatus(r, c); judged && worst == verdict.StatusPass && c.Stage == nil {
 			kind, most = c.Kind, max(most, c.Load())
 		}
 	}

@@ -229,12 +229,10 @@ func probed(r Run, c *metric.Capacity, p *metric.CapacityProbe, t verdict.Thresh
 			v, low, high, outcome = x.Value, x.Low, x.High, x.Outcome
 		}
 	}
-	for i := range r.Cases {
-		x := &r.Cases[i]
-		if v.OK || x.Server != c.Server || x.Workload != c.Workload || x.Name != p.Level {
-			continue
+	for _, x := range r.CasesOf(c.Workload, c.Server) {
+		if !v.OK && x.Name == p.Level {
+			v = x.Summary(t.Metric.Name).Stat(t.Stat.String())
 		}
-		v = x.Summary(t.Metric.Name).Stat(t.Stat.String())
 	}
 	if math.IsInf(v.V, 0) {
 		v = metric.Value{}

@@ -317,8 +317,8 @@ func overlaid(r Run, c *compare.Comparison, workload, level string) (Figure, boo
 	both := track{r: r, workload: workload}
 	var names []string
 	for _, side := range []string{c.Control, c.Candidate} {
-		for i := range r.Cases {
-			if x := &r.Cases[i]; x.Server == side && x.Workload == workload && x.Name == level {
+		for _, x := range r.CasesOf(workload, side) {
+			if x.Name == level {
 				both.cases, names = append(both.cases, x), append(names, r.title(side))
 			}
 		}

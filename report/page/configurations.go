@@ -54,9 +54,8 @@ func configurations(runs []Run) (Section, bool) {
 func sharedLevels(r Run, w *report.Workload) []string {
 	var out []string
 	n := map[string]int{}
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Workload != w.Address || c.Probe != nil || c.Completed == 0 {
+	for _, c := range r.CasesOf(w.Address, "") {
+		if c.Probe != nil || c.Completed == 0 {
 			continue
 		}
 		if n[c.Name]++; n[c.Name] == fewServers {
@@ -69,8 +68,8 @@ func sharedLevels(r Run, w *report.Workload) []string {
 // findCase returns the case of a workload at a level on a server. It returns nil if no request of
 // the case completed.
 func (r Run) findCase(workload, level, server string) *report.Case {
-	for i := range r.Cases {
-		if c := &r.Cases[i]; c.Workload == workload && c.Name == level && c.Server == server && c.Completed > 0 {
+	for _, c := range r.CasesOf(workload, server) {
+		if c.Name == level && c.Completed > 0 {
 			return c
 		}
 	}
@@ -188,12 +187,7 @@ func pareto(r Run, w *report.Workload) (Figure, bool) {
 	for i := range r.Run.Servers {
 		s := chart.Series{Index: len(ch.Series)}
 		name := r.title(r.Run.Servers[i].Address)
-		var cases []*report.Case
-		for j := range r.Cases {
-			if c := &r.Cases[j]; c.Workload == w.Address && c.Server == r.Run.Servers[i].Address && c.Probe == nil {
-				cases = append(cases, c)
-			}
-		}
+		cases := slices.DeleteFunc(r.CasesOf(w.Address, r.Run.Servers[i].Address), func(c *report.Case) bool { return c.Probe != nil })
 		slices.SortStableFunc(cases, func(a, b *report.Case) int { return cmp.Compare(a.Load(), b.Load()) })
 		for _, c := range cases {
 			x, y := mean(c, "throughput"), c.Summary(t.Metric.Name).Stat(t.Stat.String())

@@ -101,15 +101,12 @@ func rules(w *report.Workload) string {
 // carries says in words which load a server holds for a workload. It uses the capacity search or,
 // without a search, the levels.
 func carries(r Run, w *report.Workload, server string) (class, answer string) {
-	for _, c := range r.Run.Capacities {
-		if c.Workload == w.Address && c.Server == server {
-			return capacityClass(r, c), sentence(c)
-		}
+	if c := r.capacity(w.Address, server); c != nil {
+		return capacityClass(r, c), sentence(c)
 	}
 	held, warned, missed, unsure := []string{}, []string{}, []string{}, []string{}
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Workload != w.Address || c.Server != server || c.Probe != nil {
+	for _, c := range r.CasesOf(w.Address, server) {
+		if c.Probe != nil {
 			continue
 		}
 		switch worst, judged := levelStatus(r, c); {

@@ -27,9 +27,8 @@ func serverSection(runs []Run) (Section, bool) {
 // telemetry draws what the server reported about itself during the level of the timeline t.
 func telemetry(r Run, t *report.Timeline) []Figure {
 	var of *report.Case
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Server == t.Server && c.Workload == t.Workload && c.Name == t.Level {
+	for _, c := range r.CasesOf(t.Workload, t.Server) {
+		if c.Name == t.Level {
 			of = c
 		}
 	}

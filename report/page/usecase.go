@@ -67,9 +67,8 @@ func useCase(r Run, w *report.Workload) Section {
 // levelWords returns the descriptions of a use case's levels, as "level: description".
 func levelWords(r Run, w *report.Workload) []string {
 	var out []string
-	for i := range r.Cases {
-		c := &r.Cases[i]
-		if c.Workload != w.Address || c.Description == "" {
+	for _, c := range r.CasesOf(w.Address, "") {
+		if c.Description == "" {
 			continue
 		}
 		if words := levelOf(c) + ": " + Line(c.Description); !slices.Contains(out, words) {
@@ -204,13 +203,7 @@ func curveOf(name, stat string, kind metric.LoadKind) curve {
 // Without a capacity search the table shows up to three measured levels. It is nil if too few
 // levels were measured.
 func besideLimit(r Run, w *report.Workload, server string) *Table {
-	var cases []*report.Case
-	for i := range r.Cases {
-		x := &r.Cases[i]
-		if x.Server == server && x.Workload == w.Address && x.Completed > 0 {
-			cases = append(cases, x)
-		}
-	}
+	cases := slices.DeleteFunc(r.CasesOf(w.Address, server), func(x *report.Case) bool { return x.Completed == 0 })
 	c := r.capacity(w.Address, server)
 	if c == nil {
 		cases = slices.DeleteFunc(cases, func(x *report.Case) bool { return x.Probe != nil })
