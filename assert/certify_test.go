@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -164,10 +165,7 @@ func TestCertifyDiagnosticsOfShares(t *testing.T) {
 }
 
 func testDiagnostics(t *testing.T, file string) {
-	source, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile(file))(t)
 	diags := CertifyDiagnostics(load(t, string(source)))
 	for i, line := range strings.Split(string(source), "\n") {
 		want := marker.FindStringSubmatch(line)

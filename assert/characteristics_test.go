@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -192,9 +193,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 	t.Log("\n" + out.String())
 	if *table != "" {
-		if err := os.WriteFile(*table, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*table, []byte(out.String()), 0o644))
 	}
 }
 

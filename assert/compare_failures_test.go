@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -104,8 +105,6 @@ func TestLongFailuresOfEqualServers(t *testing.T) {
 	}
 	t.Log("\n" + b.String())
 	if *failuresTable != "" {
-		if err := os.WriteFile(*failuresTable, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*failuresTable, []byte(b.String()), 0o644))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -107,10 +108,7 @@ assert "a" {
 	key := levelKey{`sim["off"]`, `test["long"]`, "4"}
 	l.Server, l.Workload = key.server, key.workload
 	j.levels[key], j.valid[key] = l, true
-	v, err := j.result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(j.result())(t)
 	if want := plan.ResultType(p); !v.Type().Equals(want) {
 		t.Errorf("result is %#v,\nwant %#v", v.Type(), want)
 	}

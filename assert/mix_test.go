@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -90,9 +91,7 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 			w.Loads = []*plan.Load{{Kind: alone.Kind, Levels: []plan.Level{{Name: alone.Name, N: alone.N, Requests: alone.Due(), Rounds: len(alone.Rounds)}}}}
 			q, only := *p, *run
 			q.Workloads, only.Levels = []*plan.Workload{&w}, []*metric.Level{&alone}
-			if diff := cmp.Diff(partVerdicts(Judge(&q, &only, Options{}), part.Address()), partVerdicts(judged, part.Address())); diff != "" {
-				t.Errorf("%s (-alone +in the mix):\n%s", part.Address(), diff)
-			}
+			must.Same(t, part.Address()+" (-alone +in the mix)", partVerdicts(Judge(&q, &only, Options{}), part.Address()), partVerdicts(judged, part.Address()))
 			if n := len(partVerdicts(judged, part.Address())); n != 7 {
 				t.Errorf("%s has %d verdicts", part.Address(), n)
 			}

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -21,14 +20,10 @@ func TestCasesInAnyOrder(t *testing.T) {
 	written := func(r assert.Recorded, each metric.Each) string {
 		var out bytes.Buffer
 		verdicts := assert.Judge(r.Plan, r.Run, assert.Options{Each: each})
-		if err := report.New(r.Run, r.Plan, verdicts, report.Meta{Each: each}).Write(&out); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.New(r.Run, r.Plan, verdicts, report.Meta{Each: each}).Write(&out))
 		return out.String()
 	}
 	for _, r := range assert.Corpus() {
-		if diff := cmp.Diff(written(r, nil), written(r, backwards)); diff != "" {
-			t.Errorf("%s (-in order +backwards):\n%s", r.Name, diff)
-		}
+		must.Same(t, r.Name+" (-in order +backwards)", written(r, nil), written(r, backwards))
 	}
 }

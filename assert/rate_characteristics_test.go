@@ -16,6 +16,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/stat"
 	arrivals "github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
@@ -560,9 +561,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 	}
 	out := sustained.String() + others.String() + percentiles.String()
 	if *rateTable != "" {
-		if err := os.WriteFile(*rateTable, []byte(out), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*rateTable, []byte(out), 0o644))
 	}
 	t.Log(out)
 }

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -88,9 +87,7 @@ func TestImpliedSuccess(t *testing.T) {
 				got = append(got, r.Stat.String()+" "+string(r.severity))
 			}
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		must.Same(t, c.name+" (-want +got)", c.want, got)
 	}
 	// A rate must be sustained, and not by refusing requests. In a plan that only measures, both warn.
 	for _, severity := range []verdict.Severity{verdict.SeverityError, verdict.SeverityWarn} {
@@ -115,9 +112,7 @@ func TestRefusingAPart(t *testing.T) {
 		}
 	}
 	want := map[string]Outcome{"production": Pass, "production/chat": Pass, "production/rag": Pass, "production/long": Fail}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got)
 	// Whoever overloads on purpose says how many may fail, for the mix or for one part.
 	p.Workloads[0].SLAs[0].Thresholds = append(p.Workloads[0].SLAs[0].Thresholds, threshold("success", "rate >= 90%"))
 	for _, x := range Judge(p, run, Options{}).List {

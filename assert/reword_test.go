@@ -16,9 +16,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -61,9 +60,7 @@ func judgeCorpus(t *testing.T) judgements {
 			fmt.Fprintf(&d, "look: %v, cause %q, %d, %s\n", look.Outcome, look.Cause, look.Needs, look.Binding)
 		}
 		var xml bytes.Buffer
-		if err := report.JUnit(&xml, report.New(r.Run, r.Plan, v, report.Meta{ExitCode: exit})); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.JUnit(&xml, report.New(r.Run, r.Plan, v, report.Meta{ExitCode: exit})))
 		for _, found := range kinds.FindAllStringSubmatch(xml.String(), -1) {
 			fmt.Fprintf(&d, "junit: %s %v\n", strings.SplitN(found[0], " ", 2)[0], kind.FindStringSubmatch(found[0]))
 		}
@@ -120,9 +117,7 @@ func TestLongReworded(t *testing.T) {
 	}
 	overlay, path := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "judgements.json")
 	text, _ := json.Marshal(map[string]any{"Replace": replaced})
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(overlay, text, 0o600))
 	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-overlay", overlay, "-run", "^TestJudgementsOfCorpus$", ".")
 	cmd.Env = append(os.Environ(), judgementsFile+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -141,9 +136,7 @@ func TestLongReworded(t *testing.T) {
 			t.Errorf("%s: no message was reworded: %s", name, said)
 		}
 	}
-	if d := cmp.Diff(want.Decisions, got.Decisions); d != "" {
-		t.Errorf("decisions that read a message (-as it is +reworded):\n%s", d)
-	}
+	must.Same(t, "decisions that read a message (-as it is +reworded)", want.Decisions, got.Decisions)
 }
 
 // verb matches a verb of the package fmt, or a percent sign.

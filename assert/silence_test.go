@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -55,9 +54,7 @@ func TestSilences(t *testing.T) {
 		for _, s := range silences(&metric.Round{Start: 0, End: 3 * time.Second, Samples: c.samples, Health: metric.Health{Stall: c.stall}}) {
 			got = append(got, [2]int{int(s.from.Milliseconds()), int(s.to.Milliseconds())})
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		must.Same(t, c.name+" (-want +got)", c.want, got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -141,16 +142,12 @@ func TestLongWindows(t *testing.T) {
 	var out strings.Builder
 	for _, size := range strings.Split(*windowSizes, ",") {
 		n := 0
-		if _, err := fmt.Sscan(size, &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(size, &n))(t)
 		windowsAt(t, &out, n)
 	}
 	t.Log("\n" + out.String())
 	if *windowTable != "" {
-		if err := os.WriteFile(*windowTable, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*windowTable, []byte(out.String()), 0o644))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A recording tells standstills that did not happen from standstills that were not recorded.
@@ -22,17 +22,10 @@ func TestStandstillsRecorded(t *testing.T) {
 		// 0.25 s + 0.5 s in standstills, and 0.02 s in shorter delays
 		{"two", Health{Standstills: []Standstill{{time.Second, 1250 * time.Millisecond}, {2 * time.Second, 2500 * time.Millisecond}}, Late: 20 * time.Millisecond}, true, 0.77},
 	} {
-		raw, err := json.Marshal(tt.health)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(json.Marshal(tt.health))(t)
 		var read Health
-		if err := json.Unmarshal(raw, &read); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(tt.health, read); diff != "" {
-			t.Errorf("%s: read back as %s", tt.name, diff)
-		}
+		must.Do(t, json.Unmarshal(raw, &read))
+		must.Same(t, tt.name+": read back as", tt.health, read)
 		if held, recorded := read.Held(); held != tt.held || recorded != tt.recorded {
 			t.Errorf("%s: held for %v s, recorded %v; want %v, %v", tt.name, held, recorded, tt.held, tt.recorded)
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // TestLateIsOfTheWindow judges the lag of requests over all ten rounds of a level together. The
@@ -38,9 +38,7 @@ func TestLateIsOfTheWindow(t *testing.T) {
 			r := l.Rounds[i/10]
 			r.Samples = append(r.Samples, s)
 		}
-		if diff := cmp.Diff(c.want, l.Late()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
+		must.Same(t, c.name+" (-want +got)", c.want, l.Late())
 		if d := l.Disturbed(l.Rounds[0]); d != (Disturbance{}) {
 			t.Errorf("%s: a part of the window is disturbed alone: %s", c.name, d)
 		}
@@ -67,7 +65,5 @@ func TestLateOverPasses(t *testing.T) {
 		}
 		l.Rounds = append(l.Rounds, r)
 	}
-	if diff := cmp.Diff("the requests were sent late: the p99 of the lag is 190 ms (allowed 20 ms)", l.Late()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", "the requests were sent late: the p99 of the lag is 190 ms (allowed 20 ms)", l.Late())
 }

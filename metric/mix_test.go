@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // mixture returns a level of two rounds, in which every third request belongs to the part "long".
@@ -56,9 +58,7 @@ func TestDivide(t *testing.T) {
 		{{1, Measured, "production/long"}, {0, Measured, "production/long"}, {0, Warmup, "production/long"}},
 		{{0, Measured, "production/long"}, {0, Warmup, "production/long"}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, got, cmp.AllowUnexported(request{}))
 	if long.Rounds[0].Due != 2 || long.Rounds[1].Due != 2 || l.Parts[0].Rounds[1].Due != 5 {
 		t.Errorf("due %d, %d and %d: one of 6 left no record", long.Rounds[0].Due, long.Rounds[1].Due, l.Parts[0].Rounds[1].Due)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestDistribution(t *testing.T) {
@@ -36,10 +38,7 @@ func TestDistribution(t *testing.T) {
 		{"all failed", NewDistribution(nil, 3, LowerIsBetter), "p50", inf}, {"all failed", NewDistribution(nil, 3, LowerIsBetter), "min", inf},
 		{"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "p50", 0}, {"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "max", 0},
 	} {
-		stat, err := ParseStat(c.stat)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stat := must.Get(ParseStat(c.stat))(t)
 		if v, ok := c.d.Stat(stat); !ok || v != c.want {
 			t.Errorf("%s of %s = %v, %v, want %v", c.stat, c.name, v, ok, c.want)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestHistogram(t *testing.T) {
@@ -105,9 +107,7 @@ func TestThin(t *testing.T) {
 	}
 	s = Series{At: []int64{1, 2}, Values: []float64{3, 4}}
 	s.Thin()
-	if diff := cmp.Diff(Series{At: []int64{1, 2}, Values: []float64{3, 4}}, s); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", Series{At: []int64{1, 2}, Values: []float64{3, 4}}, s)
 }
 
 // toldLevel is a level of two rounds with server metrics.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -27,16 +27,9 @@ func emptyDocument() *Document {
 func TestDocumentRoundTrip(t *testing.T) {
 	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": emptyDocument()} {
 		var b bytes.Buffer
-		if err := d.Write(&b); err != nil {
-			t.Fatal(err)
-		}
-		got, err := ReadDocument(bytes.NewReader(b.Bytes()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(d, got, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s: Write then ReadDocument (-want +got):\n%s", name, diff)
-		}
+		must.Do(t, d.Write(&b))
+		got := must.Get(ReadDocument(bytes.NewReader(b.Bytes())))(t)
+		must.Same(t, name+": Write then ReadDocument (-want +got)", d, got, cmpopts.EquateEmpty())
 	}
 }
 
@@ -119,9 +112,7 @@ func TestLoadFacts(t *testing.T) {
 			t.Errorf("%s failed %d times, want 8", f.Kind, f.Count)
 		}
 	}
-	if diff := cmp.Diff([]string{"status", "timeout"}, kinds); diff != "" {
-		t.Errorf("kinds (-want +got):\n%s", diff)
-	}
+	must.Same(t, "kinds (-want +got)", []string{"status", "timeout"}, kinds)
 	ttft := c.Summary("ttft")
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
@@ -193,9 +184,7 @@ func TestPlanName(t *testing.T) {
 // Any file is either an error, or a document that every output can show.
 func FuzzReadDocument(f *testing.F) {
 	var b bytes.Buffer
-	if err := passing().Write(&b); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, passing().Write(&b))
 	f.Add(b.Bytes())
 	f.Add([]byte(`{"schema": "tokgate.results/1", "duration_s": 1e308, "exit_code": -5,
 		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
@@ -247,9 +236,7 @@ func BenchmarkNew1MSamples(b *testing.B) {
 // A document that was changed after it was written is an error, wherever the change is.
 func TestChangedDocument(t *testing.T) {
 	var b bytes.Buffer
-	if err := document().Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, document().Write(&b))
 	whole := b.String()
 	for name, changed := range map[string]string{
 		"a verdict":     strings.Replace(whole, `"fail"`, `"pass"`, 1),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -54,9 +55,7 @@ func (n *node) all(name string) (out []*node) {
 func junitOf(t testing.TB, d *Document) (*node, []byte) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := JUnit(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, JUnit(&b, d))
 	var root node
 	if err := xml.Unmarshal(b.Bytes(), &root); err != nil {
 		t.Fatalf("does not parse: %v\n%s", err, b.Bytes())

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -59,9 +59,7 @@ func TestVoidedRounds(t *testing.T) {
 		t.Errorf("%d requests sent, want %d and %d voided", got.Spent.Sent, want.Spent.Sent, sent)
 	}
 	got.Voided, got.Spent = nil, want.Spent
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("a voided round changed the case:\n%s", diff)
-	}
+	must.Same(t, "a voided round changed the case", want, got)
 }
 
 // The table has a row for each of the first nine turns, and one row for all later turns. Each turn
@@ -99,9 +97,7 @@ func TestTurns(t *testing.T) {
 		{From: 3, To: 3, Requests: 4, Mean: some(0.302), P95: some(math.Inf(1)), Cached: some(0)}, // mean: (301 + 302 + 303) / 3; one failed
 	}
 	close := cmpopts.EquateApprox(1e-9, 0)
-	if diff := cmp.Diff(want, c.Turns[:3], close); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, c.Turns[:3], close)
 	// The last entry has turns 10 and 11 of four conversations, so eight requests. The p95 of eight
 	// TTFTs is the largest one.
 	if last := c.Turns[9]; last.From != 10 || last.To != 11 || last.Requests != 8 || last.P95 != some(1.103) {

@@ -3,10 +3,10 @@ package report
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -24,9 +24,7 @@ func TestByKey(t *testing.T) {
 	} {
 		got := append([]string(nil), c.have...)
 		byKey(got, places(nil, "workload"), func(s *string) (string, string) { return "", *s })
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Error(diff)
-		}
+		must.Same(t, "", c.want, got)
 	}
 	// Two verdicts on the same workload stay in order.
 	d := Document{Run: &metric.Run{}, Verdicts: []Verdict{
@@ -70,12 +68,8 @@ workload "none" {}`),
 		"c": {}, "d": nil,
 	})
 	want := map[string][]string{"server.s": {"new", "old"}, "workload.w": {"rag", "chat", "agent"}, "workload.v": {"rag", "chat", "agent"}}
-	if diff := cmp.Diff(want, written); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, written)
 	list := []string{`w["agent"]`, `other`, `w["chat"]`, `w["rag"]`, `v["agent"]`, `v["computed"]`}
 	byKey(list, places(written, "workload"), func(s *string) (string, string) { return "", *s })
-	if diff := cmp.Diff([]string{`w["rag"]`, `other`, `w["chat"]`, `w["agent"]`, `v["agent"]`, `v["computed"]`}, list); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", []string{`w["rag"]`, `other`, `w["chat"]`, `w["agent"]`, `v["agent"]`, `v["computed"]`}, list)
 }

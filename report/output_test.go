@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -37,13 +38,8 @@ func TestSamplesCSV(t *testing.T) {
 	run, _, _, _ := fixture()
 	run.Levels[1].Rounds[0].Samples[0].Failure.Message = "=HYPERLINK(\"x\")"
 	var b bytes.Buffer
-	if err := SamplesCSV(&b, run); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SamplesCSV(&b, run))
+	rows := must.Get(csv.NewReader(&b).ReadAll())(t)
 	// The table has a head and one row for each request. The run has two rounds of each level. The
 	// requests of a round are 30 and 60 at the first two levels, 40 at the probe, and 40 at each of
 	// two rates.
@@ -84,13 +80,8 @@ func TestSamplesCSV(t *testing.T) {
 
 func TestLevelsCSV(t *testing.T) {
 	var b bytes.Buffer
-	if err := LevelsCSV(&b, document()); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, LevelsCSV(&b, document()))
+	rows := must.Get(csv.NewReader(&b).ReadAll())(t)
 	if len(rows) != 1+4+1+2 {
 		t.Fatalf("%d rows, want a head, 4 cases, a probe and 2 rates", len(rows))
 	}

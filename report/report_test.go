@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -18,18 +18,11 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, got, 0o644))
 		return
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
-	}
+	want := must.Get(os.ReadFile(file))(t)
+	must.Same(t, name+" (-want +got; run with -update to accept)", string(want), string(got))
 }
 
 // written lists the outputs that are tested besides those in formats.All, with their golden files.
@@ -48,9 +41,7 @@ func TestGolden(t *testing.T) {
 		for _, f := range written {
 			t.Run(doc.name+"/"+f.file, func(t *testing.T) {
 				var b bytes.Buffer
-				if err := f.write(&b, doc.doc); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.write(&b, doc.doc))
 				golden(t, doc.name+"."+f.file, b.Bytes())
 			})
 		}

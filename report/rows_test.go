@@ -3,8 +3,7 @@ package report
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -23,9 +22,7 @@ func TestRowsOf(t *testing.T) {
 	// 21 requests completed, and two of them have 10 tokens. By nearest rank, p5 is the 2nd
 	// smallest value, p50 the 11th and p95 the 20th.
 	want := &Rows{Sent: 20, Again: 2, Prompt: Lengths{10, 100, 190}, Answer: Lengths{1, 10, 19}}
-	if diff := cmp.Diff(want, rowsOf(samples)); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, rowsOf(samples))
 	if got := rowsOf([]*metric.Sample{{}}); got != nil {
 		t.Errorf("%+v of no data set", got)
 	}

@@ -2,14 +2,14 @@ package report_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/html"
 	"github.com/tokgate/tokgate/report/markdown"
@@ -40,29 +40,18 @@ func TestSchema1(t *testing.T) {
 		}
 		for format, write := range formats {
 			var want, got strings.Builder
-			if err := write(&want, today); err != nil {
-				t.Fatal(err)
-			}
-			if err := write(&got, old); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-				t.Errorf("%s as %s (-now +then):\n%s", name, format, diff)
-			}
+			must.Do(t, write(&want, today))
+			must.Do(t, write(&got, old))
+			must.Same(t, fmt.Sprintf("%s as %s (-now +then)", name, format), want.String(), got.String())
 		}
-		if diff := cmp.Diff(today.Night(), old.Night()); diff != "" {
-			t.Errorf("the night of %s (-now +then):\n%s", name, diff)
-		}
+		must.Same(t, fmt.Sprintf("the night of %s (-now +then)", name), today.Night(), old.Night())
 	}
 }
 
 // Whatever stands in a document of the first schema, reading it ends with a document or an error.
 func FuzzSchema1(f *testing.F) {
 	for _, name := range []string{"compared", "answered"} {
-		src, err := os.ReadFile(filepath.Join("testdata", "results1", name+".json"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(filepath.Join("testdata", "results1", name+".json")))(f)
 		f.Add(string(src[:bytes.LastIndexByte(src, ',')]) + "\n}\n")
 	}
 	f.Add(`{"schema": "tokgate.results/1", "plan": {}, "cases": [null, {"rounds": [{"at_s": 1e300}], "stage": "1 req/s to"}], "servers": [{"starts_s": ["x"]}]}`)

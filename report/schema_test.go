@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -47,9 +48,7 @@ func readSchema(t *testing.T) *schema {
 	dec := json.NewDecoder(bytes.NewReader(SchemaJSON))
 	dec.DisallowUnknownFields()
 	var s schema
-	if err := dec.Decode(&s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dec.Decode(&s))
 	return &s
 }
 
@@ -154,13 +153,9 @@ func (s *schema) check(root *schema, at string, v any) (errs []string) {
 func conforms(t *testing.T, d *Document) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := d.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Write(&b))
 	var v any
-	if err := json.Unmarshal(b.Bytes(), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b.Bytes(), &v))
 	s := readSchema(t)
 	for _, e := range s.check(s, "$", v) {
 		t.Error(e)
@@ -190,21 +185,15 @@ func TestValidatorFindsErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var b bytes.Buffer
-		if err := passing().Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, passing().Write(&b))
 		var o map[string]any
-		if err := json.Unmarshal(b.Bytes(), &o); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(b.Bytes(), &o))
 		key, value, _ := strings.Cut(tt.change, " ")
 		if key == "del" {
 			delete(o, value)
 		} else {
 			var v any
-			if err := json.Unmarshal([]byte(value), &v); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(value), &v))
 			o[key] = v
 		}
 		if got := strings.Join(s.check(s, "$", o), "\n"); !strings.Contains(got, tt.want) {
@@ -220,10 +209,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	root["$schema"], root["$id"] = "https://json-schema.org/draft/2020-12/schema", "https://github.com/tokgate/tokgate/report/schema/results.schema.json"
 	root["title"], root["$defs"] = "tokgate results, version 2", g.defs
 	root["properties"].(map[string]any)["schema"] = map[string]any{"const": Schema}
-	want, err := json.MarshalIndent(root, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(json.MarshalIndent(root, "", "  "))(t)
 	want = append(want, '\n')
 	if bytes.Equal(want, SchemaJSON) {
 		return
@@ -231,9 +217,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	if !*update {
 		t.Fatal("the schema is not that of the types; run with -update to write it")
 	}
-	if err := os.WriteFile("schema/results.schema.json", want, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("schema/results.schema.json", want, 0o644))
 }
 
 // comments returns the comments of the types and fields in some folders: "metric.Level",
@@ -241,15 +225,9 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 func comments(t *testing.T, folders ...string) map[string]string {
 	out := map[string]string{}
 	for _, folder := range folders {
-		files, err := filepath.Glob(folder + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(folder + "/*.go"))(t)
 		for _, file := range files {
-			f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments))(t)
 			for _, decl := range f.Decls {
 				types, ok := decl.(*ast.GenDecl)
 				if !ok || types.Tok != token.TYPE {

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -53,9 +52,7 @@ func TestSpentOn(t *testing.T) {
 		if judged == nil {
 			judged = tt.all
 		}
-		if diff := cmp.Diff(tt.want, spentOn(tt.all, judged)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.name, diff)
-		}
+		must.Same(t, tt.name+": -want +got", tt.want, spentOn(tt.all, judged))
 	}
 }
 
@@ -66,7 +63,5 @@ func TestSpentOnRun(t *testing.T) {
 		{Address: "ours", Declared: metric.Fingerprint{"command": "serve"}, Starts: two},
 		{Address: "theirs", Starts: two}, // runs already
 	}}, Cases: []Case{{Spent: Spent{Sent: 30, Measured: 20, Load: 3, Judged: 2}}, {}, {Spent: Spent{Sent: 70, Measured: 10, Load: 5, Judged: 1}}}}
-	if diff := cmp.Diff(Spent{100, 30, 8, 3, 2}, d.spent()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	must.Same(t, "-want +got", Spent{100, 30, 8, 3, 2}, d.spent())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -29,9 +30,7 @@ func TestTimeline(t *testing.T) {
 	// later, and its end 421 ms after that.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: metric.Some(0.32), End: 0.741}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
-	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
-		t.Errorf("second request (-want +got):\n%s", diff)
-	}
+	must.Same(t, "second request (-want +got)", want, line.Requests[1], near)
 }
 
 // A timeline shows a bounded number of requests, and counts the rest.
@@ -89,9 +88,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("%d lines, line 13 is %q", len(lines), lines[12])
 	}
 	odd := Source{Text: "  a  = 1\r\n\tb = \"x\u2028y\" \x1b[31m# c\n"}
-	if diff := cmp.Diff([]string{"  a  = 1", "    b = \"x y\" # c"}, odd.Lines()); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	must.Same(t, "lines (-want +got)", []string{"  a  = 1", "    b = \"x y\" # c"}, odd.Lines())
 	run, p, v, m := fixture()
 	p.Files["plans/chatbot.hcl"].Bytes = make([]byte, sourceBytes+1)
 	if d := New(run, p, v, m); len(d.Plan.Sources) != 0 {

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -35,9 +35,7 @@ func TestVLLMBench(t *testing.T) {
 	}
 	got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Rounds: rounds})
 	got.ITL = itl
-	if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); d != "" {
-		t.Errorf("rounds (-want +got):\n%s", d)
-	}
+	must.Same(t, "rounds (-want +got)", want, got, cmpopts.EquateApprox(1e-9, 0))
 	// As batches of one window they take the 2.4 s from the first to the last.
 	if got := vllmBench(&metric.Level{Kind: metric.ClosedLoop, Batches: true, Rounds: rounds}); got.Duration != 2.4 || got.RequestThroughput != 1.25 {
 		t.Errorf("a window: %+v", got)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestLongDivisive(t *testing.T) {
@@ -37,12 +37,8 @@ func TestLongDivisive(t *testing.T) {
 			for _, c := range changes {
 				at = append(at, c.Night)
 			}
-			if d := cmp.Diff(tt.want, at); d != "" {
-				t.Error(d)
-			}
-			if d := cmp.Diff(changes, divisive(tt.series)); d != "" {
-				t.Errorf("not the same again:\n%s", d)
-			}
+			must.Same(t, "", tt.want, at)
+			must.Same(t, "not the same again", changes, divisive(tt.series))
 		})
 	}
 	c := divisive(append(noise(30, 1), noise(30, 1.1)...))[0]

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -35,9 +34,7 @@ func TestLanes(t *testing.T) {
 	if len(got) != 3 || got[0].from != 15 || got[1].from != 14 || !got[0].living || !got[1].living || got[2].living {
 		t.Fatalf("%+v", got)
 	}
-	if d := cmp.Diff([]int{8}, got[0].others); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []int{8}, got[0].others)
 	for i, x := range got[2].values {
 		if young := i < 14; math.IsNaN(x) == young {
 			t.Errorf("night %d of the common lane: %v", i, x)
@@ -158,12 +155,8 @@ func TestEvents(t *testing.T) {
 	if len(r.Events) != 1 || r.Events[0].Run != "r30" || !r.Events[0].Worse {
 		t.Fatalf("%+v", r.Events)
 	}
-	if d := cmp.Diff([]int{0, 1, 2}, r.Events[0].Trends); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]string{"vllm: gpu_driver unknown → 580"}, r.Events[0].Differs); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []int{0, 1, 2}, r.Events[0].Trends)
+	must.Same(t, "", []string{"vllm: gpu_driver unknown → 580"}, r.Events[0].Differs)
 	for _, x := range r.Trends[:3] {
 		if x.Since != "r30" || r.Accept != "r30" {
 			t.Errorf("%s since %s, accept %s", x.Level, x.Since, r.Accept)

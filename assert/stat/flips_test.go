@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestFlips(t *testing.T) {
@@ -38,9 +39,7 @@ func TestFlips(t *testing.T) {
 		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},
 		{"no spread, above 0", [][]float64{{2, 2, 2}}, []float64{1. / 8}},
 	} {
-		if diff := cmp.Diff(c.want, Flips(c.in), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		must.Same(t, c.name, c.want, Flips(c.in), cmpopts.EquateApprox(0, 1e-12))
 	}
 }
 

@@ -1,12 +1,14 @@
 package stat
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestSpend(t *testing.T) {
@@ -26,9 +28,7 @@ func TestSpend(t *testing.T) {
 		{[]int{1, 2}, []float64{0.5, 0.5}, nil},
 		{[]int{1, 2}, []float64{0.5, 1.5}, nil},
 	} {
-		if diff := cmp.Diff(c.want, Spend(c.at, c.share, 0.05), cmpopts.EquateApprox(0, 5e-4)); diff != "" {
-			t.Errorf("%v %v: %s", c.at, c.share, diff)
-		}
+		must.Same(t, fmt.Sprintf("%v %v", c.at, c.share), c.want, Spend(c.at, c.share, 0.05), cmpopts.EquateApprox(0, 5e-4))
 	}
 }
 

@@ -430,7 +430,7 @@ func TestDocumentedPackages(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {
 			found++
 			rel, _ := filepath.Rel(repository, path)
-			if !strings.Contains(page, "\n| `"+filepath.ToSlash(rel)+"` |") {
+			if !regexp.MustCompile("(?m)^\\|[^|]*`" + regexp.QuoteMeta(filepath.ToSlash(rel)) + "`[^|]*\\|").MatchString(page) {
 				t.Errorf("the map does not show %s", rel)
 			}
 		}

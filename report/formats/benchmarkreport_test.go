@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -24,9 +25,7 @@ func TestBenchmarkReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		var s jsonschema.Schema
-		if err := json.Unmarshal(raw, &s); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(raw, &s))
 		if valid, err = s.Resolve(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -39,9 +38,7 @@ func TestBenchmarkReport(t *testing.T) {
 			}
 		}
 		var b bytes.Buffer
-		if err := report.BenchmarkReport(&b, d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.BenchmarkReport(&b, d))
 		lines := bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
 		if len(lines) != want || want == 0 {
 			t.Errorf("%s: %d reports, want %d", name, len(lines), want)
@@ -49,9 +46,7 @@ func TestBenchmarkReport(t *testing.T) {
 		uids := map[string]bool{}
 		for _, line := range lines {
 			var one map[string]any
-			if err := json.Unmarshal(line, &one); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(line, &one))
 			uids[one["run"].(map[string]any)["uid"].(string)] = true
 			if valid != nil {
 				if err := valid.Validate(one); err != nil {

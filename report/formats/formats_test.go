@@ -15,8 +15,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -27,15 +26,9 @@ var update = flag.Bool("update", false, "write the golden files")
 // of a mix over a trace, and a part of the mix fails.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("..", "testdata", name+".results.json")))(t)
 	defer f.Close()
-	d, err := report.ReadDocument(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(report.ReadDocument(f))(t)
 	return d
 }
 
@@ -47,24 +40,18 @@ var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
 func golden(t *testing.T, name string, write func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&b))
 	got := defs.ReplaceAllString(b.String(), "(definitions)")
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v; run with -update to write it", err)
 	}
-	if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
-	}
+	must.Same(t, name+" (-want +got; run with -update to accept)", strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 }
 
 // The golden files cover every format. A few formats have their golden files in package report.
@@ -133,10 +120,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 	}
 	renderer, found := regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(w io\.Writer, \w+ (\[\]|\.\.\.)?\*(report\.|metric\.)?(Document|Run)\) error`), 0
 	for _, file := range files {
-		src, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must.Get(os.ReadFile(file))(t)
 		room := cmp.Or(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), ".."), "report")
 		for _, m := range renderer.FindAllStringSubmatch(string(src), -1) {
 			name := room + "." + m[1]
@@ -154,9 +138,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 func FuzzFormats(f *testing.F) {
 	for _, name := range []string{"pass", "rich"} {
 		var b bytes.Buffer
-		if err := recorded(f, name).Write(&b); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, recorded(f, name).Write(&b))
 		f.Add(b.Bytes())
 	}
 	f.Add([]byte(`{"schema": "tokgate.results/1", "duration_s": 1e308, "exit_code": -5,

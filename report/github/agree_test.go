@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
@@ -56,9 +57,7 @@ func TestOutputsAgree(t *testing.T) {
 		seen[code]++
 		doc := report.New(run, p, v, report.Meta{ExitCode: code})
 		var junit bytes.Buffer
-		if err := report.JUnit(&junit, doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, report.JUnit(&junit, doc))
 		errors := 0
 		for _, a := range Annotations(doc, Workspace{}) {
 			if !a.Warning {

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/internal/studies/runner"
 	"github.com/tokgate/tokgate/report"
 )
@@ -43,9 +42,7 @@ func TestAnnotationsAreBounded(t *testing.T) {
 		want = append(want, fmt.Sprintf("error fail: sla.ttft.p%d at 30 (chat on vllm) plans/chat.hcl:%d", 80+i, 42+i))
 	}
 	want = append(want, "error tokgate :", "warning warning: sla.success.rate at 30 (chat on vllm) plans/chat.hcl:61")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("annotations (-want +got):\n%s", diff)
-	}
+	must.Same(t, "annotations (-want +got)", want, got)
 	if got := list[9].Data; got != "5 more annotations are left out here: see the summary of the job" {
 		t.Errorf("the last error says %q", got)
 	}
@@ -95,9 +92,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 				tt.message = "m"
 			}
 			got := w.Annotation(report.Problem{Title: "t", Message: "m", File: tt.file, Line: 7})
-			if diff := cmp.Diff(Annotation{Title: "t", Message: tt.message, File: tt.want, Line: tt.line}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, "(-want +got)", Annotation{Title: "t", Message: tt.message, File: tt.want, Line: tt.line}, got)
 		})
 	}
 }
@@ -112,9 +107,7 @@ func TestOutputs(t *testing.T) {
 		{"results", "results/chat"}, {"junit", "results/chat/junit.xml"},
 		{"recording", "beef"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, "(-want +got)", want, got)
 	// With several servers, the output names the server of each capacity.
 	d.Plan.Servers = []report.Server{{Address: "vllm"}, {Address: "sglang"}}
 	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
@@ -152,21 +145,13 @@ func TestVerdictOfEveryExitCode(t *testing.T) {
 // output.
 func TestOutputsHoldForeignText(t *testing.T) {
 	outputs := append(Outputs([]*report.Document{document()}, 4, Workspace{}), Output{"raw", hostile})
-	s, err := Encode(outputs, "tokgate-1234")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := runner.Pairs(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Encode(outputs, "tokgate-1234"))(t)
+	got := must.Get(runner.Pairs(s))(t)
 	want := map[string]string{}
 	for _, o := range outputs {
 		want[o.Name] = o.Value
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the runner reads (-want +got):\n%s", diff)
-	}
+	must.Same(t, "the runner reads (-want +got)", want, got)
 	if _, err := Encode([]Output{{"a", "b\ntokgate-1234\nverdict<<x\npass\nx"}}, "tokgate-1234"); err == nil {
 		t.Error("a value that holds the token was written")
 	}
@@ -216,9 +201,7 @@ func TestLongSummaryIsBounded(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Summary(&b, tt.parts, tt.used); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, Summary(&b, tt.parts, tt.used))
 			if total := tt.used + int64(b.Len()); b.Len() > 0 && total > SummaryBytes {
 				t.Errorf("%d bytes, want at most %d", total, SummaryBytes)
 			}
@@ -269,8 +252,6 @@ func FuzzOutput(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(map[string]string{"a": a, "b": b}, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		must.Same(t, "(-want +got)", map[string]string{"a": a, "b": b}, got)
 	})
 }

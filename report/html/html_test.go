@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
@@ -26,24 +27,16 @@ import (
 // no problems. "rich" has everything that a run may contain, including hostile text.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("..", "testdata", name+".results.json")))(t)
 	defer f.Close()
-	d, err := report.ReadDocument(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(report.ReadDocument(f))(t)
 	return d
 }
 
 func render(t testing.TB, docs ...*report.Document) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, docs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, docs...))
 	return b.String()
 }
 
@@ -426,9 +419,7 @@ func BenchmarkWrite200Levels(b *testing.B) {
 	d := large(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Write(io.Discard, d); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, Write(io.Discard, d))
 	}
 }
 
@@ -485,17 +476,12 @@ func TestNoUseCaseIsAsked(t *testing.T) {
 // Brief renders only the first page. It contains texts of the plan, and escapes them.
 func TestBrief(t *testing.T) {
 	d := recorded(t, "pass")
-	logo, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg==")
-	if err != nil {
-		t.Fatal(err)
-	}
+	logo := must.Get(base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="))(t)
 	d.Plan.Cover = &report.Cover{Title: "Chat " + hostile, Subtitle: hostile, Organization: hostile, Notes: []string{hostile},
 		Logo: logo}
 	d.Workloads[0].Title, d.Workloads[0].Users = "Talk", []float64{2, 3}
 	var b bytes.Buffer
-	if err := Brief(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Brief(&b, d))
 	out := b.String()
 	if err := harmless(out); err != nil {
 		t.Error(err)
@@ -525,9 +511,7 @@ func TestAnswersSideBySide(t *testing.T) {
 		Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next"}},
 	}
 	var b bytes.Buffer
-	if err := Write(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Write(&b, d))
 	page := b.String()
 	for _, want := range []string{"Answers that count as bad", "The worst pairs of answers", "(nothing)", "&lt;script&gt;alert(1)", "row 13", "empty, wrong"} {
 		if !strings.Contains(page, want) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Of the lengths 1, 2, 3 and 4, the text shows mean, p50 and p95. Control characters and HTML in
@@ -15,9 +15,7 @@ func TestInventory(t *testing.T) {
 		Rates: []float64{2, 0, 4}, Step: 30, Lengths: []Lengths{{"prompt, tokens", []float64{4, 1, 3, 2}}}, Notes: []string{"times are rounded"},
 	}
 	var b strings.Builder
-	if err := v.Text(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.Text(&b))
 	want := `a.jsonl <b>
   time      1m, 2 requests a second
   repeated  40%
@@ -35,13 +33,9 @@ Requests a second over time
 Notes
   times are rounded
 `
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
+	must.Same(t, "", want, b.String())
 	b.Reset()
-	if err := v.HTML(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v.HTML(&b))
 	page := b.String()
 	if strings.Count(page, "<svg") != 2 || strings.Contains(page, "<b>") || strings.Contains(page, "\x1b") || !strings.Contains(page, "times are rounded") {
 		t.Error(page)

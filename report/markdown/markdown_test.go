@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestMarker(t *testing.T) {
@@ -16,9 +16,7 @@ func TestMarker(t *testing.T) {
 		"gate": "gate", "pull-request": "pull-request", "a b": "a-b", "--><b>": "b", "": "plan", "---": "plan", "größe": "gr-e",
 		strings.Repeat("x", 100): strings.Repeat("x", 60),
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Same(t, "(-want +got)", want, got)
 }
 
 func TestEscape(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record/history"
 )
 
@@ -13,8 +14,6 @@ import (
 func TestMornings(t *testing.T) {
 	var b bytes.Buffer
 	h := history.Demo()
-	if err := Mornings(&b, h, judged.Replay(h, judged.Options{Ignore: 0.01}, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Mornings(&b, h, judged.Replay(h, judged.Options{Ignore: 0.01}, 0)))
 	golden(t, "mornings.txt", b.Bytes())
 }

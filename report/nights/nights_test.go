@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
@@ -55,20 +54,11 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll("testdata", 0o755))
+		must.Do(t, os.WriteFile(path, got, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), string(got)); d != "" {
-		t.Error(d)
-	}
+	want := must.Get(os.ReadFile(path))(t)
+	must.Same(t, "", string(want), string(got))
 }
 
 func TestOutputs(t *testing.T) {
@@ -84,9 +74,7 @@ func TestOutputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := render(&b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, render(&b))
 			golden(t, name, b.Bytes())
 			for line := range strings.Lines(b.String()) {
 				if strings.Contains(line, "\x1b") || strings.HasPrefix(strings.TrimSpace(line), "::") {
@@ -113,9 +101,7 @@ func TestBetterIsNeverRed(t *testing.T) {
 		h.Nights = append(h.Nights, metric.Night{Run: fmt.Sprintf("r%02d", i), Started: time.Date(2026, 10, 1+i, 3, 0, 0, 0, time.UTC), Figures: []metric.Figure{figure}})
 	}
 	var b bytes.Buffer
-	if err := HTML(&b, judged.Judge(h, judged.Options{}), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, HTML(&b, judged.Judge(h, judged.Options{}), Options{}))
 	page := b.String()[strings.Index(b.String(), "<main"):]
 	if green := strings.Count(page, `<circle class="mark pass"`); green != 10 {
 		t.Errorf("%d green dots, want 10 for the better:\n%s", green, page)
@@ -139,9 +125,7 @@ func TestPageLinks(t *testing.T) {
 	before.URL = "javascript:alert(1)"
 	h.Nights[len(h.Nights)-2].Job = &before
 	var b bytes.Buffer
-	if err := HTML(&b, judged.Judge(h, judged.Options{Ignore: 0.01}), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, HTML(&b, judged.Judge(h, judged.Options{Ignore: 0.01}), Options{}))
 	got := b.String()
 	if !strings.Contains(got, `<a href="https://ci.example/7">`+last.Run+`</a>`) || strings.Contains(got, "javascript") {
 		t.Errorf("links: %s", got[strings.Index(got, `id="nights"`):])
@@ -175,9 +159,7 @@ func TestLastLine(t *testing.T) {
 		"FAIL 4 series: 1 worse, 2 as expected or better, 1 only recorded": fixture(),
 	} {
 		var b bytes.Buffer
-		if err := Terminal(&b, n, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Terminal(&b, n, Options{}))
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 		if got := lines[len(lines)-1]; got != want {
 			t.Errorf("%q, want %q", got, want)
