@@ -276,7 +276,7 @@ func (a *app) historyPin() *cobra.Command {
 		`Accepts what changed before a run: every series begins anew with that run, and later
 nights are compared with it and those after it. The reason is kept in the history.
 Without a pin a change for the worse stays red.`,
-		"vLLM 0.20 accepted", "a pin needs a reason", history.AddPin)
+		"vLLM 0.20 accepted", "a pin needs a reason", "pinned run %s: %s", history.AddPin)
 }
 
 func runHint(dir, run string) string {

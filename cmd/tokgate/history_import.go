@@ -77,7 +77,7 @@ func parseNights(path, better string) (h metric.History, err error) {
 		return h, measureError(fmt.Errorf("%s is larger than %d MiB", path, history.MaxImport>>20))
 	}
 	if h, err = history.Parse(src, direction); err != nil {
-		return h, measureError(fmt.Errorf("%s: %w", path, err), "nothing was added")
+		return h, measureError(fmt.Errorf("%s: %w", path, err))
 	}
 	return h, nil
 }
@@ -151,13 +151,13 @@ func (a *app) historyVoid() *cobra.Command {
 		`Takes a night out of a history, for example because the machine was shared that
 night. It is not judged, and no other night is compared with it. Its line and the
 reason stay in the history, and the report names both.`,
-		"a load test ran on the GPU", "a void night needs a reason", func(dir string, m metric.Pin) (string, error) {
+		"a load test ran on the GPU", "a void night needs a reason", "run %s is void: %s", func(dir string, m metric.Pin) (string, error) {
 			return history.AddVoid(dir, metric.Void(m))
 		})
 }
 
 // historyMark is a command that marks a run of a history, with a reason.
-func (a *app) historyMark(name, short, long, reason, missing string,
+func (a *app) historyMark(name, short, long, reason, missing, said string,
 	add func(dir string, m metric.Pin) (repaired string, err error)) *cobra.Command {
 	var why string
 	example := fmt.Sprintf("tokgate history %s perf/history 20261120T030000Z-3f9c12 --why %q", name, reason)
@@ -176,7 +176,7 @@ func (a *app) historyMark(name, short, long, reason, missing string,
 			if repaired != "" {
 				fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
 			}
-			fmt.Fprintf(a.Out, "%s run %s: %s\n", map[string]string{"pin": "pinned", "void": "void is"}[name], args[1], why)
+			fmt.Fprintf(a.Out, said+"\n", args[1], why)
 			return nil
 		},
 	}

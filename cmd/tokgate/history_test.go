@@ -173,7 +173,7 @@ func TestHistoryVoid(t *testing.T) {
 	}
 	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitFail)
 	run := h.Nights[29].Run
-	tokgate(t, "history", "void", dir, run, "--why", "a load test ran").check(t, assert.ExitPass, "void is run "+run+": a load test ran")
+	tokgate(t, "history", "void", dir, run, "--why", "a load test ran").check(t, assert.ExitPass, "run "+run+" is void: a load test ran")
 	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitPass, "29 nights", "Suspect", "Void, so not judged: "+run+" (a load test ran)")
 	tokgate(t, "history", "pin", dir, run, "--why", "x").check(t, assert.ExitError, "is not in the history")
 	complete := tokgate(t, "__complete", "history", "void", dir, "20260129")

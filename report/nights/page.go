@@ -42,7 +42,7 @@ func isEmpty(s string) bool { return s == "" }
 
 // overview returns the verdict and a table with one line a series: those that need attention first.
 func overview(n judged.Result, o Options) page.Section {
-	t := &page.Table{Words: true, Columns: page.Heads("Series", "Verdict", "Tonight", "Level, since", "Noise", "Nights")}
+	t := &page.Table{Caption: count(len(n.Trends), "series"), Words: true, Columns: page.Heads("Series", "Verdict", "Tonight", "Level, since", "Noise", "Nights")}
 	for _, detail := range []bool{true, false} {
 		for i, x := range n.Trends {
 			if hasDetail(x) != detail {
@@ -137,6 +137,9 @@ func said(p judged.Point) string {
 	return "better"
 }
 
+// mostShown is the number of nights that the page lists; earlier ones are folded.
+const mostShown = 14
+
 // allNights lists the nights, the last one first, with what they said, and the CI runs behind them.
 func allNights(n judged.Result) page.Section {
 	type night struct {
@@ -157,15 +160,22 @@ func allNights(n judged.Result) page.Section {
 		}
 	}
 	slices.SortFunc(list, func(a, b *night) int { return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Run, a.Run)) })
-	t := &page.Table{Caption: count(len(list), "night"), Words: true, Columns: page.Heads("Night (UTC)", "Run", "Verdict")}
+	columns := page.Heads("Night (UTC)", "Run", "Verdict")
+	var rows [][]page.Cell
 	for _, x := range list {
 		row := page.Row(x.Started.UTC().Format("2006-01-02 15:04"), x.Run, strings.Join(x.said, "; "))
 		if strings.HasPrefix(x.URL, "https://") || strings.HasPrefix(x.URL, "http://") {
 			row[1].Link = x.URL
 		}
-		t.Rows = append(t.Rows, row)
+		rows = append(rows, row)
 	}
-	return page.Section{ID: "nights", Title: "Nights", Lead: "A run that has a link was a job of a CI system.", Blocks: []page.Block{{Table: t}}}
+	shown := min(len(rows), mostShown)
+	blocks := []page.Block{{Table: &page.Table{Caption: "Last nights", Words: true, Columns: columns, Rows: rows[:shown]}}}
+	if earlier := rows[shown:]; len(earlier) > 0 {
+		title := "Before: " + count(len(earlier), "night")
+		blocks = append(blocks, page.Block{Fold: &page.Fold{Title: title, Blocks: []page.Block{{Table: &page.Table{Caption: title, Words: true, Columns: columns, Rows: earlier}}}}})
+	}
+	return page.Section{ID: "nights", Title: "Nights", Lead: "A run that has a link was a job of a CI system.", Blocks: blocks}
 }
 
 func howToRead(n judged.Result) page.Section {
