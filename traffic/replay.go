@@ -133,16 +133,6 @@ func (r *Replay) HasMessages() bool {
 	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
 }
 
-// Longest returns the length of the longest request in the replayed part of the trace. The length
-// is the tokens of the prompt and the answer together.
-func (r *Replay) Longest() int {
-	most := 0
-	for _, row := range r.Measured() {
-		most = max(most, row.Input+row.Output)
-	}
-	return most
-}
-
 // Means returns the mean length of the replayed prompts and of their answers, in tokens.
 func (r *Replay) Means() (input, output float64) {
 	for _, row := range r.Measured() {

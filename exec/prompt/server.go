@@ -3,7 +3,6 @@ package prompt
 import (
 	"context"
 	"errors"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -35,7 +34,8 @@ func (t Target) tokenizer() Counter {
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		ctx, cancel := t.within(ctx)
 		defer cancel()
-		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Messages: p.Messages, Extra: t.fields(p)}
+		fields := (&client.Request{Prompt: p, Extra: t.Extra}).Further() // such as tools, which change the template
+		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Messages: p.Messages, Extra: fields}
 		if bare.Load() && p.Messages == nil {
 			r.API = ""
 		}
@@ -47,22 +47,6 @@ func (t Target) tokenizer() Counter {
 		}
 		return tokens.Count(), err
 	}
-}
-
-// fields returns the extra fields of a request: those of t and those of the prompt p. They include
-// tools, which change the chat template.
-func (t Target) fields(p client.Prompt) map[string]any {
-	if p.Fields == nil {
-		return t.Extra
-	}
-	out := maps.Clone(t.Extra)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for name, v := range p.Fields {
-		out[name] = v
-	}
-	return out
 }
 
 func (t Target) ids(ctx context.Context, text string) ([]int, error) {

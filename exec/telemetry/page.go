@@ -46,21 +46,15 @@ var rules = func() map[string][]rule {
 	return out
 }()
 
-// ParsePage reads an engine's metrics page in Prometheus's text format.
+// parsePage reads an engine's metrics page in Prometheus's text format. It also returns the page's
+// layout, its text without the values, which helps to read the next page.
 //
 // A page may have series of several models, which differ in the label model_name. Only the wanted
 // model counts; if the page does not name it, the page must have a single model. Ranks above 0
 // repeat what rank 0 reports, and do not count.
 //
-// ParsePage returns an error if the page was cut off, that is, if it does not end with a line
-// break. It also returns an error if a needed line cannot be read or occurs twice.
-func ParsePage(page []byte, model string) (*Reading, error) {
-	r, _, err := parsePage(page, model)
-	return r, err
-}
-
-// parsePage reads a page as ParsePage does. It also returns the page's layout, its text without the
-// values, which helps to read the next page.
+// An error means that the page was cut off, that is, does not end with a line break, or that a needed
+// line cannot be read or occurs twice.
 func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
 		return nil, layout{}, errors.New("the page is empty")

@@ -142,7 +142,7 @@ llamacpp:n_decode_total 12
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := must.Get(ParsePage([]byte(tt.page), tt.model))(t)
+			got := must.Get(pageOf([]byte(tt.page), tt.model))(t)
 			for _, m := range []*map[string]float64{&tt.want.Gauges, &tt.want.Counters} {
 				if *m == nil {
 					*m = map[string]float64{}
@@ -173,7 +173,7 @@ func TestParsePageRefuses(t *testing.T) {
 		{"a bucket without a bound", "vllm:request_queue_time_seconds_bucket{engine=\"0\"} 12\n", "is no bound"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParsePage([]byte(tt.page), "")
+			got, err := pageOf([]byte(tt.page), "")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, error %v, want one with %q", got, err, tt.want)
 			}
@@ -209,7 +209,7 @@ func TestNames(t *testing.T) {
 		case engine.Buckets:
 			line = n.Name + "_count" + labels + " 3\n"
 		}
-		r, err := ParsePage([]byte(line), "")
+		r, err := pageOf([]byte(line), "")
 		if err != nil {
 			t.Errorf("%s: %v", n.Name, err)
 			continue
@@ -256,7 +256,7 @@ func FuzzParsePage(f *testing.F) {
 	f.Add("llamacpp:requests_processing{ } -0\n", "\\")
 	f.Fuzz(func(t *testing.T, page, model string) {
 		Labels([]byte(page), engine.Of("vllm").Labels)
-		r, err := ParsePage([]byte(page), model)
+		r, err := pageOf([]byte(page), model)
 		if (r == nil) == (err == nil) {
 			t.Fatalf("reading %v and error %v", r, err)
 		}
@@ -298,7 +298,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {
-		r, err := ParsePage([]byte(tt.page), "m")
+		r, err := pageOf([]byte(tt.page), "m")
 		if tt.want < 0 {
 			if err == nil || !strings.Contains(err.Error(), `the page has several models, but not "m"`) {
 				t.Errorf("%q: %v, %v", tt.page, r, err)
@@ -307,7 +307,12 @@ func TestPageOfOtherModels(t *testing.T) {
 			t.Errorf("%q: %v, %v", tt.page, r, err)
 		}
 	}
-	if _, err := ParsePage([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m"); err == nil {
+	if _, err := pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m"); err == nil {
 		t.Error("a label without an end was read")
 	}
+}
+
+func pageOf(page []byte, model string) (*Reading, error) {
+	r, _, err := parsePage(page, model)
+	return r, err
 }

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Pages reads the metrics pages of one server as ParsePage does, but faster. If a page differs from
-// the previous page only in its values, only the values are parsed. Pages is safe for concurrent
-// use.
+// Pages reads the metrics pages of one server. If a page differs from the previous page only in its
+// values, only the values are parsed. Pages is safe for concurrent use.
 type Pages struct {
 	Model string // name of the model whose metrics are read
 

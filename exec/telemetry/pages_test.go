@@ -17,7 +17,7 @@ func sameAsAlone(t *testing.T, model, before, page string) {
 	pages := &Pages{Model: model}
 	_, _ = pages.Parse([]byte(before))
 	got, err := pages.Parse([]byte(page))
-	want, wantErr := ParsePage([]byte(page), model)
+	want, wantErr := pageOf([]byte(page), model)
 	must.Same(t, fmt.Sprintf("after %q, the error of %q (-alone +then)", before, page), fmt.Sprint(wantErr), fmt.Sprint(err))
 	must.Same(t, fmt.Sprintf("after %q, the reading of %q (-alone +then)", before, page), want, got, cmpopts.EquateNaNs())
 }
@@ -103,13 +103,13 @@ func realistic() []byte {
 // a second.
 func BenchmarkParsePage(b *testing.B) {
 	page := realistic()
-	if r, err := ParsePage(page, "m"); err != nil || len(r.Histograms) != 3 {
+	if r, err := pageOf(page, "m"); err != nil || len(r.Histograms) != 3 {
 		b.Fatal(r, err)
 	}
 	b.ReportAllocs()
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
-		must.Get(ParsePage(page, "m"))(b)
+		must.Get(pageOf(page, "m"))(b)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e9*100, "%core/(1/s)")
 }

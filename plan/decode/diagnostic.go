@@ -67,7 +67,6 @@ const (
 	sumVolume            = "Invalid volume"
 	sumGPUs              = "Invalid GPUs"
 	sumFlagName          = "Invalid flag name"
-	sumFlagValue         = "Invalid flag value"
 	sumAmbiguousKey      = "Ambiguous key"
 	sumNoLoad            = "Workload has no load"
 	sumDuplicateLevel    = "Duplicate level"

@@ -15,7 +15,6 @@ import (
 const (
 	hclMissingNewline      = "Missing newline after argument"
 	hclMultiLineString     = "Invalid multi-line string"
-	hclUnterminated        = "Unterminated template string"
 	hclUnsupportedBlock    = "Unsupported block type"
 	hclUnsupportedArgument = "Unsupported argument"
 	hclMissingArgument     = "Missing required argument"
