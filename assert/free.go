@@ -253,12 +253,10 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 			}
 			stats := map[string]cty.Value{}
 			for stat := range t.AttributeTypes() {
-				switch {
-				case l != nil && known && def.Scope == metric.Counted:
-					stats[stat] = number(countedStat(l, def, stat))
-				case l != nil && known && def.Scope == metric.PerReading:
-					stats[stat] = number(readStat(l, def, stat))
-				default:
+				counted := def.Scope == metric.Counted || def.Scope == metric.PerReading
+				if s, err := metric.ParseStat(stat); err == nil && l != nil && known && counted {
+					stats[stat] = number(l.Stat(def, s, metric.Terms{}))
+				} else {
 					stats[stat] = number(statOf(d, stat))
 				}
 			}
@@ -266,7 +264,9 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 		case l == nil:
 			attrs[name] = number(metric.None("not measured"))
 		case known:
-			attrs[name] = number(j.value(def, l, w))
+			attrs[name] = number(l.Stat(def, metric.Stat{}, metric.Terms{
+				Window: w.Policy.Window, Price: j.promised.PriceOf(l.Server), Good: sample.Good(w), One: j.levels[levelKey{l.Server, l.Workload, "1"}],
+			}))
 		default:
 			attrs[name] = number(levelCount(l, w, name))
 		}
@@ -292,47 +292,6 @@ func statOf(d metric.Distribution, name string) metric.Value {
 		return metric.Some(v)
 	}
 	return metric.None("not measured")
-}
-
-// value returns the value of a level-wide metric.
-func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
-	if def.Source == metric.Prices {
-		return l.Cost(def.Name, j.promised.PriceOf(l.Server), l.Windows(w.Policy.Window))
-	}
-	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
-}
-
-// countedStat returns the statistic with the given name, the mean or a percentile, of a histogram.
-// A percentile is interpolated within its bucket.
-func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
-	h, why := l.Histogram(def.Name)
-	stat, err := metric.ParseStat(name)
-	switch {
-	case why != "":
-		return metric.None(why)
-	case err == nil && stat.Kind == metric.Mean:
-		if m, ok := h.Mean(); ok {
-			return metric.Some(m)
-		}
-	case err == nil && stat.Kind == metric.Percentile:
-		if v, _, _, ok := h.Percentile(stat.P); ok {
-			return metric.Some(v)
-		}
-	}
-	return metric.None("not reported")
-}
-
-// readStat returns a statistic, given by its name, of a gauge's readings during a level.
-func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
-	g, why := l.Gauge(def.Name)
-	stat, err := metric.ParseStat(name)
-	if why != "" || err != nil {
-		return metric.None(why)
-	}
-	if v, ok := g.Stat(stat); ok {
-		return metric.Some(v)
-	}
-	return metric.None("not reported")
 }
 
 // positions returns how often the server accepts a drafted token, for each position in the draft.

@@ -20,8 +20,10 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 
 // match finds a level of both servers. If one server lacks the level, problem is the reason.
 func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
-	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1, confidence: 1 - x.whole,
-		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
+	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1, confidence: 1 - x.whole}
+	m.ofControl = metric.Terms{Window: w.Policy.Window, Good: sample.Good(w), Price: x.Plan.PriceOf(x.address)}
+	m.ofCandidate = m.ofControl
+	m.ofCandidate.Price = x.Plan.PriceOf(x.out.Candidate)
 	m.fresh = x.out.Paired && x.Block.Restart == plan.RestartLeg
 	m.design = designOf(x.Plan, x.Block)
 	if x.out.SideBySide {
@@ -36,12 +38,12 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	if candidate == nil || candidate.Skipped != "" || !x.Valid(x.out.Candidate, w.Address(), level.Name) {
 		return m, "because the measurement of the candidate is not valid"
 	}
-	m.oneCandidate = x.Level(x.out.Candidate, w.Address(), "1")
+	m.ofCandidate.One = x.Level(x.out.Candidate, w.Address(), "1")
 	var control *metric.Level
 	if x.out.Paired {
-		control, m.one, problem = x.turns(w, level.Name)
+		control, m.ofControl.One, problem = x.turns(w, level.Name)
 	} else {
-		control, m.one, problem = x.stored(w, level.Name)
+		control, m.ofControl.One, problem = x.stored(w, level.Name)
 	}
 	if problem == "" {
 		problem = workDifference(control, candidate)

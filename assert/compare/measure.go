@@ -20,25 +20,20 @@ type matched struct {
 	level    string
 	// The levels have only the judged rounds. Unless unpaired is set, the rounds i of both levels
 	// are a pair.
-	control, candidate *metric.Level
-	// The levels at concurrency 1 of the control and of the candidate, for scaling_efficiency. They
-	// are nil if the run has no such level.
-	one, oneCandidate *metric.Level
-	// price and priceCandidate are the prices per hour of the control and of the candidate.
-	price, priceCandidate metric.Price
-	unpaired              bool
-	block                 int  // number of rounds in an independent unit
-	fresh                 bool // every unit is of fresh starts of both servers
-	design                stat.Design
-	sessions              []int // numbers of units after which a later session began
-	confidence            float64
+	control, candidate     *metric.Level
+	ofControl, ofCandidate metric.Terms
+	unpaired               bool
+	block                  int  // number of rounds in an independent unit
+	fresh                  bool // every unit is of fresh starts of both servers
+	design                 stat.Design
+	sessions               []int // numbers of units after which a later session began
+	confidence             float64
 }
 
 // measure fills in those fields of a change that do not depend on its limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, m.confidence
-	good, window := sample.Good(m.workload), m.workload.Policy.Window
-	a, b := values(c, m.control, m.one, m.price, window, good), values(c, m.candidate, m.oneCandidate, m.priceCandidate, window, good)
+	a, b := values(c, m.control, m.ofControl), values(c, m.candidate, m.ofCandidate)
 	for i := range max(len(a), len(b)) {
 		p := Pair{Round: i, Control: metric.None(""), Candidate: metric.None(""), Change: metric.None("")}
 		if i < len(a) {
@@ -52,13 +47,13 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 		c.Pairs = append(c.Pairs, p)
 	}
-	whole := func(l, one *metric.Level, price metric.Price) metric.Value {
+	whole := func(l *metric.Level, of metric.Terms) metric.Value {
 		if l == nil {
 			return metric.None(c.Metric.NoValue)
 		}
-		return valueOf(c, l, one, price, window, good)
+		return valueOf(c, l, of)
 	}
-	lacking, ok := c.sides(a, b, whole(m.control, m.one, m.price), whole(m.candidate, m.oneCandidate, m.priceCandidate))
+	lacking, ok := c.sides(a, b, whole(m.control, m.ofControl), whole(m.candidate, m.ofCandidate))
 	if !ok {
 		return
 	}
@@ -79,7 +74,7 @@ func (m matched) measure(c *Change, alpha float64) {
 		c.Outcome, c.Why, c.Message = verdict.Error, why, c.Name()+" has no value: "+why
 		return
 	}
-	c.delta = m.delta(c, a, b, good, alpha)
+	c.delta = m.delta(c, a, b, m.ofControl.Good, alpha)
 	c.estimate(alpha)
 }
 
@@ -114,7 +109,7 @@ func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate
 }
 
 // values returns the values of a change's metric in level l, one for each round.
-func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
+func values(c *Change, l *metric.Level, of metric.Terms) []metric.Value {
 	if l == nil {
 		return nil
 	}
@@ -124,15 +119,14 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 		foreign = sample.Elsewhere(l)
 	}
 	var ones []*metric.Level
-	if one != nil {
-		ones = one.Each()
+	if of.One != nil {
+		ones = of.One.Each()
 	}
 	for i, single := range l.Each() {
-		var first *metric.Level
-		if i < len(ones) {
-			first = ones[i]
+		if of.One = nil; i < len(ones) {
+			of.One = ones[i]
 		}
-		out[i] = valueOf(c, single, first, price, window, good)
+		out[i] = valueOf(c, single, of)
 		if foreign != "" && out[i].OK {
 			out[i] = metric.None(foreign)
 		}
@@ -143,48 +137,18 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	return out
 }
 
-// valueOf returns the value of the change's statistic over the rounds of l.
-func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) metric.Value {
-	switch {
-	case c.Metric.Scope == metric.PerReading:
-		g, why := l.Gauge(c.Metric.Name)
-		if why != "" {
-			return metric.None(why)
-		}
-		return metric.Some(g.Mean)
-	case c.Metric.Scope == metric.Counted:
-		return countedMean(l, c)
-	case c.Metric.Source == metric.Prices:
-		return l.Cost(c.Metric.Name, price, l.Windows(window))
-	case c.Metric.Scope != metric.PerLevel:
-		d := metric.Of(c.Metric, l.MeasuredSamples())
-		v, ok := d.Stat(c.Stat)
-		if !ok || len(d.Values) == 0 {
-			return metric.None(c.Metric.NoValue)
-		}
-		return metric.Some(v)
-	case c.Stat.Kind == metric.Share:
-		return l.GoodputShare(good)
+// valueOf returns the value of the change's statistic over the rounds of l. Of what the server counts in
+// buckets, only the mean is exact: a percentile may stay in its bucket although the value has doubled.
+func valueOf(c *Change, l *metric.Level, of metric.Terms) metric.Value {
+	stat := c.Stat
+	if c.Metric.Scope == metric.PerReading || c.Metric.Scope == metric.Counted {
+		stat.Kind = metric.Mean
 	}
-	return l.Value(c.Metric.Name, window, good, one)
-}
-
-// countedMean returns the mean of a metric that the server counts in buckets. The mean is exact,
-// because the server also reports the sum of the values. A percentile is not exact: it may stay in
-// its bucket although the value has doubled.
-func countedMean(l *metric.Level, c *Change) metric.Value {
-	h, why := l.Histogram(c.Metric.Name)
-	if why != "" {
-		return metric.None(why)
-	}
-	if c.Stat.Kind != metric.Mean {
+	v := l.Stat(c.Metric, stat, of)
+	if v.OK && c.Metric.Scope == metric.Counted && c.Stat.Kind != metric.Mean {
 		return metric.None("the server reports this metric as a histogram, so only its mean can be compared")
 	}
-	m, ok := h.Mean()
-	if !ok {
-		return metric.None(c.Metric.NoValue)
-	}
-	return metric.Some(m)
+	return v
 }
 
 // step returns the change of one pair of values: a difference if Points is set, otherwise a
