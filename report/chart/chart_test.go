@@ -117,7 +117,7 @@ func TestNothingToDraw(t *testing.T) {
 		"no series":  string((&Chart{}).SVG()),
 		"no value":   string((&Chart{Series: []Series{{Points: []Point{{X: 1, Y: math.NaN()}, {X: 2, Y: math.Inf(1)}}}}}).SVG()),
 		"no bars":    string((&Gantt{Rows: 3, Length: 2}).SVG()),
-		"no changes": string((&Forest{Rows: []Change{{Value: math.NaN()}}}).SVG()),
+		"no changes": string((&Forest{Rows: []Row{{Value: math.NaN()}}}).SVG()),
 	} {
 		if svg != "" {
 			t.Errorf("%s: %.60q", name, svg)
@@ -134,7 +134,7 @@ func TestGaps(t *testing.T) {
 }
 
 func TestForest(t *testing.T) {
-	f := Forest{Format: func(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "%" }, Rows: []Change{
+	f := Forest{Format: func(v float64) string { return strconv.FormatFloat(100*v, 'f', 0, 64) + "%" }, Rows: []Row{
 		{Name: "Throughput", Value: 0.07, Low: 0.05, High: 0.08, Limit: -0.05, Mark: Pass},
 		{Name: "TTFT p95", Value: 0.02, Low: -4, High: 5, Limit: math.NaN(), Mark: Unsure},
 	}}
@@ -150,7 +150,7 @@ func TestForest(t *testing.T) {
 	}
 	// A bar that is ten times as long as the rest is cut off at the edge of the axis. Its value is
 	// written there.
-	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
+	f.Cut, f.Rows = true, append(f.Rows, Row{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
 	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {
 		t.Errorf("%v", boxes(t, svg))
@@ -167,7 +167,7 @@ func TestTextIsEscaped(t *testing.T) {
 	c := Chart{Name: bad, X: Axis{Title: bad, Format: func(float64) string { return bad }}, Y: Axis{Title: bad}, Rules: []Rule{{At: 1, Word: bad, Class: bad}},
 		Zones: []Zone{{0, 9, bad, bad}}, Spans: []Span{{1, 2, bad}}, Series: []Series{{Points: []Point{{X: 1, Y: 1, Tip: []string{bad}}, {X: 3, Y: 3}}}}}
 	g := Gantt{Name: bad, Rows: 1, Length: 2, Format: func(float64) string { return bad }, Bars: []Request{{End: 1, First: 0.5, Class: bad, Tip: bad}}}
-	f := Forest{Name: bad, Rows: []Change{{Name: bad, Value: 1, Tip: []string{bad}}}}
+	f := Forest{Name: bad, Rows: []Row{{Name: bad, Value: 1, Tip: []string{bad}}}}
 	for _, svg := range []string{string(c.SVG()), string(g.SVG()), string(f.SVG())} {
 		if strings.Contains(svg, "<script") || strings.Contains(svg, "\x1b") || strings.Count(svg, "</svg>") != 1 {
 			t.Errorf("text came through: %.300s", svg)

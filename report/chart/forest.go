@@ -8,7 +8,7 @@ import (
 // Forest shows changes in percent, one row each, with their intervals and limits.
 type Forest struct {
 	Name   string
-	Rows   []Change
+	Rows   []Row
 	Format func(float64) string // of a change
 	// Cut shortens a bar that is more than ten times as long as every other bar. The short bar ends
 	// at the edge of the chart and shows its value there.
@@ -18,9 +18,9 @@ type Forest struct {
 	Sides bool
 }
 
-// Change is one row of the chart. NaN values are not drawn. If Low or High is NaN, the interval has
+// Row is one row of the chart. NaN values are not drawn. If Low or High is NaN, the interval has
 // no end on that side.
-type Change struct {
+type Row struct {
 	Name             string
 	Detail           string // second line under the name; "" for none
 	Value, Low, High float64
@@ -80,7 +80,7 @@ func (f *Forest) SVG() template.HTML {
 	return template.HTML(s.String())
 }
 
-func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
+func (f *Forest) row(s *svg, r Row, x *scale, left, y float64) {
 	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
 	baseline := y + 4
 	if r.Detail != "" {

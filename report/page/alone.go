@@ -39,7 +39,7 @@ func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
 			low, high = p.Low, p.High
 		}
 		f.Rows = append(f.Rows,
-			chart.Change{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
+			chart.Row{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
 	}
 	return f
 }

@@ -54,7 +54,7 @@ const mostFront = 8
 // cut keeps as many use cases and answers as fit the first page, the worst first, and says how many
 // are left out.
 func (v *Brief) cut() {
-	slices.SortStableFunc(v.Answers, func(a, b Change) int { return cmp.Compare(rank(a.Class), rank(b.Class)) })
+	slices.SortStableFunc(v.Answers, func(a, b Decided) int { return cmp.Compare(rank(a.Class), rank(b.Class)) })
 	left := map[string]int{}
 	for len(v.Uses)+len(v.Answers) > mostFront {
 		u, a := len(v.Uses)-1, len(v.Answers)-1
@@ -183,14 +183,14 @@ func limitedBy(r Run, c *metric.Capacity) string {
 }
 
 // answered returns the decisions of a comparison as rows of a table.
-func answered(r Run, c *compare.Comparison) []Change {
+func answered(r Run, c *compare.Comparison) []Decided {
 	name := Line(c.Name) + ": " + sides(r, c)
 	if c.Skipped != "" {
-		return []Change{{Title: name, Answer: "not compared", Class: "none", Why: Line(c.Skipped)}}
+		return []Decided{{Title: name, Answer: "not compared", Class: "none", Why: Line(c.Skipped)}}
 	}
 	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
 	type key struct{ workload, Capacity string }
-	var out []Change
+	var out []Decided
 	var levels []string
 	at := map[key]int{}
 	figures := map[key]map[string][]*compare.Change{}
@@ -199,7 +199,7 @@ func answered(r Run, c *compare.Comparison) []Change {
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
 			at[k], figures[k] = len(out), map[string][]*compare.Change{}
-			v := Change{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: Line(d.Why)}
+			v := Decided{Title: r.title(d.Workload), Answer: answerWord(c, d), Class: cmp.Or(classes[d.Answer], "none"), Why: Line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
 			}

@@ -235,12 +235,12 @@ func changeMark(x *compare.Change) chart.Mark {
 }
 
 // changeLegend returns a legend for those marks that occur in the rows.
-func changeLegend(rows []chart.Change) (out []Legend) {
+func changeLegend(rows []chart.Row) (out []Legend) {
 	for _, l := range []struct {
 		mark chart.Mark
 		name string
 	}{{chart.Pass, "better, or shown to be within the tolerance"}, {chart.Fail, "worse"}, {chart.Unsure, "worse but tolerated, or no difference shown"}} {
-		if slices.ContainsFunc(rows, func(x chart.Change) bool { return x.Mark == l.mark }) {
+		if slices.ContainsFunc(rows, func(x chart.Row) bool { return x.Mark == l.mark }) {
 			out = append(out, Legend{chart.Sign(l.mark), l.name})
 		}
 	}
@@ -248,12 +248,12 @@ func changeLegend(rows []chart.Change) (out []Legend) {
 }
 
 // changeRow returns a change as a row of a chart, with the given name.
-func changeRow(x *compare.Change, name string) chart.Change {
+func changeRow(x *compare.Change, name string) chart.Row {
 	low, high := improvement(x, x.Low), improvement(x, x.High)
 	if x.Metric.Better == metric.LowerIsBetter {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()),
+	return chart.Row{Name: name + " " + shift(x, x.Change), Detail: x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()),
 		Value: improvement(x, x.Change), Low: low, High: high, Limit: improvement(x, x.Limit), Mark: changeMark(x),
 		Tip: []string{name + ", " + x.Metric.Better.String() + " is better", x.Control.Format(x.Unit()) + " → " + x.Candidate.Format(x.Unit()),
 			shift(x, x.Change) + " (" + bounds(x) + ")"}}

@@ -225,7 +225,7 @@ type Brief struct {
 	System             *Table
 	Tiles              []Tile
 	Uses               []Use
-	Answers            []Change
+	Answers            []Decided
 	Left               string // use cases and answers that do not fit the page
 	Chart              *Figure
 	How                []string // how it was measured
@@ -242,8 +242,8 @@ type Use struct {
 	Bar          template.HTML // "": nothing to draw
 }
 
-// Change is the result of a comparison for one workload, with the changes behind it.
-type Change struct {
+// Decided is the result of a comparison for one workload, with the changes behind it.
+type Decided struct {
 	Title, Answer, Class, Why string
 	Changes                   []string
 }
