@@ -195,7 +195,7 @@ func (rec *recording) line(raw []byte) error {
 			Looks    []struct {
 				Requests int `json:"requests"`
 			} `json:"looks"`
-			Asked    struct {
+			Asked struct {
 				Pause int64 `json:"pause_ns"`
 			} `json:"asked"`
 		} `json:"level"`
