@@ -599,6 +599,10 @@ func TestLongWorkflowNightly(t *testing.T) {
 			}
 			rest = after
 		}
+		badge := newCheckout(t, "").git("--git-dir", n.origin, "show", "tokgate-history:badge.json")
+		if want := map[bool]string{true: `"message":"recorded"`, false: fmt.Sprintf(`"message":%q`, verdict)}[verdict == "pass"]; !strings.Contains(badge, want) {
+			t.Errorf("night %d: badge %s, want %s", i, badge, want)
+		}
 		if got := len(n.kept().Nights); got != tt.nights {
 			t.Errorf("night %d: the branch holds %d nights, want %d", i, got, tt.nights)
 		}
@@ -657,12 +661,17 @@ func TestLongWorkflowNightlyCancelled(t *testing.T) {
 		c := newCheckout(t, "")
 		c.Path = n.tracker
 		c.commit(nil)
+		c.git("init", "--quiet", "--bare", n.origin)
+		c.git("remote", "add", "origin", n.origin)
 		c.Actions["actions/download-artifact"] = func(map[string]string) (map[string]string, error) { return nil, nil }
 		c.GitHub["server_url"], c.GitHub["run_id"] = "https://github.com", "17"
 		job := c.run("docs/workflows/nightly.yml", "publish", map[string]any{"needs": map[string]any{
 			"control": map[string]any{"result": tt.result, "outputs": map[string]any{"verdict": tt.verdict}}}})
 		b, _ := os.ReadFile(filepath.Join(n.tracker, "asked"))
-		if job.Skipped != tt.skipped || !tt.skipped && !strings.Contains(string(b), "**no verdict**") {
+		if !tt.skipped {
+			b = append(b, c.git("--git-dir", n.origin, "show", "tokgate-history:badge.json")...)
+		}
+		if job.Skipped != tt.skipped || !tt.skipped && (!strings.Contains(string(b), "**no verdict**") || !strings.Contains(string(b), `"message":"no verdict"`)) {
 			t.Errorf("%v: skipped %t, gh was asked for %q\n%s", tt, job.Skipped, b, job.Log)
 		}
 	}
