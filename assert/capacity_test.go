@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -273,9 +272,7 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 		p, run := searched(0, exactly39...)
 		run.Capacities[0].Notes = []string{note}
 		p.Workloads[0].SLAs[0].Thresholds[0].Limit = limit
-		if diff := cmp.Diff(want, verdictOf(t, Judge(p, run, Options{}), "capacity").Capacity.Notes); diff != "" {
-			t.Errorf("under %v s (-want +got):\n%s", limit, diff)
-		}
+		must.Same(t, fmt.Sprintf("under %v s (-want +got)", limit), want, verdictOf(t, Judge(p, run, Options{}), "capacity").Capacity.Notes)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -118,9 +119,7 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 		}
 	}
 	if *rateSearchesTable != "" {
-		if err := os.WriteFile(*rateSearchesTable, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*rateSearchesTable, []byte(out.String()), 0o644))
 	}
 	t.Log(out.String())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -318,8 +319,6 @@ func TestLongStagedCharacteristics(t *testing.T) {
 	}
 	out.WriteString("\n")
 	if *stagedTable != "" {
-		if err := os.WriteFile(*stagedTable, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*stagedTable, []byte(out.String()), 0o644))
 	}
 }

@@ -1,12 +1,16 @@
 package exec_test
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
@@ -260,4 +264,99 @@ func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
 		return out
 	}
 	must.Same(t, "a slower server got other requests", due(100*time.Millisecond), due(900*time.Millisecond))
+}
+
+// BenchmarkOpenLoop compares the cost of a request in an open loop and in a closed loop. Both loops
+// run 10,000 requests of 100 ms: at 200 req/s, or with 20 in flight. The server and the clock cost
+// nothing. The metric open/closed is the ratio of the fastest runs.
+func BenchmarkOpenLoop(b *testing.B) {
+	const requests = 10_000
+	closed := closedLoad(20, requests, 1)
+	// A stage skips the measurement of the server's largest rate, which would come first otherwise.
+	open := rateLoad(200, requests, 1)
+	open.Levels[0].Stage = &metric.Stage{From: 200, To: 200}
+	open.Open.Warmup, open.Open.MaxInFlight = time.Second, 1000
+	var took [2]time.Duration
+	for range b.N {
+		for i, l := range []*plan.Load{closed, open} {
+			c := clock.NewVirtual()
+			x := &transport{clock: c, tick: 100 * time.Millisecond, script: steady(98*ms, ms)}
+			runtime.GC() // collect the garbage of the previous run
+			begin := time.Now()
+			run, err := exec.Run(b.Context(), exec.Config{
+				Plan: planOf(3, l), Clock: c, Observer: idle{},
+				Launch: func(context.Context, *plan.Server, func(string)) (*exec.Target, error) {
+					return &exec.Target{
+						Transport: x, Model: "fake", Fingerprint: metric.Fingerprint{"model": "fake"},
+						Prompts: func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
+							return prompts{w.Address()}, nil
+						},
+						Close: func() error { return nil },
+					}, nil
+				},
+			})
+			if d := time.Since(begin); took[i] == 0 || d < took[i] {
+				took[i] = d
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n := len(run.Levels[0].MeasuredSamples()); n != requests {
+				b.Fatalf("%s: %d requests", l.Kind, n)
+			}
+		}
+	}
+	b.ReportMetric(float64(took[1])/float64(took[0]), "open/closed")
+	b.ReportMetric(float64(took[1].Nanoseconds())/requests, "ns/request")
+	b.ReportMetric(0, "ns/op")
+}
+
+// idle observes nothing.
+type idle struct{}
+
+func (idle) RunStarted(*metric.Run) error                         { return nil }
+func (idle) ServerStarting(string, string)                        {}
+func (idle) ServerReady(*metric.ServerRun) error                  { return nil }
+func (idle) ServerDone(*metric.ServerRun) error                   { return nil }
+func (idle) LevelStarted(*metric.Level, int, time.Duration) error { return nil }
+func (idle) RequestStarted(*metric.Level, metric.Phase)           {}
+func (idle) SampleDone(*metric.Sample) error                      { return nil }
+func (idle) RoundDone(*metric.Level, *metric.Round) error         { return nil }
+func (idle) LevelDone(*metric.Level) error                        { return nil }
+func (idle) RunDone(*metric.Run) error                            { return nil }
+
+// In each round both servers of a comparison get requests at the same times, even if requests fail.
+// The times differ between rounds.
+func TestTurnsOfRates(t *testing.T) {
+	d := newDuel(6, plan.RestartLeg, "a", "b")
+	d.Workloads[0].Loads = []*plan.Load{{
+		Kind: metric.OpenLoop, Seeds: []int64{1, 2, 3}, Timeout: time.Minute,
+		Open:   &plan.Open{Arrivals: plan.Poisson, MaxInFlight: 100, Warmup: 2 * time.Second},
+		Levels: []plan.Level{{Name: plan.RateName(4), Rate: 4, Requests: 120, Rounds: 6}},
+	}}
+	run := d.run(t, nil)
+	arrivals := map[string][][]time.Duration{}
+	for _, l := range run.Levels {
+		for _, r := range l.Rounds {
+			var due []time.Duration
+			for _, s := range r.MeasuredSamples() {
+				due = append(due, s.Scheduled-r.WindowStart)
+			}
+			arrivals[l.Server] = append(arrivals[l.Server], due)
+		}
+	}
+	if n := len(arrivals["server.a"]) + len(arrivals["a"]); n != 6 {
+		t.Fatalf("%d rounds, want 6", n)
+	}
+	var sides [][][]time.Duration
+	for _, x := range arrivals {
+		sides = append(sides, x)
+	}
+	if len(sides) != 2 {
+		t.Fatalf("%d sides", len(sides))
+	}
+	must.Same(t, "", sides[0], sides[1])
+	if cmp.Equal(sides[0][0], sides[0][1]) {
+		t.Error("two rounds got the same arrivals")
+	}
 }

@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -28,9 +27,7 @@ func TestHalve(t *testing.T) {
 	} {
 		got := tt.level
 		got.halve(tt.kind)
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.name, diff)
-		}
+		must.Same(t, tt.name+": -want +got", tt.want, got)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
@@ -39,9 +40,7 @@ func TestGoldenTerminal(t *testing.T) {
 		for _, f := range written {
 			t.Run(doc.name+"/"+f.file, func(t *testing.T) {
 				var b bytes.Buffer
-				if err := f.write(&b, doc.doc); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.write(&b, doc.doc))
 				report.Golden(t, doc.name+"."+f.file, b.Bytes())
 				if strings.Contains(b.String(), report.Secret) {
 					t.Errorf("%s holds the secret", f.file)
@@ -65,9 +64,7 @@ const evil = "x --><script>alert(1)</script> <!-- tokgate:other -->\n\n<!-- tokg
 func TestHeads(t *testing.T) {
 	for _, doc := range []*report.Document{report.Rich(), report.Passing(), report.Compared()} {
 		var b bytes.Buffer
-		if err := markdown.Write(&b, doc); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, markdown.Write(&b, doc))
 		lines := strings.Split(b.String(), "\n")
 		n := 0
 		for i, line := range lines[1:] {
@@ -90,9 +87,7 @@ func TestHeads(t *testing.T) {
 func TestLongMarkdownIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	d := report.Big(3000)
-	if err := markdown.Write(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, markdown.Write(&b, d))
 	if b.Len() > markdown.Bytes {
 		t.Errorf("%d bytes, want at most %d", b.Len(), markdown.Bytes)
 	}
@@ -122,9 +117,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 // In the Markdown, every row of a table has as many cells as the head, for any text in the cells.
 func TestMarkdownTablesAreWhole(t *testing.T) {
 	var b bytes.Buffer
-	if err := markdown.Write(&b, report.Rich()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, markdown.Write(&b, report.Rich()))
 	unescaped := regexp.MustCompile(`(^|[^\\])\|`)
 	want := 0
 	for line := range strings.Lines(b.String()) {
@@ -160,9 +153,7 @@ func TestTerminalIsSafe(t *testing.T) {
 		for _, width := range []int{0, 1, 80, 200} {
 			for _, color := range []bool{false, true} {
 				var b bytes.Buffer
-				if err := terminal.Write(&b, d, width, color); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, terminal.Write(&b, d, width, color))
 				out := b.String()
 				if color {
 					out = ansi.ReplaceAllString(out, "")
@@ -231,9 +222,7 @@ func TestLastLine(t *testing.T) {
 			d.Run.Stopped = "interrupted" // the headline must not repeat this reason
 		}
 		var b bytes.Buffer
-		if err := terminal.Write(&b, d, 80, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, terminal.Write(&b, d, 80, false))
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
 		if got := lines[len(lines)-1]; got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -249,9 +238,7 @@ func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	s.Error = "the server died: " + strings.Repeat("why ", 100)
 	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: report.Error, Message: s.Error[:300] + "…"})
 	var b bytes.Buffer
-	if err := terminal.Write(&b, d, 80, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, terminal.Write(&b, d, 80, false))
 	if n := strings.Count(b.String(), "the server died"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, b.String())
 	}
@@ -281,9 +268,7 @@ func TestCommentHoldsForeignText(t *testing.T) {
 				d.Run.Capacities[i].Workload, d.Run.Capacities[i].Server, d.Run.Capacities[i].Kind = foreign, foreign, metric.CapacityKind(foreign)
 			}
 			var b bytes.Buffer
-			if err := markdown.Comment(&b, d); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, markdown.Comment(&b, d))
 			out := b.String()
 			if lines := strings.Count(out, "\n"); lines > markdown.CommentLines || len(out) > 60_000 {
 				t.Errorf("%d × %d bytes: %d lines, %d bytes", n, len(foreign), lines, len(out))
@@ -338,9 +323,7 @@ func TestTerminalPassed(t *testing.T) {
 	}{"no limit", 50, noLimit, []string{"  pass    sla.success.every at 8", "          100%: 0 of 150 requests failed"}})
 	for _, tt := range tests {
 		var b bytes.Buffer
-		if err := terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []report.Verdict{tt.v}}, tt.width, false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []report.Verdict{tt.v}}, tt.width, false))
 		lines := strings.Split(b.String(), "\n")
 		i := slices.Index(lines, tt.want[0])
 		if i < 0 || len(tt.want) > 1 && lines[i+1] != tt.want[1] {
@@ -395,9 +378,7 @@ func TestCapacityKinds(t *testing.T) {
 		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
 		d := report.New(run, p, v, m)
 		var screen, summary, junit bytes.Buffer
-		if err := errors.Join(terminal.Write(&screen, d, 400, false), markdown.Write(&summary, d), report.JUnit(&junit, d)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(terminal.Write(&screen, d, 400, false), markdown.Write(&summary, d), report.JUnit(&junit, d)))
 		for name, got := range map[string]string{"terminal": screen.String(), "Markdown": summary.String(), "JUnit": junit.String()} {
 			want := tt.line
 			switch name {
@@ -437,9 +418,7 @@ func TestComparisons(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := row.write(&b); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, row.write(&b))
 			at := 0
 			for _, w := range row.words {
 				i := strings.Index(b.String()[at:], w)
@@ -469,9 +448,7 @@ func TestAnswersAreQuoted(t *testing.T) {
 		"terminal": func(b *bytes.Buffer) error { return terminal.Write(b, d, 100, false) },
 	} {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&b))
 		out := b.String()
 		if !strings.Contains(out, "for example row 4") {
 			t.Errorf("%s quotes no answer:\n%s", name, out)
@@ -490,9 +467,7 @@ func TestTogether(t *testing.T) {
 	a.Run.Simulated = true
 	docs := []*report.Document{a, b, b}
 	var out bytes.Buffer
-	if err := terminal.Together(&out, docs, 100, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, terminal.Together(&out, docs, 100, false))
 	report.Golden(t, "together.terminal.txt", out.Bytes())
 	if strings.ContainsAny(out.String(), "\x1b\x07") || strings.Contains(out.String(), "<script>") {
 		t.Error("foreign text came through")
@@ -501,9 +476,7 @@ func TestTogether(t *testing.T) {
 
 func TestMarkdownTogetherIsBounded(t *testing.T) {
 	var out bytes.Buffer
-	if err := markdown.Together(&out, []*report.Document{report.Big(5000), report.Big(5000)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, markdown.Together(&out, []*report.Document{report.Big(5000), report.Big(5000)}))
 	if out.Len() > markdown.Bytes {
 		t.Errorf("%d bytes, want at most %d", out.Len(), markdown.Bytes)
 	}

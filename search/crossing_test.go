@@ -1,13 +1,15 @@
 package search
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var near = cmpopts.EquateApprox(0, 1e-9)
@@ -22,9 +24,7 @@ func TestIsotonic(t *testing.T) {
 		// The fit pools 3 and 2 to 2.5, and then all three values to 2.
 		{[]float64{3, 2, 1}, []float64{1, 1, 1}, []float64{2, 2, 2}},
 	} {
-		if diff := cmp.Diff(tt.want, isotonic(tt.values, tt.weights), near); diff != "" {
-			t.Errorf("isotonic(%v, %v) (-want +got):\n%s", tt.values, tt.weights, diff)
-		}
+		must.Same(t, fmt.Sprintf("isotonic(%v, %v) (-want +got)", tt.values, tt.weights), tt.want, isotonic(tt.values, tt.weights), near)
 	}
 }
 
@@ -108,9 +108,7 @@ func TestCross(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, cross(tt.visits, tt.pass, tt.fail), near); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Same(t, "(-want +got)", tt.want, cross(tt.visits, tt.pass, tt.fail), near)
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // exactly returns a function that answers probes without noise. A level has a fixed margin, known
@@ -177,9 +179,7 @@ func TestDeep(t *testing.T) {
 			if got != tt.probes || !strings.HasPrefix(line(l), tt.line) {
 				t.Errorf("%q, %q\nwant %q, %q", got, line(l), tt.probes, tt.line)
 			}
-			if diff := cmp.Diff(tt.notes, l.Notes); diff != "" {
-				t.Errorf("notes (-want +got):\n%s", diff)
-			}
+			must.Same(t, "notes (-want +got)", tt.notes, l.Notes)
 			if opts.Budget > 0 && l.Spent > opts.Budget {
 				t.Errorf("spent %s of %s", l.Spent, opts.Budget)
 			}
@@ -206,9 +206,7 @@ func TestDeepLooks(t *testing.T) {
 		{N: 58, Purpose: Deep, Have: 3200, Looks: []int{6400}, Planned: 4},
 		{N: 58, Purpose: Confirm, Set: 1, Looks: []int{800, 1600, 3200, 6400}, Planned: 4},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("probes of 58 (-want +got):\n%s", diff)
-	}
+	must.Same(t, "probes of 58 (-want +got)", want, got)
 }
 
 // The search finds the limit among 100,000 levels in reasonable time. It asks for looks at most
@@ -284,9 +282,7 @@ func TestMay(t *testing.T) {
 	if diff := cmp.Diff([]float64{-.05, -.05, .05}, ts[0].fit, near); diff != "" || !slices.Equal(ts[0].requests, []float64{400, 400, 100}) {
 		t.Errorf("fit %v from %v requests", ts[0].fit, ts[0].requests)
 	}
-	if diff := cmp.Diff([]float64{1, 1}, []float64{ts[0].above, ts[0].below}, near); diff != "" {
-		t.Errorf("units (-want +got):\n%s", diff)
-	}
+	must.Same(t, "units (-want +got)", []float64{1, 1}, []float64{ts[0].above, ts[0].below}, near)
 	for _, tt := range []struct {
 		n, most    int
 		pass, fail bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -327,9 +328,7 @@ func TestProbes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, l := drive(t, New(tt.opts), tt.script.answer)
-			if diff := cmp.Diff(tt.probes, got); diff != "" {
-				t.Errorf("probes (-want +got):\n%s", diff)
-			}
+			must.Same(t, "probes (-want +got)", tt.probes, got)
 			if l.Kind != tt.kind || l.Pass != tt.l || l.Fail != tt.u || l.Reason != tt.reason {
 				t.Errorf("limit %s %d %d, %q; want %s %d %d, %q", l.Kind, l.Pass, l.Fail, l.Reason, tt.kind, tt.l, tt.u, tt.reason)
 			}
@@ -344,9 +343,7 @@ func TestNonMonotoneEvidence(t *testing.T) {
 	s := New(Options{UpTo: 32, Begin: 16})
 	_, l := drive(t, s, (&script{limit: 32, levels: map[int]string{24: "f"}}).answer)
 	want := [][2]int{{24, 32}}
-	if diff := cmp.Diff(want, l.NonMonotone); diff != "" {
-		t.Errorf("evidence (-want +got):\n%s", diff)
-	}
+	must.Same(t, "evidence (-want +got)", want, l.NonMonotone)
 	s = New(Options{UpTo: 32, Begin: 16})
 	_, l = drive(t, s, (&script{limit: 32, levels: map[int]string{24: "fp"}}).answer)
 	if l.NonMonotone != nil || !cmp.Equal(l.Notes, []string{"24 failed first, but passed on fresh requests"}) {
@@ -397,9 +394,7 @@ func TestLooks(t *testing.T) {
 		"ladder 32 [100 200]", "extend 32 [400]", "ladder 64 [100 200]", "bisect 48 [100 200]",
 		"bisect 40 [100 200]", "extend 40 [400]", "extend 40 [800]", "confirm 32 [100 200 400 800]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("probes (-want +got):\n%s", diff)
-	}
+	must.Same(t, "probes (-want +got)", want, got)
 }
 
 // A level that was measured before the search, but not decided, gets more requests.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/search"
 )
@@ -590,9 +591,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 			b.WriteString(judged[i].found(sc.name) + "\n")
 		}
 	}
-	if err := os.WriteFile(*table, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(*table, []byte(b.String()), 0o644))
 }
 
 // judgedCharacteristics searches the limits of the simulated servers with tokgate's own judge. The

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var (
@@ -326,9 +328,7 @@ func TestLongCharacteristics(t *testing.T) {
 		}
 	}
 	if *tableFlag != "" {
-		if err := os.WriteFile(*tableFlag, []byte(table.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*tableFlag, []byte(table.String()), 0o644))
 	}
 }
 

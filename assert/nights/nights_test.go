@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -186,9 +185,7 @@ func TestJudgeNightsChanges(t *testing.T) {
 	if c.Run != "r20" || math.Abs(c.After/c.Before-1.1) > 0.001 {
 		t.Errorf("%+v", c)
 	}
-	if d := cmp.Diff([]string{"engine.version 0.19.1 → 0.20.0", "gpu.driver unknown → 570"}, c.Differs); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []string{"engine.version 0.19.1 → 0.20.0", "gpu.driver unknown → 570"}, c.Differs)
 	for i, p := range tr.Points {
 		if p.Alarm != (i >= 20) {
 			t.Errorf("night %d: alarm %t", i, p.Alarm)
@@ -258,9 +255,7 @@ func TestJudgeNightsOtherGPU(t *testing.T) {
 	if got.Outcome != verdict.Error || !strings.Contains(got.Why, "vllm ran on another GPU tonight (1 x H200) than in the nights before (1 x H100)") || got.Accept != "r12" {
 		t.Errorf("%v %q, accept %q", got.Outcome, got.Why, got.Accept)
 	}
-	if d := cmp.Diff([]string{"vllm: gpu 1 x H100 → 1 x H200"}, got.Differs); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []string{"vllm: gpu 1 x H100 → 1 x H200"}, got.Differs)
 	strange.Pins = []metric.Pin{{Run: "r12"}}
 	if got := Judge(strange, Options{}); got.Outcome != verdict.Pass || !got.Recorded {
 		t.Errorf("pinned: %v %q", got.Outcome, got.Why)

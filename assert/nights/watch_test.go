@@ -1,13 +1,15 @@
 package nights
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // alternating returns n values with mean 100 and, for an even n, the sample variance n/(n−1).
@@ -26,16 +28,12 @@ func TestRobust(t *testing.T) {
 	// opposite directions, so the correlation is −9/10, or −1.16 after a correction for its bias.
 	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
 	near := cmpopts.EquateApprox(0, 0.0001)
-	if d := cmp.Diff(want, robust(alternating(10), 0, 0), near); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", want, robust(alternating(10), 0, 0), near)
 	want.Outliers = 1
 	// The night with the value 150 is left out, because it is too far from the median, 101. Half of
 	// all nights are at most 2 from it, so the robust standard deviation is 2/0.6745 = 2.97, and
 	// the largest allowed distance is 2.97·4.5·(1 + 3/11) = 17.0.
-	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0, 0), near); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", want, robust(append(alternating(10), 150), 0, 0), near)
 	// Six nights at one value and five at another form two groups. No night in them is an outlier.
 	if m := robust(alternating(11), 0, 0); m.N != 11 {
 		t.Errorf("%d of 11 are left", m.N)
@@ -52,9 +50,7 @@ func TestPredict(t *testing.T) {
 	// nights are independent, the standard error is 2·√(1/4 + 1/20) = 1.0954. There are 0.8·20 − 1
 	// = 15 degrees of freedom.
 	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
-	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001))
 	// The mean lies 3 standard errors from the center. For t with 15 degrees of freedom P(t ≥ 3) =
 	// 0.0045.
 	if got := p.upperTail(7+3*1.09545, 0, 1); math.Abs(got-0.00449) > 0.0001 {
@@ -112,9 +108,7 @@ func TestWatchForgetsNothing(t *testing.T) {
 	for i := range series {
 		part := watch([]column{one(series[:i+1]...), one(gap[:i+1]...)})
 		for k := range part {
-			if d := cmp.Diff(whole[k][i], part[k][i], cmpopts.EquateNaNs()); d != "" {
-				t.Errorf("series %d, night %d: %s", k, i, d)
-			}
+			must.Same(t, fmt.Sprintf("series %d, night %d", k, i), whole[k][i], part[k][i], cmpopts.EquateNaNs())
 		}
 	}
 }

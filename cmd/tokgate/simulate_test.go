@@ -1,19 +1,28 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
+	"github.com/tokgate/tokgate/record"
 )
 
 // simulatedPlan can only be simulated. Its server does not exist, and its secret is not set. A real
@@ -225,4 +234,89 @@ workload "w" {
 	if r := tokgate(t, "validate", of("", "qwen3.5-35b-a3b-fp8.1x-h100")); r.code != assert.ExitPass || strings.Contains(r.err, says) {
 		t.Errorf("exit %d: %s", r.code, r.err)
 	}
+}
+
+// BenchmarkSimulatedHour simulates shipped plans. It reports the processor time of the whole
+// command for an hour of virtual time, including the recording, the verdict and the reports.
+func BenchmarkSimulatedHour(b *testing.B) {
+	plans, err := filepath.Glob(filepath.Join(plansDir, "reference", "*.hcl"))
+	if err != nil || len(plans) == 0 {
+		b.Fatal("no plans:", err)
+	}
+	for _, plan := range append(plans, filepath.Join(plansDir, "pull-request.hcl")) {
+		b.Run(filepath.Base(plan), func(b *testing.B) {
+			dir := b.TempDir()
+			before, known := server.CPUTime()
+			if !known {
+				b.Skip("the system does not report processor time")
+			}
+			for b.Loop() {
+				var out, errs bytes.Buffer
+				code := Main(context.Background(), []string{"run", "--simulate", "--quiet", "--out", dir, plan}, os.Environ(), Streams{Out: &out, Err: &errs})
+				if code != assert.ExitPass && code != assert.ExitFail {
+					b.Fatalf("exit %d: %s\n%.3000s", code, &errs, &out)
+				}
+			}
+			after, _ := server.CPUTime()
+			run, _, err := record.Read(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric((after-before).Seconds()/float64(b.N)/run.End.Hours(), "cpu-s/hour")
+			b.ReportMetric(run.End.Hours(), "hours")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+var repeats = flag.Int("repeats", 20, "how often TestLongSimulationsRepeat runs its plan; from 100 on niced, beside busy loops")
+
+// A simulated run depends only on its plan and on this program. Its files stay the same to the
+// byte. The number of processors, the load on the machine and earlier files in the results folder
+// do not matter. The run has a search, a table of levels and server metrics.
+func TestLongSimulationsRepeat(t *testing.T) {
+	// Run a copy, so that nobody can edit the plan during a thousand runs.
+	shipped := system{file: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"}.plan()
+	folder := t.TempDir()
+	must.Do(t, os.CopyFS(folder, os.DirFS(filepath.Dir(shipped))))
+	t.Chdir(folder)
+	plan := filepath.Base(shipped)
+	command := []string{programFile(t, ""), "run", "--simulate", "--quiet", "--out", "out", "--only", `use_case["coding_assistant"]`, plan}
+	if *repeats >= 100 {
+		command = append([]string{"nice", "-n", "19"}, command...)
+		defer spin()()
+	}
+	files := []string{"samples.jsonl", "results.json"}
+	want := map[string]string{}
+	for i := range *repeats {
+		procs := []int{1, 2, 8}[i%3]
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", procs))
+		if said, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != assert.ExitPass {
+			t.Fatalf("run %d: %v\n%s", i, err, said)
+		}
+		for _, name := range files {
+			got := fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, filepath.Join("out", name)))))
+			if i == 0 {
+				want[name] = got
+			} else if got != want[name] {
+				t.Errorf("run %d, on %d processors: %s is %s, and was %s in the first run", i, procs, name, got, want[name])
+			}
+		}
+	}
+	if !t.Failed() {
+		t.Logf("%d runs, the same bytes in each of %s", *repeats, files)
+	}
+}
+
+// spin keeps every processor busy until it is stopped.
+func spin() (stop func()) {
+	var over atomic.Bool
+	for range runtime.NumCPU() {
+		go func() {
+			for !over.Load() {
+			}
+		}()
+	}
+	return func() { over.Store(true) }
 }

@@ -1,8 +1,10 @@
 package decode
 
 import (
+	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/plan"
@@ -66,6 +68,49 @@ func TestContextLimit(t *testing.T) {
 	} {
 		if got, _ := contextLimit(&plan.Server{Engine: row.engine, Flags: row.flags}); got != row.want {
 			t.Errorf("contextLimit(%s, %v) = %d, want %d", row.engine, row.flags, got, row.want)
+		}
+	}
+}
+
+// The server's command line has the flags in plan order, and then the args. A mistake in one flag
+// does not hide the mistakes in other flags.
+func TestCommandLineOrder(t *testing.T) {
+	src := `
+server "s" {
+  engine = "sglang"
+  flags  = { z = 1, a = 2, off = false, m = null, "bad name" = 1, b = "x" }
+  args   = ["--raw", "1"]
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+`
+	p, _ := File(Options{Path: "test.hcl", Source: []byte(src)})
+	got, diags := plan.CommandLine("sglang", p.Servers[0].Flags, p.Servers[0].Args)
+	want := []string{"-z", "1", "-a", "2", "-b", "x", "--raw", "1"}
+	if diff := gocmp.Diff(want, got); diff != "" || len(diags) != 2 {
+		t.Errorf("%s\n%d problems, want 2: %v", diff, len(diags), diags)
+	}
+}
+
+func TestMisplacedSettings(t *testing.T) {
+	for _, row := range []struct{ src, want string }{
+		{"sla {\n}\n", "It belongs in workload."},
+		{"workload \"w\" {\n  concurrency = 1\n}\n", "It belongs in workload.load."},
+		{"workload \"w\" {\n  load {\n    input_tokens = 1\n  }\n}\n", "It belongs in workload."},
+		{"server \"s\" {\n  url = \"x\"\n}\n", "It belongs in server.endpoint."},
+		{"server \"s\" {\n  workload \"w\" {\n  }\n}\n", "It belongs in the top level of the plan."},
+		{"workload \"w\" {\n  ttft = \"p95 < 2s\"\n}\n", "It belongs in workload.sla or workload.good."},
+		{"workload \"w\" {\n  sla {\n    ttft_p95 = \"2s\"\n  }\n}\n", "Write the statistic inside the threshold: ttft = \"p95 < 2s\" or \"mean < 2s\"."},
+		{"workload \"w\" {\n  sla {\n    nonsense = 1\n  }\n}\n", `An argument named "nonsense" is not expected here.`},
+	} {
+		_, diags := File(Options{Path: "p.hcl", Source: []byte(row.src)})
+		var details []string
+		for _, d := range diags {
+			if strings.HasPrefix(d.Summary, "Unsupported") {
+				details = append(details, d.Detail)
+			}
+		}
+		if len(details) != 1 || !strings.HasSuffix(details[0], row.want) {
+			t.Errorf("%q: %q, want one that ends in %q", row.src, details, row.want)
 		}
 	}
 }

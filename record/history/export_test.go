@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -31,22 +30,13 @@ func TestExport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := write(&b, h); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, write(&b, h))
 			path := filepath.Join("testdata", name)
 			if *update {
-				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(path, b.Bytes(), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), b.String()); d != "" {
-				t.Error(d)
-			}
+			want := must.Get(os.ReadFile(path))(t)
+			must.Same(t, "", string(want), b.String())
 		})
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -19,19 +18,13 @@ func TestExportAndParse(t *testing.T) {
 	h.Voids = []metric.Void{{Run: "elsewhere", At: november, Why: "a load test ran"}}
 	h.Nights[0].Job.Commit = "=1+1"
 	var js, table bytes.Buffer
-	if err := JSON(&js, h); err != nil {
-		t.Fatal(err)
-	}
-	if err := CSV(&table, h); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, JSON(&js, h))
+	must.Do(t, CSV(&table, h))
 	got, err := Parse(js.Bytes(), metric.LowerIsBetter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(h, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", h, got)
 	if got, err = Parse(table.Bytes(), metric.LowerIsBetter); err != nil {
 		t.Fatal(err)
 	}
@@ -39,18 +32,13 @@ func TestExportAndParse(t *testing.T) {
 		n := &h.Nights[i]
 		n.Tool, n.Plan, n.Servers, n.Simulated = "", "", nil, false
 	}
-	if d := cmp.Diff(metric.History{Nights: h.Nights}, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", metric.History{Nights: h.Nights}, got)
 }
 
 func TestParseForeign(t *testing.T) {
-	got, err := Parse([]byte("\ufeffDate, Series,value,commit\r\n2026-11-21,render,2.5,b\r\n2026-11-20T03:00:00+01:00,render,2,a\n2026-11-20T03:00:00+01:00,\"load, cold\",3e1,a\n"+
+	got := must.Get(Parse([]byte("\ufeffDate, Series,value,commit\r\n2026-11-21,render,2.5,b\r\n2026-11-20T03:00:00+01:00,render,2,a\n2026-11-20T03:00:00+01:00,\"load, cold\",3e1,a\n"+
 		// Two commits of one date are two nights, in the order of the file.
-		"2026-11-21,render,2.25,c\n"), metric.HigherIsBetter)
-	if err != nil {
-		t.Fatal(err)
-	}
+		"2026-11-21,render,2.25,c\n"), metric.HigherIsBetter))(t)
 	figure := func(series string, v float64) metric.Figure {
 		return metric.Figure{Trend: metric.Trend{Workload: series, Metric: "value", Stat: "higher is better"}, Value: v}
 	}
@@ -60,9 +48,7 @@ func TestParseForeign(t *testing.T) {
 		{Run: "20261121T000000Z-import", Started: day, Job: &metric.Job{Commit: "b"}, Figures: []metric.Figure{figure("render", 2.5)}},
 		{Run: "20261121T000001Z-import", Started: day.Add(time.Second), Job: &metric.Job{Commit: "c"}, Figures: []metric.Figure{figure("render", 2.25)}},
 	}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", want, got)
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -106,9 +92,7 @@ func TestImport(t *testing.T) {
 	if err != nil || problems != nil {
 		t.Fatal(problems, err)
 	}
-	if d := cmp.Diff(h, got); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", h, got)
 }
 
 func TestVoid(t *testing.T) {
@@ -118,13 +102,9 @@ func TestVoid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := AddPin(dir, metric.Pin{Run: "a", At: november}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(AddPin(dir, metric.Pin{Run: "a", At: november}))(t)
 	void := metric.Void{Run: "b", At: november.Add(40 * 24 * time.Hour), Why: "a load test ran"} // another month's file
-	if _, err := AddVoid(dir, void); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(AddVoid(dir, void))(t)
 	for run, want := range map[string]string{"a": "pinned", "b": "not in the history", "x": "not in the history"} {
 		if _, err := AddVoid(dir, metric.Void{Run: run, At: november}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("void %s: %v, want %q", run, err, want)
@@ -142,12 +122,8 @@ func TestVoid(t *testing.T) {
 	for _, n := range h.Nights {
 		runs = append(runs, n.Run)
 	}
-	if d := cmp.Diff([]string{"a", "c"}, runs); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([]metric.Void{void}, h.Voids); d != "" {
-		t.Error(d)
-	}
+	must.Same(t, "", []string{"a", "c"}, runs)
+	must.Same(t, "", []metric.Void{void}, h.Voids)
 }
 
 func FuzzParse(f *testing.F) {

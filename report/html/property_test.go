@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/markdown"
@@ -224,9 +225,7 @@ func findContradictions(t *testing.T, d *report.Document) (found []string) {
 		"summary":  func(w io.Writer) error { return terminal.Summary(w, d, 120, false) },
 	} {
 		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, write(&b))
 		for line := range strings.Lines(b.String()) {
 			if strings.Contains(line, "throughput") && strings.Contains(line, "skipped") {
 				found = append(found, name+" calls skipped what was measured: "+line)
@@ -249,9 +248,7 @@ func judged(t *testing.T, d *report.Document) string {
 		return !strings.HasPrefix(s.ID, "case-") && !slices.Contains([]string{"problems", "comparison", "plan", "definitions"}, s.ID)
 	})
 	var b bytes.Buffer
-	if err := write(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(&b, p))
 	return b.String()
 }
 
