@@ -390,7 +390,7 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		} else {
 			v.Outcome, v.Message = Skipped, message
 		}
-		v.Server, v.Workload, v.Name = of.Server, w.Address(), t.name()+" at capacity"
+		v.Server, v.Workload, v.Name, v.Threshold.AtCapacity = of.Server, w.Address(), t.name()+" at capacity", true
 		if l.level != "" && v.Outcome != Skipped {
 			v.Level = l.level
 			at := "at the certified limit, "

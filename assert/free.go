@@ -265,7 +265,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 			attrs[name] = number(metric.None("not measured"))
 		case known:
 			attrs[name] = number(l.Stat(def, metric.Stat{}, metric.Terms{
-				Window: w.Policy.Window, Price: j.promised.PriceOf(l.Server), Good: sample.Good(w), One: j.levels[levelKey{l.Server, l.Workload, "1"}],
+				Window: w.Policy.Window, Price: j.promised.PriceOf(l.Server), Good: sample.Good(w),
+				One: j.levels[levelKey{l.Server, l.Workload, "1"}],
 			}))
 		default:
 			attrs[name] = number(levelCount(l, w, name))

@@ -138,6 +138,7 @@ func (v object) verdict1() {
 	}
 	if t := v.object("threshold"); t != nil {
 		t.metric1()
+		t["at_capacity"] = strings.HasSuffix(v.text("name"), " at capacity")
 	}
 	cautions, _ := v["cautions"].([]any)
 	notes, _ := v["notes"].([]any)

@@ -58,6 +58,8 @@ type Threshold struct {
 	Text   string       `json:"text"` // the whole threshold as its author wrote it
 	// Implied means that the threshold is not in the plan: another threshold implies it.
 	Implied bool `json:"implied,omitempty"`
+	// AtCapacity means that the threshold was judged at the load that a capacity search found.
+	AtCapacity bool `json:"at_capacity,omitempty"`
 }
 
 // Unit is the unit of the limit, and of the values that are compared with it.

@@ -300,8 +300,11 @@ func checkName(r Run, v *report.Verdict) string {
 		return Line(v.Name)
 	}
 	name := v.Threshold.Title()
-	if _, level, ok := strings.Cut(v.Name, " at "); ok {
-		name += " at " + r.level(v.Workload, level)
+	switch {
+	case v.Threshold.AtCapacity:
+		name += " at capacity"
+	case v.Level != "":
+		name += " at " + r.level(v.Workload, v.Level)
 	}
 	return Line(name)
 }
