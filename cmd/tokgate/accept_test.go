@@ -66,7 +66,8 @@ func TestAccept(t *testing.T) {
 		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 		return name
 	}
-	after := func(days int) string { return time.Now().AddDate(0, 0, days).Format(time.DateOnly) }
+	today := time.Now().UTC()
+	after := func(days int) string { return today.AddDate(0, 0, days).Format(time.DateOnly) }
 	with := func(name string, days int, blocks ...string) string {
 		for _, side := range []struct{ name, overhead string }{{"old", "12"}, {"new", "32"}} {
 			file(filepath.Join(filepath.Dir(name), side.name+".json"), strings.Replace(profile, `"overhead_ms": 12`, `"overhead_ms": `+side.overhead, 1))
