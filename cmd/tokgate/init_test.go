@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -109,8 +110,9 @@ func testInitMeasure(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	plan := read(t, "tokgate.hcl")
-	for _, want := range []string{`measured with 20 requests`, `measured with 80 requests`, `"mean < 36`, `measured 33`, `"mean > 3`, `measured 400 tok/s, 10% to spare`} {
-		if !strings.Contains(plan, want) {
+	// The lengths are drawn anew in each run.
+	for _, want := range []string{`measured with 20 requests`, `measured with 80 requests`, `"mean < 3[5-7]`, `measured 3[23]`, `"mean > 3`, `measured (39\d|40\d) tok/s, 10% to spare`} {
+		if !regexp.MustCompile(want).MatchString(plan) {
 			t.Errorf("the plan does not hold %s:\n%s", want, plan)
 		}
 	}
