@@ -90,6 +90,11 @@ func (t *turns) compare() {
 		})
 	}
 	t.decided = make([]bool, len(t.records))
+	for i, c := range t.group.Compares {
+		if c.Heeded != "" {
+			t.records[i].Notes = append(t.records[i].Notes, c.Heeded)
+		}
+	}
 	t.plan(t.planned())
 	if t.Continue != nil {
 		t.goesOn(t.Continue)

@@ -37,6 +37,7 @@ type Compare struct {
 	// that it is judged only at its end. MostRounds is the number of rounds to which an undecided
 	// comparison is extended; 0 means that it is not. With SideBySide all are even.
 	Rounds, LeastRounds, MostRounds int
+	Heeded                          string // why an earlier comparison raised LeastRounds; "" if none did
 	// SideBySide runs both legs of a round at the same time. The servers swap their GPUs after each
 	// round, so a pair of rounds is one observation. SideBySide requires RestartLeg and an even
 	// number of rounds.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -116,6 +117,13 @@ func (a *app) newRun(p *plan.Plan, o runOptions, started time.Time) metric.Run {
 		run.Commit = job.Commit
 	}
 	return run
+}
+
+// heed lets a plan learn from the starts in the results of its last run.
+func heed(p *plan.Plan, dir string) {
+	if doc := resultsAt(filepath.Join(dir, "results.json")); doc != nil && !doc.Run.Simulated {
+		compare.Heed(p, doc.Comparisons)
+	}
 }
 
 // begins returns what is known of a run before it starts, and its clock. A run that continues another

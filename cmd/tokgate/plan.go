@@ -52,6 +52,7 @@ Without --base, base.server.NAME is the plan's own server.`,
 					fmt.Fprintln(a.Out)
 				}
 				last := readLastRun(p.Path)
+				heed(p, resultsDir("", p.Path, false, false))
 				x := &expansion{a.Out, width, p, last, startTimes(p, last)}
 				x.print()
 				if err := x.strength(cmd.Context()); err != nil {
@@ -382,6 +383,9 @@ func (x *expansion) comparisons() {
 	}
 	for _, c := range compare.Chances(x.p) {
 		x.para("  ", c.String())
+		if c.Compare.Heeded != "" {
+			x.para("  ", "compare."+c.Compare.Name+": "+c.Compare.Heeded)
+		}
 		x.answers(c.Compare)
 		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Chance to pass if unchanged"}}}
 		for _, ch := range c.Changes {

@@ -233,6 +233,9 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool,
 	stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	limits, last := lastLimits(out.dir), readLastRun(p.Path) // before this run replaces the last results
+	if !o.simulate {
+		heed(p, out.dir) // before its results are replaced
+	}
 	run, wall := a.begins(p, o, out.dir)
 	if run.Refused, err = refusals(p, run.Started); err != nil {
 		return 0, err
