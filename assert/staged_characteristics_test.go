@@ -184,6 +184,11 @@ func (c inTurns) run(r *rand.Rand) (Verdicts, int) {
 func (d duel) inStages(alike bool) (Verdicts, int) {
 	p, run := d.make()
 	p.Workloads[0].Output.Natural = !alike
+	return untilStop(p, run)
+}
+
+// untilStop judges a comparison of the plan at its looks, until it stops.
+func untilStop(p *plan.Plan, run *metric.Run) (Verdicts, int) {
 	block := p.Compares[0]
 	block.LeastRounds = 3
 	rec := run.Comparisons[0]

@@ -39,6 +39,7 @@ type Chance struct {
 	// Unknown lists the required changes whose chance to pass cannot be computed before the run.
 	Unknown []string
 	Rounds  Rounds
+	Seen    bool   // the noise is that of the last comparison, not what is assumed
 	Slowest string // what the first look that can decide waits for; "" if it is the first planned look
 }
 
@@ -71,10 +72,18 @@ func (c ChangeChance) Name() string {
 // Assumed states, in words, what the chances assume about the server.
 const Assumed = "assuming that times vary by 30 % between requests, by 10 % if a request is repeated, and by 1 % between server starts"
 
+// basis says where the noise comes from.
+func (x *Chance) basis() string {
+	if x.Seen {
+		return "if starts differ as in the last comparison"
+	}
+	return Assumed
+}
+
 // Chances foretells each comparison that the plan does not skip: the probability that it passes if
-// nothing changed, and how many rounds it takes. It assumes a server that varies by usualRequests,
-// usualRepeats and usualStarts.
-func Chances(p *plan.Plan) []Chance {
+// nothing changed, and how many rounds it takes. The noise is that of the recorded comparison of the
+// same name. Without one, it assumes a server that varies by usualRequests, usualRepeats and usualStarts.
+func Chances(p *plan.Plan, recorded ...*Comparison) []Chance {
 	var out []Chance
 	for _, c := range p.Compares {
 		if c.Skip != "" {
@@ -106,6 +115,8 @@ func Chances(p *plan.Plan) []Chance {
 							}
 							one.Impossible = m.from > f.last() && m.limit > 0 && m.counted
 							m.required = claim.MustHold()
+							m.sees(f, recorded, w, ch, level.Name)
+							x.Seen = x.Seen || m.seen
 							f.members, x.Changes = append(f.members, m), append(x.Changes, one)
 						}
 					}
@@ -129,7 +140,7 @@ const leastChance = 0.8
 
 // ChanceDiagnostics warns of changes that can never pass. It also warns of comparisons that would
 // often be inconclusive although nothing changed. There is one diagnostic for each cause.
-func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
+func ChanceDiagnostics(p *plan.Plan, recorded ...*Comparison) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type cause struct {
 		severity plan.Severity
@@ -138,7 +149,7 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	// The key is the place of the compare block in the plan. Instances of a for_each share it.
 	warned := map[hcl.Range]*hcl.Diagnostic{}
-	for _, x := range Chances(p) {
+	for _, x := range Chances(p, recorded...) {
 		for _, c := range x.Changes {
 			if !c.Impossible {
 				continue
@@ -208,7 +219,7 @@ func (x *Chance) rarePass() *hcl.Diagnostic {
 	}
 	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),
 		Detail: fmt.Sprintf("The chance that an unchanged candidate passes all of compare.%s is only about %s, %s. The change that is least likely to pass is %s (%s). Use more rounds, more requests in each round, or a wider tolerance.%s",
-			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
+			x.Compare.Name, percentOf(x.Passes), x.basis(), least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
 // itemsNeeded says, in words, how many different items of a task suffice to certify the change.
@@ -240,7 +251,7 @@ func (x Chance) String() string {
 		return fmt.Sprintf("compare.%s: %sthe chance that an unchanged candidate passes is not known", x.Compare.Name, rounds)
 	}
 	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
-	s := fmt.Sprintf("compare.%s: %san unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, rounds, percentOf(x.Passes), Assumed)
+	s := fmt.Sprintf("compare.%s: %san unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, rounds, percentOf(x.Passes), x.basis())
 	if slices.ContainsFunc(required, func(c ChangeChance) bool { return c.Improve }) {
 		s = fmt.Sprintf("compare.%s: %sit asks for an improvement, so an unchanged candidate should not pass: its chance to pass is about %s", x.Compare.Name, rounds, percentOf(x.Passes))
 	}

@@ -28,6 +28,7 @@ type member struct {
 	limit            float64 // in the units of delta
 	requests, starts float64 // standard deviations of one leg, from its requests and from its start
 	first            bool    // a time of first tokens, which varies with the start by itself
+	seen             bool    // starts is what the last comparison showed of whole legs
 	required         bool
 	// counted means that numbers of requests decide. The change then passes from so many observations
 	// on: from, or where the simulation draws less than chance after the look.
@@ -123,6 +124,47 @@ func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (
 	// The two rounds of a pair side by side are one observation of two starts.
 	m.requests, m.starts = m.requests/math.Sqrt(float64(f.unit)), m.starts/math.Sqrt(float64(f.unit))
 	return m, true
+}
+
+// sees makes the noise of a change that of the last comparison: the standard deviation of a leg about
+// its side and the drift.
+func (m *member) sees(f *foretold, recorded []*Comparison, w *plan.Workload, ch *plan.Change, level string) {
+	if m.counted || f.Restart != plan.RestartLeg {
+		return
+	}
+	for _, c := range recorded {
+		if c.Name != f.Name || c.Restart != plan.RestartLeg {
+			continue
+		}
+		for i := range c.Changes {
+			row := &c.Changes[i]
+			if row.Workload != w.Address() || row.Level != level || row.Metric.Name != ch.Metric.Name || row.Stat != ch.Stat {
+				continue
+			}
+			if spread, ok := row.spread(f.design, f.unit); ok {
+				m.starts, m.requests, m.seen = spread, 0, true
+			}
+			return
+		}
+	}
+}
+
+// spread returns the standard deviation of one observation of a recorded change, of at least three of
+// each side.
+func (c *Change) spread(design stat.Design, unit int) (float64, bool) {
+	var sides [2][]metric.Value
+	for _, p := range c.Pairs {
+		sides[0], sides[1] = append(sides[0], p.Control), append(sides[1], p.Candidate)
+	}
+	var timed [2]stat.Timed
+	for side, values := range sides {
+		for i, x := range c.logs(values, unit) {
+			timed[side].Values = append(timed[side].Values, x)
+			timed[side].At = append(timed[side].At, float64(2*i+(side+i)%2))
+		}
+	}
+	d, ok := design.Drifting(timed[0], timed[1])
+	return d.Spread, ok && d.DF >= 2
 }
 
 // items sets the chance that an unchanged candidate passes a limit on accuracy, for each look.

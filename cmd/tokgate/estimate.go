@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -28,6 +29,15 @@ type lastRun struct {
 	loads    map[string]load         // of the starts, by the server's address, image or command
 	spent    map[string]float64      // seconds of a capacity search in the last run; the key is the case
 	late     map[string]bool         // too many answers ended before their client left; the key is the case
+	compared []*compare.Comparison   // those of the last run
+}
+
+// recorded returns the comparisons of the last run.
+func (l *lastRun) recorded() []*compare.Comparison {
+	if l == nil {
+		return nil
+	}
+	return l.compared
 }
 
 // load is what the starts of a server took: the first, when nothing was in memory, and each later one.
@@ -74,7 +84,7 @@ func readRunAt(path string) *lastRun {
 	if doc == nil {
 		return nil
 	}
-	last := &lastRun{path: path, kind: "run", cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
+	last := &lastRun{path: path, kind: "run", compared: doc.Comparisons, cases: map[string]float64{}, rest: doc.Run.End.Seconds(),
 		loads: map[string]load{}, spent: map[string]float64{}, costs: map[string]report.Spent{},
 		requests: map[string]float64{}, passes: map[string]bool{}, late: map[string]bool{}}
 	for _, s := range doc.Run.Servers {

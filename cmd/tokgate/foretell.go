@@ -46,7 +46,7 @@ type scenario struct {
 
 // takes foretells what a run costs, by the last run and by what is known of its comparisons.
 func (l *lastRun) takes(p *plan.Plan, start map[*plan.Server]startTime) (s foretold) {
-	b := bill{p, l, compare.Chances(p), start}
+	b := bill{p, l, compare.Chances(p, l.recorded()...), start}
 	at := func(rounds func(compare.Rounds) float64, share func(portion) float64, follow bool) amount {
 		return b.of(scenario{rounds, share, follow}, &s)
 	}

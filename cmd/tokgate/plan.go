@@ -381,7 +381,7 @@ func (x *expansion) comparisons() {
 			x.para("  ", fmt.Sprintf("compare.%s: %s", c.Name, c.Skip))
 		}
 	}
-	for _, c := range compare.Chances(x.p) {
+	for _, c := range compare.Chances(x.p, x.last.recorded()...) {
 		x.para("  ", c.String())
 		if c.Compare.Heeded != "" {
 			x.para("  ", "compare."+c.Compare.Name+": "+c.Compare.Heeded)
