@@ -38,8 +38,9 @@ func (c *Comparison) SlowStarts() string {
 			}
 		}
 		if high, apart := stat.Split(all, leastApart); high > 0 {
+			slower := metric.FormatDigits(metric.Ratio, math.Expm1(apart), 2)
 			return fmt.Sprintf("%d of %s were slower by %s (%s of %s at %s)",
-				high, verdict.Count(len(all), "recorded starts"), metric.FormatDigits(metric.Ratio, math.Expm1(apart), 2), row.Name(), row.Workload, row.Level)
+				high, verdict.Count(len(all), "recorded starts"), slower, row.Name(), row.Workload, row.Level)
 		}
 	}
 	return ""
