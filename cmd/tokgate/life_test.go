@@ -161,8 +161,9 @@ func (l *life) groups() []int {
 	return out
 }
 
-// gone reports whether no process of the group runs. Zombies do not count, because they may stay
-// for ever if nobody waits for them.
+// gone reports whether no process of the group runs. It waits a few seconds for the end of each,
+// because a server's keeper ends a moment after the server. Zombies do not count, because they may
+// stay for ever if nobody waits for them.
 func (l *life) gone(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return true
@@ -171,7 +172,7 @@ func (l *life) gone(group int) bool {
 	for _, path := range stats {
 		raw, _ := os.ReadFile(path)
 		f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-		if len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" {
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path))); len(f) > 2 && f[2] == strconv.Itoa(group) && l.alive(pid) {
 			return false
 		}
 	}
