@@ -203,15 +203,14 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 // count tells the observer that server x will give as many answers as the parameter due says, or
 // score as many if reading is true. Each call of the returned function reports one more as done.
 func (a *answering) count(x *side, reading bool, due int) func() {
-	o, ok := a.Observer.(AnswersObserver)
-	if !ok || due == 0 {
+	if due == 0 {
 		return func() {}
 	}
-	done := 0
-	o.AnswersDone(x.found.Address, reading, done, due)
+	e := metric.AnswersDone{Server: x.found.Address, Reading: reading, Due: due}
+	a.observe(e)
 	return func() {
-		done++
-		o.AnswersDone(x.found.Address, reading, done, due)
+		e.Done++
+		a.observe(e)
 	}
 }
 

@@ -83,9 +83,7 @@ func (r *runner) concluded(c *metric.Capacity) {
 		c.Line = "unknown: " + c.Reason
 	}
 	r.run.Capacities = append(r.run.Capacities, c)
-	if o, ok := r.Observer.(CapacityObserver); ok {
-		r.observe(o.CapacityDone(c))
-	}
+	r.observe(metric.CapacityDone{Capacity: c})
 }
 
 // unsearched records the capacity searches of a server that will not be made, with the reason.

@@ -22,11 +22,6 @@ import (
 	"github.com/tokgate/tokgate/search"
 )
 
-// CapacityDone implements the interface CapacityObserver. It notes the result of the search.
-func (o *observer) CapacityDone(c *metric.Capacity) error {
-	return o.say("capacity %s %s %s", c.Server, c.Workload, c.Line)
-}
-
 // searching makes a plan with a capacity search over the levels 1 to upTo. The parameter loads
 // holds fixed levels, which the plan measures before the search.
 func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {

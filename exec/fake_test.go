@@ -177,30 +177,37 @@ func (o *observer) say(format string, args ...any) error {
 	o.calls = append(o.calls, fmt.Sprintf(format, args...))
 	return nil
 }
-func (o *observer) RunStarted(*metric.Run) error          { return o.say("run") }
-func (o *observer) ServerStarting(server, state string)   { o.say("starting %s: %s", server, state) }
-func (o *observer) ServerReady(s *metric.ServerRun) error { return o.say("ready %s", s.Address) }
-func (o *observer) ServerDone(s *metric.ServerRun) error {
-	return o.say("done %s %q", s.Address, s.Error)
-}
-func (o *observer) LevelStarted(l *metric.Level, due int, _ time.Duration) error {
-	return o.say("level %s %s %s due %d", l.Server, l.Workload, l.Name, due)
-}
-func (o *observer) RequestStarted(*metric.Level, metric.Phase) { o.started++ }
-func (o *observer) SampleDone(s *metric.Sample) error {
-	o.samples = append(o.samples, s)
-	if o.onDone != nil {
-		o.onDone(s)
+func (o *observer) Observe(e metric.Event) error {
+	switch e := e.(type) {
+	case metric.RunStarted:
+		return o.say("run")
+	case metric.ServerStarting:
+		return o.say("starting %s: %s", e.Server, e.State)
+	case metric.ServerReady:
+		return o.say("ready %s", e.Server.Address)
+	case metric.ServerDone:
+		return o.say("done %s %q", e.Server.Address, e.Server.Error)
+	case metric.LevelStarted:
+		return o.say("level %s %s %s due %d", e.Level.Server, e.Level.Workload, e.Level.Name, e.Due)
+	case metric.RequestStarted:
+		o.started++
+	case metric.SampleDone:
+		o.samples = append(o.samples, e.Sample)
+		if o.onDone != nil {
+			o.onDone(e.Sample)
+		}
+		return o.fail
+	case metric.RoundDone:
+		return o.say("round %s %d complete %v", e.Level.Name, e.Round.Index, e.Round.Complete)
+	case metric.LevelDone:
+		return o.say("level done %s %q", e.Level.Name, e.Level.Skipped)
+	case metric.CapacityDone:
+		return o.say("capacity %s %s %s", e.Capacity.Server, e.Capacity.Workload, e.Capacity.Line)
+	case metric.RunDone:
+		return o.say("run done %q", e.Run.Stopped)
 	}
-	return o.fail
+	return nil
 }
-func (o *observer) RoundDone(l *metric.Level, r *metric.Round) error {
-	return o.say("round %s %d complete %v", l.Name, r.Index, r.Complete)
-}
-func (o *observer) LevelDone(l *metric.Level) error {
-	return o.say("level done %s %q", l.Name, l.Skipped)
-}
-func (o *observer) RunDone(r *metric.Run) error { return o.say("run done %q", r.Stopped) }
 
 // bench has everything that a test needs for a run.
 type bench struct {
@@ -223,7 +230,7 @@ func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *c
 		Close: func() error { b.closed++; return nil },
 	}
 	b.Config = exec.Config{
-		Plan: p, Clock: c, Observer: b.observer,
+		Plan: p, Clock: c, Observer: b.observer.Observe,
 		Launch: func(_ context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 			state("at once")
 			return b.target, nil

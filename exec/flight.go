@@ -89,7 +89,7 @@ func (rd *round) send(step shape.Step) {
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
-	rd.Observer.RequestStarted(rd.level, t.Phase)
+	rd.observe(metric.RequestStarted{Level: rd.level, Phase: t.Phase})
 	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
@@ -182,7 +182,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		rd.advance()
 	}
 	// Call the observer last. The slot sends its next request while the observer writes the sample.
-	rd.observe(rd.Observer.SampleDone(s))
+	rd.observe(metric.SampleDone{Sample: s})
 }
 
 // talk makes the prompt of the next turn of a conversation. If the conversation ended too early, it
@@ -234,8 +234,8 @@ func (rd *round) misses(f *flight) {
 		s.End = f.sample.End
 		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}
 		rd.out.Samples = append(rd.out.Samples, &s)
-		rd.Observer.RequestStarted(rd.level, metric.Measured)
-		rd.observe(rd.Observer.SampleDone(&s))
+		rd.observe(metric.RequestStarted{Level: rd.level, Phase: metric.Measured})
+		rd.observe(metric.SampleDone{Sample: &s})
 	}
 }
 

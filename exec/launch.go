@@ -17,7 +17,9 @@ import (
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, ready time.Duration) {
 	var err error
 	start := func() {
-		t, err = r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
+		t, err = r.Launch(r.starting, s, func(state string) {
+			r.observe(metric.ServerStarting{Server: found.Address, State: r.secrets.Text(state)})
+		})
 		ready = r.Clock.Now()
 	}
 	if r.yield == nil && r.Calibrate != nil && started(s) {
@@ -30,7 +32,7 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) (t *Target, rea
 			err = unready(r.why(), err)
 		}
 		r.lost(found, nil, err)
-		r.observe(r.Observer.ServerDone(found))
+		r.observe(metric.ServerDone{Server: found})
 		return nil, ready
 	}
 	t.Fingerprint = r.redacted(t.Fingerprint)
@@ -88,7 +90,7 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 			r.lost(found, t, err)
 		}
 	}
-	r.observe(r.Observer.ServerDone(found))
+	r.observe(metric.ServerDone{Server: found})
 }
 
 // lost records why a server could not be measured. The reason is the end of its process if it has

@@ -36,13 +36,13 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	defer s.closes()
 	looks := r.looks(c)
 	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))
-	r.observe(r.Observer.LevelStarted(l, r.requests(c, whole), r.expected(c, whole)))
+	r.observe(metric.LevelStarted{Level: l, Due: r.requests(c, whole), Expected: r.expected(c, whole)})
 	for i, at := range looks {
 		if at.Extends && !s.affords(at) {
 			return nil
 		}
 		if at.Extends {
-			r.observe(r.Observer.LevelStarted(l, max(at.Requests, s.measured()+r.requests(c, at.Due)), r.expected(c, at.Due)))
+			r.observe(metric.LevelStarted{Level: l, Due: max(at.Requests, s.measured()+r.requests(c, at.Due)), Expected: r.expected(c, at.Due)})
 		}
 		s.sheds, s.ahead = !at.Extends, planned(looks[i+1:])
 		ended, lost := s.play(at.Due)

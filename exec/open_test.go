@@ -284,7 +284,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 			runtime.GC() // collect the garbage of the previous run
 			begin := time.Now()
 			run, err := exec.Run(b.Context(), exec.Config{
-				Plan: planOf(3, l), Clock: c, Observer: idle{},
+				Plan: planOf(3, l), Clock: c, Observer: func(metric.Event) error { return nil },
 				Launch: func(context.Context, *plan.Server, func(string)) (*exec.Target, error) {
 					return &exec.Target{
 						Transport: x, Model: "fake", Fingerprint: metric.Fingerprint{"model": "fake"},
@@ -310,20 +310,6 @@ func BenchmarkOpenLoop(b *testing.B) {
 	b.ReportMetric(float64(took[1].Nanoseconds())/requests, "ns/request")
 	b.ReportMetric(0, "ns/op")
 }
-
-// idle observes nothing.
-type idle struct{}
-
-func (idle) RunStarted(*metric.Run) error                         { return nil }
-func (idle) ServerStarting(string, string)                        {}
-func (idle) ServerReady(*metric.ServerRun) error                  { return nil }
-func (idle) ServerDone(*metric.ServerRun) error                   { return nil }
-func (idle) LevelStarted(*metric.Level, int, time.Duration) error { return nil }
-func (idle) RequestStarted(*metric.Level, metric.Phase)           {}
-func (idle) SampleDone(*metric.Sample) error                      { return nil }
-func (idle) RoundDone(*metric.Level, *metric.Round) error         { return nil }
-func (idle) LevelDone(*metric.Level) error                        { return nil }
-func (idle) RunDone(*metric.Run) error                            { return nil }
 
 // In each round both servers of a comparison get requests at the same times, even if requests fail.
 // The times differ between rounds.

@@ -59,7 +59,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	}
 	have := h.units(s)
 	h.last.requests = s.measured()
-	h.observe(h.Observer.LevelStarted(s.level, p.Looks[len(p.Looks)-1]-p.Have, p.Expected))
+	h.observe(metric.LevelStarted{Level: s.level, Due: p.Looks[len(p.Looks)-1] - p.Have, Expected: p.Expected})
 	planned := p.Planned
 	if len(s.before) > 0 {
 		planned = max(planned, h.plannedFrom(p.N, p.Have))

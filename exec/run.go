@@ -21,7 +21,7 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	defer r.close()
 	// In a Sample an offset of zero means "never". So wait until the clock is past zero.
 	r.runUntil(func() bool { return c.Clock.Now() > 0 })
-	r.observe(c.Observer.RunStarted(r.run))
+	r.observe(metric.RunStarted{Run: r.run})
 	cases := Cases(c.Plan)
 	for _, c := range cases {
 		if r.selected(c) {
@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	for _, l := range r.run.Levels {
 		l.Divide() // add the turns of the servers to the level when all have ended
 	}
-	r.observe(c.Observer.RunDone(r.run))
+	r.observe(metric.RunDone{Run: r.run})
 	return r.run, r.err
 }
 
@@ -94,7 +94,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		r.lost(found, t, fmt.Errorf("start %d found another server: %s was %q and is now %q", len(found.Starts)+1, key, before[key], found.Fingerprint[key]))
 	}
 	found.Starts = append(found.Starts, t.started(begin, ready))
-	r.observe(r.Observer.ServerReady(found))
+	r.observe(metric.ServerReady{Server: found})
 	if rest := r.cases(t, s, cases, found); found.Error != "" {
 		r.leave(s, rest, "the server could not be measured: "+found.Error)
 	}

@@ -134,8 +134,8 @@ func (r *runner) check() bool {
 
 // observe stops the run if an observer failed with err. A run without its observations would be
 // incomplete.
-func (r *runner) observe(err error) {
-	if err != nil && r.err == nil {
+func (r *runner) observe(e metric.Event) {
+	if err := r.Observer(e); err != nil && r.err == nil {
 		r.fail(fmt.Errorf("could not hand on what was observed: %w", err))
 	}
 }
@@ -212,10 +212,10 @@ func (r *runner) newLevel(c Case) *metric.Level {
 // done tells the observer that a level has ended. For a mix it then reports the levels of the
 // parts.
 func (r *runner) done(l *metric.Level) {
-	r.observe(r.Observer.LevelDone(l))
+	r.observe(metric.LevelDone{Level: l})
 	l.Divide()
 	for _, part := range l.Parts {
-		r.observe(r.Observer.LevelDone(part))
+		r.observe(metric.LevelDone{Level: part})
 	}
 }
 

@@ -49,12 +49,12 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 		r.run.Levels = append(r.run.Levels, l)
 	}
 	l.Saturation = nil
-	defer func() { r.observe(r.Observer.LevelDone(l)) }()
+	defer func() { r.observe(metric.LevelDone{Level: l}) }()
 	s, lost := r.series(t, c, l)
 	if s == nil {
 		return l, lost
 	}
-	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
+	r.observe(metric.LevelStarted{Level: l, Expected: plan.Saturation})
 	s.warm()
 	before := s.aloneBefore()
 	rd := s.shapeless(nil)
@@ -69,7 +69,7 @@ func (r *runner) saturation(t *Target, c Case, x saturating) (l *metric.Level, l
 	rounds := rd.play()
 	s.now = nil
 	l.Rounds = append(l.Rounds, rounds...)
-	r.observe(r.Observer.RoundDone(l, rounds[0]))
+	r.observe(metric.RoundDone{Level: l, Round: rounds[0]})
 	if rounds[0].Complete {
 		latest := *l
 		latest.Rounds = rounds

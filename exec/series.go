@@ -268,7 +268,7 @@ func (s *series) keep(r *metric.Round) {
 	} else {
 		l.Rounds = append(l.Rounds, r)
 	}
-	s.observe(s.Observer.RoundDone(s.level, r))
+	s.observe(metric.RoundDone{Level: s.level, Round: r})
 }
 
 // newRound returns the next round of the level. due holds the number of measured requests of each

@@ -201,7 +201,7 @@ func (t *turns) prepare(x *side) bool {
 	start := target.started(x.began, x.ready)
 	start.GPUs = x.gpus
 	x.found.Starts = append(x.found.Starts, start)
-	t.observe(t.Observer.ServerReady(x.found))
+	t.observe(metric.ServerReady{Server: x.found})
 	for i, c := range x.cases {
 		if first {
 			x.levels = append(x.levels, t.newLevel(c))

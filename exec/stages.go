@@ -43,7 +43,7 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 		defer s.examine()
 	}
 	for _, s := range all {
-		r.observe(r.Observer.LevelStarted(s.level, s.Level.Requests, length))
+		r.observe(metric.LevelStarted{Level: s.level, Due: s.Level.Requests, Expected: length})
 	}
 	for pass := range passes {
 		var due []int

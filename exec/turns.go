@@ -211,7 +211,7 @@ func (t *turns) begin(x *side, i int) int {
 	t.at(x)
 	c, s := x.cases[i], x.series[i]
 	due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
-	t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
+	t.observe(metric.LevelStarted{Level: s.level, Due: due, Expected: t.expected(c, []int{due})})
 	s.leg = &metric.Leg{Slot: t.slot, Start: x.starts - 1}
 	s.picked = t.answering.pick(x, i, due)
 	s.most = t.limit(x, i)
@@ -388,8 +388,6 @@ func (t *turns) conclude(cases int) {
 			rec.Skipped = fmt.Sprintf("it was cut short after %d of up to %d rounds: %s", t.rounds, slices.Max(t.looks), why)
 		}
 		t.runner.run.Comparisons = append(t.runner.run.Comparisons, rec)
-		if o, ok := t.Observer.(ComparisonObserver); ok {
-			t.observe(o.ComparisonDone(rec))
-		}
+		t.observe(metric.ComparisonDone{Comparison: rec})
 	}
 }

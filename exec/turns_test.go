@@ -91,7 +91,7 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 			Close: func() error { d.log = append(d.log, "end "+address); return nil },
 		}, nil
 	}
-	b.Observer = &legObserver{observer: b.observer, duel: d}
+	b.Observer = d.heard(b.Observer)
 	if change != nil {
 		change(&b.Config)
 	}
@@ -99,36 +99,26 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 	return run
 }
 
-type legObserver struct {
-	*observer
-	duel *duel
-}
-
-func (o *legObserver) SampleDone(x *metric.Sample) error {
-	if o.duel.observed != nil {
-		o.duel.observed(x)
+// heard returns an observer that also notes the ends of legs and rounds. A round ends when all its legs have.
+func (d *duel) heard(next exec.Observer) exec.Observer {
+	return func(e metric.Event) error {
+		switch e := e.(type) {
+		case metric.SampleDone:
+			if d.observed != nil {
+				d.observed(e.Sample)
+			}
+		case metric.LevelDone:
+			if e.Level.Skipped == "" {
+				d.log = append(d.log, fmt.Sprintf("leg %s %d", e.Level.Server, d.legs[e.Level.Server]))
+				d.legs[e.Level.Server]++
+			}
+		case metric.RoundDone:
+			d.ended = append(d.ended, fmt.Sprintf("%s %d %s", e.Level.Server, e.Round.Index, e.Round.Void))
+		case metric.ComparisonDone:
+			d.log = append(d.log, "compared "+e.Comparison.Name)
+		}
+		return next(e)
 	}
-	return o.observer.SampleDone(x)
-}
-
-// LevelDone notes the end of a leg, one server's turn in a round. The method RoundDone is called
-// when all legs of the round have ended.
-func (o *legObserver) LevelDone(l *metric.Level) error {
-	if l.Skipped == "" {
-		o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, o.duel.legs[l.Server]))
-		o.duel.legs[l.Server]++
-	}
-	return o.observer.LevelDone(l)
-}
-
-func (o *legObserver) RoundDone(l *metric.Level, r *metric.Round) error {
-	o.duel.ended = append(o.duel.ended, fmt.Sprintf("%s %d %s", l.Server, r.Index, r.Void))
-	return o.observer.RoundDone(l, r)
-}
-
-func (o *legObserver) ComparisonDone(c *metric.Comparison) error {
-	o.duel.log = append(o.duel.log, "compared "+c.Name)
-	return nil
 }
 
 // story returns the log in short form. In "a{0} b{0 1}" each start of a server is followed by the
@@ -277,7 +267,7 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	legs := 0
 	d := newDuel(4, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) {
-		c.Observer = w
+		c.Observer = w.Observe
 		c.Meter = func() func() metric.Health {
 			legs++
 			late := legs == 2 // the candidate's first leg

@@ -129,11 +129,11 @@ func TestRecordingIsLost(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "results")
 		w := must.Get(record.Create(dir))(t)
 		run := &metric.Run{ID: "x"}
-		must.Do(t, w.RunStarted(run))
+		must.Do(t, w.Observe(metric.RunStarted{Run: run}))
 		if err := lose(dir); err != nil {
 			t.Skip(err)
 		}
-		if err := w.RunDone(run); err == nil || run.Recording != "" {
+		if err := w.Observe(metric.RunDone{Run: run}); err == nil || run.Recording != "" {
 			t.Errorf("%s: the run ended with a recording of %q", name, run.Recording)
 		}
 		w.Close()

@@ -98,29 +98,29 @@ func recordTaken(dir string, run *metric.Run) (taken map[place]bool, first error
 		}
 	}
 	taken = map[place]bool{}
-	note(w.RunStarted(run))
+	note(w.Observe(metric.RunStarted{Run: run}))
 	for _, s := range run.Servers {
-		note(w.ServerReady(s))
+		note(w.Observe(metric.ServerReady{Server: s}))
 		for _, l := range run.Levels {
 			if l.Server != s.Address || l.Skipped != "" {
 				continue
 			}
-			note(w.LevelStarted(l, l.Due(), 0))
+			note(w.Observe(metric.LevelStarted{Level: l, Due: l.Due()}))
 			for _, r := range l.Rounds {
 				for _, s := range r.Samples {
-					if err := w.SampleDone(s); err != nil {
+					if err := w.Observe(metric.SampleDone{Sample: s}); err != nil {
 						note(err)
 					} else {
 						taken[key(s)] = true
 					}
 				}
-				note(w.RoundDone(l, r))
+				note(w.Observe(metric.RoundDone{Level: l, Round: r}))
 			}
-			note(w.LevelDone(l))
+			note(w.Observe(metric.LevelDone{Level: l}))
 		}
-		note(w.ServerDone(s))
+		note(w.Observe(metric.ServerDone{Server: s}))
 	}
-	note(w.RunDone(run))
+	note(w.Observe(metric.RunDone{Run: run}))
 	note(w.Close())
 	return taken, first
 }

@@ -28,48 +28,48 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			t.Fatal(err)
 		}
 	}
-	must(w.RunStarted(r))
+	must(w.Observe(metric.RunStarted{Run: r}))
 	for _, s := range r.Servers {
-		must(w.ServerReady(s))
+		must(w.Observe(metric.ServerReady{Server: s}))
 		for _, l := range r.Levels {
 			if l.Server != s.Address {
 				continue
 			}
 			if l.Skipped == "" {
-				must(w.LevelStarted(l, l.Due(), 0))
+				must(w.Observe(metric.LevelStarted{Level: l, Due: l.Due()}))
 			}
 			var legs []*metric.Round // rounds of an incomplete pair of a comparison
 			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
-					w.RequestStarted(l, x.Phase)
-					must(w.SampleDone(x))
+					w.Observe(metric.RequestStarted{Level: l, Phase: x.Phase})
+					must(w.Observe(metric.SampleDone{Sample: x}))
 				}
 				if round.Leg != nil {
 					legs = append(legs, round)
 					continue
 				}
-				must(w.RoundDone(l, round))
+				must(w.Observe(metric.RoundDone{Level: l, Round: round}))
 			}
-			must(w.LevelDone(l))
+			must(w.Observe(metric.LevelDone{Level: l}))
 			for _, round := range legs {
-				must(w.RoundDone(l, round))
+				must(w.Observe(metric.RoundDone{Level: l, Round: round}))
 			}
 			if len(l.Looks) > 1 { // the level was judged and then ran longer
-				must(w.LevelStarted(l, l.Due(), 0))
-				must(w.LevelDone(l))
+				must(w.Observe(metric.LevelStarted{Level: l, Due: l.Due()}))
+				must(w.Observe(metric.LevelDone{Level: l}))
 			}
 		}
 		for _, c := range r.Capacities {
 			if c.Server == s.Address {
-				must(w.CapacityDone(c))
+				must(w.Observe(metric.CapacityDone{Capacity: c}))
 			}
 		}
-		must(w.ServerDone(s))
+		must(w.Observe(metric.ServerDone{Server: s}))
 	}
 	for _, c := range r.Comparisons {
-		must(w.ComparisonDone(c))
+		must(w.Observe(metric.ComparisonDone{Comparison: c}))
 	}
-	must(w.RunDone(r))
+	must(w.Observe(metric.RunDone{Run: r}))
 }
 
 // rounds returns all rounds of a level in the order of time, including disturbed rounds that were
@@ -428,7 +428,7 @@ func TestCreateFails(t *testing.T) {
 func TestWriteToAClosedFile(t *testing.T) {
 	w := must.Get(record.Create(t.TempDir()))(t)
 	must.Do(t, w.Close())
-	if err := w.SampleDone(new(metric.Sample)); err == nil {
+	if err := w.Observe(metric.SampleDone{Sample: new(metric.Sample)}); err == nil {
 		t.Error("a line that could not be written is no error")
 	}
 }
@@ -560,21 +560,21 @@ func TestPartsOfAMix(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{w.RunStarted(run), w.ServerReady(run.Servers[0]), w.LevelStarted(mix, 8, 0)} {
+	for _, err := range []error{w.Observe(metric.RunStarted{Run: run}), w.Observe(metric.ServerReady{Server: run.Servers[0]}), w.Observe(metric.LevelStarted{Level: mix, Due: 8})} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, r := range mix.Rounds {
 		for _, s := range r.Samples {
-			must.Do(t, w.SampleDone(s))
+			must.Do(t, w.Observe(metric.SampleDone{Sample: s}))
 		}
-		must.Do(t, w.RoundDone(mix, r))
+		must.Do(t, w.Observe(metric.RoundDone{Level: mix, Round: r}))
 	}
 	for _, l := range run.Levels {
-		must.Do(t, w.LevelDone(l))
+		must.Do(t, w.Observe(metric.LevelDone{Level: l}))
 	}
-	for _, err := range []error{w.ServerDone(run.Servers[0]), w.RunDone(run), w.Close()} {
+	for _, err := range []error{w.Observe(metric.ServerDone{Server: run.Servers[0]}), w.Observe(metric.RunDone{Run: run}), w.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}

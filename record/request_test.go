@@ -138,7 +138,7 @@ func TestNoAllocationPerRequest(t *testing.T) {
 	defer w.Close()
 	s := ofChunks(250)
 	if n := testing.AllocsPerRun(20, func() {
-		must.Do(t, w.SampleDone(s))
+		must.Do(t, w.Observe(metric.SampleDone{Sample: s}))
 	}); n > 0 {
 		t.Errorf("%v allocations for each", n)
 	}

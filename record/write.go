@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record/disk"
@@ -113,56 +112,43 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// RunStarted records what is known about the run at its start.
-func (w *Writer) RunStarted(r *metric.Run) error {
-	return w.write(line{Type: typeRun, Run: bare(r)})
+// Observe records what happened. The samples of a round must be recorded before the round, and the
+// rounds of a level before the level. Only a round may be missing whose pair on the other server has not
+// ended.
+func (w *Writer) Observe(e metric.Event) error {
+	switch e := e.(type) {
+	case metric.RunStarted:
+		return w.write(line{Type: typeRun, Run: bare(e.Run)})
+	case metric.ServerReady:
+		return w.write(line{Type: typeServerReady, Server: e.Server})
+	case metric.ServerDone:
+		return w.write(line{Type: typeServerDone, Server: e.Server})
+	case metric.LevelStarted:
+		return w.write(line{Type: typeLevel, Level: hollow(e.Level), Due: e.Due})
+	case metric.SampleDone:
+		return w.sample(e.Sample)
+	case metric.RoundDone:
+		key := keyOf(e.Level)
+		return w.write(line{Type: typeRoundDone, Of: &key, Round: e.Round})
+	case metric.LevelDone:
+		return w.write(line{Type: typeLevelDone, Level: hollow(e.Level)})
+	case metric.CapacityDone:
+		return w.write(line{Type: typeCapacity, Capacity: e.Capacity})
+	case metric.ComparisonDone:
+		w.keepAnswers(func() error { return w.pairs(e.Comparison) })
+		return w.write(line{Type: typeComparison, Comparison: e.Comparison})
+	case metric.RunDone:
+		return w.runDone(e.Run)
+	}
+	return nil
 }
 
-// ServerStarting records nothing.
-func (w *Writer) ServerStarting(server, state string) {}
-
-// ServerReady records the server in the state after its start.
-func (w *Writer) ServerReady(s *metric.ServerRun) error {
-	return w.write(line{Type: typeServerReady, Server: s})
-}
-
-// ServerDone records the final state of a server.
-func (w *Writer) ServerDone(s *metric.ServerRun) error {
-	return w.write(line{Type: typeServerDone, Server: s})
-}
-
-// LevelStarted records the level and the number of requests due.
-func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
-	return w.write(line{Type: typeLevel, Level: hollow(l), Due: due})
-}
-
-// RequestStarted records nothing.
-func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
-
-// SampleDone records one request. If the run keeps the request's answer, it records the answer
-// first.
-func (w *Writer) SampleDone(s *metric.Sample) error {
+// sample records one request. If the run keeps the request's answer, it records the answer first.
+func (w *Writer) sample(s *metric.Sample) error {
 	if s.Said != nil {
 		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })
 	}
 	return w.put(w.requests.encode(s))
-}
-
-// RoundDone records the end of a round. The samples of the round must already be recorded.
-func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
-	key := keyOf(l)
-	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
-}
-
-// LevelDone records the end of a level. The rounds of the level must already be recorded. Only a
-// round may be missing whose pair on the other server has not ended.
-func (w *Writer) LevelDone(l *metric.Level) error {
-	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
-}
-
-// CapacityDone records the result of a search. The levels of the search must already be recorded.
-func (w *Writer) CapacityDone(c *metric.Capacity) error {
-	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
 func (w *Writer) keepAnswers(write func() error) {
@@ -174,17 +160,10 @@ func (w *Writer) keepAnswers(write func() error) {
 	}
 }
 
-// ComparisonDone records how a comparison was run. The rounds that it compares must already be
-// recorded.
-func (w *Writer) ComparisonDone(c *metric.Comparison) error {
-	w.keepAnswers(func() error { return w.pairs(c) })
-	return w.write(line{Type: typeComparison, Comparison: c})
-}
-
-// RunDone records the end of the run, and syncs the recording to disk. It sets r.Answers and
+// runDone records the end of the run, and syncs the recording to disk. It sets r.Answers and
 // r.Recording. It returns an error if another file has taken the recording's name, because then the
 // verdict would lack its evidence.
-func (w *Writer) RunDone(r *metric.Run) error {
+func (w *Writer) runDone(r *metric.Run) error {
 	if w.answers != nil {
 		if err := w.answers.keep(); err != nil {
 			return fmt.Errorf("the answers are lost: %w", err)
@@ -205,12 +184,12 @@ func (w *Writer) RunDone(r *metric.Run) error {
 // run. It must follow RunStarted.
 func (w *Writer) Continue(before *metric.Run) error {
 	for _, s := range before.Servers {
-		if err := w.ServerReady(s); err != nil {
+		if err := w.Observe(metric.ServerReady{Server: s}); err != nil {
 			return err
 		}
 	}
 	for _, l := range before.Levels {
-		if err := w.LevelDone(l); err != nil {
+		if err := w.Observe(metric.LevelDone{Level: l}); err != nil {
 			return err
 		}
 		if l.Of != "" {
@@ -220,11 +199,11 @@ func (w *Writer) Continue(before *metric.Run) error {
 		slices.SortFunc(rounds, func(a, b *metric.Round) int { return a.Index - b.Index })
 		for _, r := range rounds {
 			for _, s := range r.All() {
-				if err := w.SampleDone(s); err != nil {
+				if err := w.Observe(metric.SampleDone{Sample: s}); err != nil {
 					return err
 				}
 			}
-			if err := w.RoundDone(l, r); err != nil {
+			if err := w.Observe(metric.RoundDone{Level: l, Round: r}); err != nil {
 				return err
 			}
 		}

@@ -108,27 +108,27 @@ func rerecord(t *testing.T, dir string, run *metric.Run) {
 	}
 	w, err := record.Create(dir)
 	must(err)
-	must(w.RunStarted(run))
+	must(w.Observe(metric.RunStarted{Run: run}))
 	for _, s := range run.Servers {
-		must(w.ServerReady(s))
+		must(w.Observe(metric.ServerReady{Server: s}))
 	}
 	for _, l := range run.Levels {
-		must(w.LevelStarted(l, l.Due(), 0))
+		must(w.Observe(metric.LevelStarted{Level: l, Due: l.Due()}))
 		for _, r := range l.Rounds {
 			if l.Of != "" {
 				continue // the requests of a part are recorded with its mix
 			}
 			for _, s := range r.Samples {
-				must(w.SampleDone(s))
+				must(w.Observe(metric.SampleDone{Sample: s}))
 			}
-			must(w.RoundDone(l, r))
+			must(w.Observe(metric.RoundDone{Level: l, Round: r}))
 		}
-		must(w.LevelDone(l))
+		must(w.Observe(metric.LevelDone{Level: l}))
 	}
 	for _, s := range run.Servers {
-		must(w.ServerDone(s))
+		must(w.Observe(metric.ServerDone{Server: s}))
 	}
-	must(w.RunDone(run))
+	must(w.Observe(metric.RunDone{Run: run}))
 	must(w.Close())
 }
 

@@ -85,7 +85,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 				s.Simulator.Seed = int64(1000 + i)
 			}
 			c := clock.NewVirtual()
-			run := must.Get(exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers{}, Run: metric.Run{Simulated: true},
+			run := must.Get(exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers(), Run: metric.Run{Simulated: true},
 				Launch: (&server.Virtual{Clock: c, Dir: plansDir, Seldom: time.Minute}).Launch}))(t)
 			out[assert.Judge(p, run, assert.Options{}).Outcome]++
 		}

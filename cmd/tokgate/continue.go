@@ -172,24 +172,15 @@ func (a *app) attempt(p *plan.Plan, run metric.Run, dir string) int {
 	return n
 }
 
-// resumed is an observer that records the earlier session of a run before this one.
-type resumed struct {
-	*record.Writer
-	before *metric.Run
-}
-
-func (r resumed) RunStarted(run *metric.Run) error {
-	if err := r.Writer.RunStarted(run); err != nil {
+// recorder records the earlier session of a run, if there is one, before this one.
+func recorder(w *record.Writer, before *metric.Run) exec.Observer {
+	return func(e metric.Event) error {
+		err := w.Observe(e)
+		if _, started := e.(metric.RunStarted); started && before != nil && err == nil {
+			return w.Continue(before)
+		}
 		return err
 	}
-	return r.Continue(r.before)
-}
-
-func recorder(w *record.Writer, before *metric.Run) exec.Observer {
-	if before == nil {
-		return w
-	}
-	return resumed{w, before}
 }
 
 // pauseOf moves a virtual clock past the end of the run that is continued, by an hour: what a step

@@ -56,7 +56,7 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 		a.launch(&config, wall, ctx, dir, runOptions{})
 		display, stop := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})
 		defer stop()
-		config.Observer = observers{display}
+		config.Observer = display.Observe
 		return exec.Run(ctx, config)
 	})
 }

@@ -88,23 +88,23 @@ func longRecording(tb testing.TB, dir string, samples int) {
 		tb.Fatal(diags)
 	}
 	run := &metric.Run{ID: "long", Tool: "test", Plan: p.Path, PlanHash: p.Hash, Started: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)}
-	must(w.RunStarted(run))
+	must(w.Observe(metric.RunStarted{Run: run}))
 	s := &metric.ServerRun{Address: p.Servers[0].Address()}
-	must(w.ServerReady(s))
+	must(w.Observe(metric.ServerReady{Server: s}))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, workload := range p.Workloads {
 		load := workload.Loads[0]
 		for _, level := range load.Levels {
 			l := &metric.Level{Server: s.Address, Workload: workload.Address(), Name: level.Name, Kind: load.Kind, N: level.N, Exact: true, Asked: workload.Asked(p.Servers[0], load)}
-			must(w.LevelStarted(l, level.Requests, 0))
+			must(w.Observe(metric.LevelStarted{Level: l, Due: level.Requests}))
 			for i := range level.Rounds {
 				run.End = longRound(tb, w, rng, l, level, i, run.End)
 			}
-			must(w.LevelDone(l))
+			must(w.Observe(metric.LevelDone{Level: l}))
 		}
 	}
-	must(w.ServerDone(s))
-	must(w.RunDone(run))
+	must(w.Observe(metric.ServerDone{Server: s}))
+	must(w.Observe(metric.RunDone{Run: run}))
 	must(w.Close())
 }
 
@@ -131,12 +131,12 @@ func longRound(tb testing.TB, w *record.Writer, rng *rand.Rand, l *metric.Level,
 		x.End = x.Last + 100_000
 		next[slot] = x.End
 		r.End = max(r.End, x.End)
-		must.Do(tb, w.SampleDone(x))
+		must.Do(tb, w.Observe(metric.SampleDone{Sample: x}))
 	}
 	r.WindowEnd = next[0]
 	for _, t := range next {
 		r.WindowEnd = min(r.WindowEnd, t)
 	}
-	must.Do(tb, w.RoundDone(l, r))
+	must.Do(tb, w.Observe(metric.RoundDone{Level: l, Round: r}))
 	return r.End
 }

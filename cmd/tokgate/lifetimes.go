@@ -197,21 +197,23 @@ func foretell(d *progress.Display, p *plan.Plan) *foretelling {
 	return &foretelling{Display: d, windows: rateWindows(p), took: map[[3]string][]float64{}, begun: map[[3]string]bool{}}
 }
 
-// SampleDone implements exec.Observer.
-func (f *foretelling) SampleDone(s *metric.Sample) error {
+// observe shows the event, and warns once a level's first measured request starts.
+func (f *foretelling) observe(e metric.Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if key := [3]string{s.Server, s.Workload, s.Level}; s.Phase == metric.Warmup && s.FromDue && s.Completed() && !f.begun[key] {
-		f.took[key] = append(f.took[key], (s.End - s.Scheduled).Seconds())
+	switch e := e.(type) {
+	case metric.SampleDone:
+		s := e.Sample
+		if key := [3]string{s.Server, s.Workload, s.Level}; s.Phase == metric.Warmup && s.FromDue && s.Completed() && !f.begun[key] {
+			f.took[key] = append(f.took[key], (s.End - s.Scheduled).Seconds())
+		}
+	case metric.RequestStarted:
+		defer f.begins(e.Level, e.Phase)
 	}
-	return f.Display.SampleDone(s)
+	return f.Display.Observe(e)
 }
 
-// RequestStarted implements exec.Observer.
-func (f *foretelling) RequestStarted(of *metric.Level, phase metric.Phase) {
-	f.Display.RequestStarted(of, phase)
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (f *foretelling) begins(of *metric.Level, phase metric.Phase) {
 	key := [3]string{of.Server, of.Workload, of.Name}
 	if phase != metric.Measured || f.begun[key] {
 		return

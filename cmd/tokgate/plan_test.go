@@ -272,7 +272,7 @@ compare "c" {
 		var lines strings.Builder
 		d := progress.New(&lines, progress.Options{Now: c.Now, Forecast: known})
 		run := must.Get(exec.Run(t.Context(), exec.Config{
-			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{d}, JudgeComparison: comparisonLooks(p),
+			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: d.Observe, JudgeComparison: comparisonLooks(p),
 			Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
 		}))(t)
 		said := regexp.MustCompile(`(?m)^ *(\w+)  .*(?:ETA of the run|levels, about) (\w+)$`).FindStringSubmatch(lines.String())

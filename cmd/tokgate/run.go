@@ -278,7 +278,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}
 	display, stop := a.progress(shown)
 	defer stop()
-	config.Observer = observers{recorder(writer, o.before), foretell(display, p)}
+	config.Observer = observers(recorder(writer, o.before), foretell(display, p).observe)
 	release := context.AfterFunc(drain, func() {
 		if now.Err() == nil {
 			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")

@@ -208,7 +208,7 @@ func simulatedRun(ctx context.Context, p *plan.Plan, seed int, change func(*plan
 		launcher.Seldom = time.Minute
 	}
 	return exec.Run(ctx, exec.Config{
-		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
+		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers(),
 		Judge: looks(p), JudgeComparison: comparisonLooks(p),
 		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash,
 			Salt: uint64(seed), Simulated: true},

@@ -259,7 +259,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 		}
 		c := clock.NewVirtual()
 		run, err := exec.Run(t.Context(), exec.Config{
-			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{}, Budget: budget,
+			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers(), Budget: budget,
 			Run: metric.Run{ID: "measured", Salt: 1000, Simulated: true},
 		})
 		if budget > 0 && run.End > budget {
@@ -399,7 +399,7 @@ func TestLongSeldomReadings(t *testing.T) {
 		for _, seldom := range []time.Duration{0, time.Minute} {
 			c := clock.NewVirtual()
 			run := must.Get(exec.Run(t.Context(), exec.Config{
-				Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seldom: seldom}).Launch, Observer: observers{},
+				Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seldom: seldom}).Launch, Observer: observers(),
 				Judge: looks(p), JudgeComparison: comparisonLooks(p), Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
 			}))(t)
 			verdicts := ""

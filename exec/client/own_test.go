@@ -317,7 +317,7 @@ func recording(t *testing.T, samples []*metric.Sample) []byte {
 	w := must.Get(record.Create(dir))(t)
 	for i, s := range samples {
 		s.Order = i
-		must.Do(t, w.SampleDone(s))
+		must.Do(t, w.Observe(metric.SampleDone{Sample: s}))
 	}
 	must.Do(t, w.Close())
 	raw := must.Get(os.ReadFile(filepath.Join(dir, "samples.jsonl")))(t)

@@ -61,13 +61,13 @@ func TestHits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				profile := must.Get(sim.LoadProfile(path, ""))(t)
 				w := newWorld(t, sim.Options{Profile: profile, Seed: 1, Engine: like})
-				run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: w.clock, Launch: w.Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
+				run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: w.clock, Launch: w.Launch, Observer: silent, Run: metric.Run{Salt: 7}}))(t)
 				checkHits(t, run, block)
 			})
 		})
 		t.Run(like+" in virtual time", func(t *testing.T) {
 			c := clock.NewVirtual()
-			run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
+			run := must.Get(exec.Run(t.Context(), exec.Config{Plan: hitPlan(t, s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: silent, Run: metric.Run{Salt: 7}}))(t)
 			checkHits(t, run, block)
 		})
 	}

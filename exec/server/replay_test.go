@@ -49,7 +49,7 @@ func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.
 	}
 	w := &plan.Workload{Name: "w", API: plan.Chat, Servers: []*plan.Server{s}, Output: plan.Output{Mean: 1}, Loads: []*plan.Load{load}}
 	config.Plan = &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}
-	config.Observer, config.Run = new(silent), metric.Run{Salt: 7}
+	config.Observer, config.Run = silent, metric.Run{Salt: 7}
 	run, err := exec.Run(t.Context(), config)
 	if err != nil || run.Levels[0].Skipped != "" {
 		t.Fatal(err, run.Levels[0].Skipped)

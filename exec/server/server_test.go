@@ -376,8 +376,14 @@ func TestMinutesOverHTTP(t *testing.T) {
 				}},
 			}},
 		}
-		o := new(silent)
-		run := must.Get(exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: o, Run: metric.Run{Salt: 7}}))(t)
+		samples := 0
+		counts := func(e metric.Event) error {
+			if _, ok := e.(metric.SampleDone); ok {
+				samples++
+			}
+			return nil
+		}
+		run := must.Get(exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: counts, Run: metric.Run{Salt: 7}}))(t)
 		if run.Servers[0].Error != "" {
 			t.Fatal(run.Servers[0].Error)
 		}
@@ -400,8 +406,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
 			}
 		}
-		if o.samples < 16*5 {
-			t.Errorf("%d samples were handed on", o.samples)
+		if samples < 16*5 {
+			t.Errorf("%d samples were handed on", samples)
 		}
 	})
 }
@@ -483,19 +489,8 @@ func TestPromptsAreLearntOnce(t *testing.T) {
 	})
 }
 
-// silent is an exec.Observer that only counts samples.
-type silent struct{ samples int }
-
-func (*silent) RunStarted(*metric.Run) error                         { return nil }
-func (*silent) ServerStarting(string, string)                        {}
-func (*silent) ServerReady(*metric.ServerRun) error                  { return nil }
-func (*silent) ServerDone(*metric.ServerRun) error                   { return nil }
-func (*silent) LevelStarted(*metric.Level, int, time.Duration) error { return nil }
-func (*silent) RequestStarted(*metric.Level, metric.Phase)           {}
-func (o *silent) SampleDone(*metric.Sample) error                    { o.samples++; return nil }
-func (*silent) RoundDone(*metric.Level, *metric.Round) error         { return nil }
-func (*silent) LevelDone(*metric.Level) error                        { return nil }
-func (*silent) RunDone(*metric.Run) error                            { return nil }
+// silent observes nothing.
+func silent(metric.Event) error { return nil }
 
 func TestPick(t *testing.T) {
 	a, b := client.Model{Context: 8}, client.Model{}

@@ -324,7 +324,7 @@ func TestRunsAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{Profile: profile, Seed: 1})
 		var err error
-		over, err = exec.Run(t.Context(), exec.Config{Plan: agreed(vllm()), Clock: w.clock, Launch: w.Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
+		over, err = exec.Run(t.Context(), exec.Config{Plan: agreed(vllm()), Clock: w.clock, Launch: w.Launch, Observer: silent, Run: metric.Run{Salt: 7}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestRunsAgree(t *testing.T) {
 	c := clock.NewVirtual()
 	s := vllm()
 	s.Simulator = &plan.Simulator{Profile: path, Seed: 1}
-	virtual := must.Get(exec.Run(t.Context(), exec.Config{Plan: agreed(s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}}))(t)
+	virtual := must.Get(exec.Run(t.Context(), exec.Config{Plan: agreed(s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: silent, Run: metric.Run{Salt: 7}}))(t)
 	for i, l := range over.Levels {
 		for j, r := range l.Rounds {
 			want, got := timings(r), timings(virtual.Levels[i].Rounds[j])

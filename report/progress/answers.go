@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -25,12 +26,8 @@ func (a *answers) title() string {
 	return "answers of " + a.server
 }
 
-// AnswersDone reports progress: how many of the due answers the server has given. If reading is
-// set, the server scores answers instead of giving them.
-func (d *Display) AnswersDone(server string, reading bool, done, due int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	server = text.Line(server)
+func (d *Display) answersDone(e metric.AnswersDone) {
+	server, reading, done, due := text.Line(e.Server), e.Reading, e.Done, e.Due
 	i := slices.IndexFunc(d.answers, func(a *answers) bool { return a.server == server && a.reading == reading })
 	if i < 0 {
 		i = len(d.answers)

@@ -48,7 +48,7 @@ const (
 	window = 1000
 )
 
-// Display draws the progress of a run. It implements exec.Observer. It is safe for concurrent use.
+// Display draws the progress of a run. It is safe for concurrent use.
 // No method returns an error: what cannot be drawn is lost.
 type Display struct {
 	out io.Writer
@@ -158,6 +158,10 @@ func (d *Display) tick() {
 func (d *Display) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.close()
+}
+
+func (d *Display) close() {
 	if d.closed {
 		return
 	}
@@ -172,10 +176,43 @@ func (d *Display) Close() {
 	d.closed = true
 }
 
-// RunStarted shows that the run begins.
-func (d *Display) RunStarted(r *metric.Run) error {
+// Observe shows what happened in the run. It returns no error.
+func (d *Display) Observe(e metric.Event) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	switch e := e.(type) {
+	case metric.RunStarted:
+		d.runStarted(e.Run)
+	case metric.ServerStarting:
+		d.serverStarting(e.Server, e.State)
+	case metric.ServerReady:
+		d.serverReady(e.Server)
+	case metric.ServerDone:
+		d.serverDone(e.Server)
+	case metric.LevelStarted:
+		d.levelStarted(e.Level, e.Due, e.Expected)
+	case metric.RequestStarted:
+		d.requestStarted(e.Level, e.Phase)
+	case metric.SampleDone:
+		d.sampleDone(e.Sample)
+	case metric.RoundDone:
+		if l := d.running(e.Level.Server, e.Level.Workload, e.Level.Name); l != nil {
+			l.rounds++
+			l.warming = true
+		}
+	case metric.LevelDone:
+		d.levelDone(e.Level)
+	case metric.CapacityDone:
+		d.opt.Forecast.part(e.Capacity.Server, e.Capacity.Workload, "").end(d.opt.Now())
+	case metric.AnswersDone:
+		d.answersDone(e)
+	case metric.RunDone:
+		d.runDone(e.Run)
+	}
+	return nil
+}
+
+func (d *Display) runStarted(r *metric.Run) {
 	d.started, d.begun = d.time(), d.opt.Now()
 	line := "run " + r.ID
 	if r.Plan != "" {
@@ -193,13 +230,9 @@ func (d *Display) RunStarted(r *metric.Run) error {
 		line += ", " + eta
 	}
 	d.say(line)
-	return nil
 }
 
-// ServerStarting shows what a starting server is waiting for.
-func (d *Display) ServerStarting(address, state string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) serverStarting(address, state string) {
 	address, state = text.Line(address), text.Bytes(text.Line(state), 500)
 	i := slices.IndexFunc(d.servers, func(s *server) bool { return s.address == address })
 	if i < 0 {
@@ -225,10 +258,7 @@ func (d *Display) sayState(s *server) {
 	d.say("server " + s.address + ": " + s.state)
 }
 
-// ServerReady shows that a server answers.
-func (d *Display) ServerReady(s *metric.ServerRun) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) serverReady(s *metric.ServerRun) {
 	line := "server " + s.Address + ": ready"
 	address := text.Line(s.Address)
 	if i := slices.IndexFunc(d.servers, func(x *server) bool { return x.address == address }); i >= 0 {
@@ -237,21 +267,16 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	d.opt.Forecast.part(address, "", "").end(d.opt.Now())
 	d.forget(s.Address)
 	d.say(line)
-	return nil
 }
 
-// ServerDone shows that a server has ended, or the error why it could not be measured.
-func (d *Display) ServerDone(s *metric.ServerRun) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) serverDone(s *metric.ServerRun) {
 	d.forget(s.Address)
 	if s.Error != "" {
 		d.fold("") // end the folded phase, because nobody would see an error in it
 		d.say("server " + s.Address + ": error: " + s.Error)
-		return nil
+		return
 	}
 	d.say("server " + s.Address + ": done")
-	return nil
 }
 
 func (d *Display) forget(address string) {
@@ -259,10 +284,7 @@ func (d *Display) forget(address string) {
 	d.servers = slices.DeleteFunc(d.servers, func(s *server) bool { return s.address == address })
 }
 
-// LevelStarted shows that a level begins.
-func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) levelStarted(l *metric.Level, due int, expected time.Duration) {
 	now := d.opt.Now()
 	// Remove the line that may show how the server prepared before this level.
 	d.forget(l.Server)
@@ -295,7 +317,6 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		}
 		d.say(line)
 	}
-	return nil
 }
 
 // running returns the level that is being measured, with the given server, workload and name; nil
@@ -308,11 +329,7 @@ func (d *Display) running(server, workload, name string) *level {
 	return d.levels[i]
 }
 
-// RequestStarted counts the start of a request. It is called once for every request, and SampleDone
-// is called once later.
-func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) requestStarted(of *metric.Level, phase metric.Phase) {
 	l := d.running(of.Server, of.Workload, of.Name)
 	if l == nil {
 		return
@@ -326,23 +343,20 @@ func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
 	}
 }
 
-// SampleDone counts a request that ended.
-func (d *Display) SampleDone(s *metric.Sample) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *Display) sampleDone(s *metric.Sample) {
 	l := d.running(s.Server, s.Workload, s.Level)
 	if l == nil {
-		return nil
+		return
 	}
 	l.inFlight = max(l.inFlight-1, 0)
 	if s.Phase != metric.Measured || s.Canceled() {
-		return nil
+		return
 	}
 	l.done++
 	defer d.tick()
 	if !s.Completed() {
 		l.failed++
-		return nil
+		return
 	}
 	if v, ok := s.Value("ttft"); ok {
 		l.ttft.add(v)
@@ -351,27 +365,12 @@ func (d *Display) SampleDone(s *metric.Sample) error {
 		l.tokens.add(float64(tokens))
 		l.took.add(took.Seconds())
 	}
-	return nil
 }
 
-// RoundDone counts a round.
-func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if l := d.running(of.Server, of.Workload, of.Name); l != nil {
-		l.rounds++
-		l.warming = true
-	}
-	return nil
-}
-
-// LevelDone shows the result of a level, or that it was not run.
-func (d *Display) LevelDone(m *metric.Level) error {
+func (d *Display) levelDone(m *metric.Level) {
 	if m.Of != "" {
-		return nil // the level belongs to a part of a mix; only the whole mix is shown
+		return // the level belongs to a part of a mix; only the whole mix is shown
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	l := d.running(m.Server, m.Workload, m.Name)
 	d.levels = slices.DeleteFunc(d.levels, func(x *level) bool { return x == l })
 	part := d.opt.Forecast.part(m.Server, m.Workload, m.Name)
@@ -386,10 +385,10 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		}
 		d.skipped = m.Skipped
 		d.say((&level{server: m.Server, workload: m.Workload, name: m.Name}).title() + ": skipped: " + why)
-		return nil
+		return
 	}
 	if l == nil {
-		return nil
+		return
 	}
 	part.end(d.opt.Now())
 	facts := append([]string{l.resultWords(m) + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
@@ -404,20 +403,9 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		}
 	}
 	d.say(l.title() + ": " + strings.Join(facts, ", "))
-	return nil
 }
 
-// CapacityDone shows that a capacity search is over.
-func (d *Display) CapacityDone(c *metric.Capacity) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.opt.Forecast.part(c.Server, c.Workload, "").end(d.opt.Now())
-	return nil
-}
-
-// RunDone ends the display.
-func (d *Display) RunDone(r *metric.Run) error {
-	d.mu.Lock()
+func (d *Display) runDone(r *metric.Run) {
 	d.fold("")
 	if r.Stopped != "" {
 		d.say("stopped: " + r.Stopped)
@@ -425,9 +413,7 @@ func (d *Display) RunDone(r *metric.Run) error {
 	if faster := d.faster(); faster != "" {
 		d.say("simulated in " + metric.Format(metric.Seconds, (d.opt.Now()-d.begun).Seconds()) + ", " + faster)
 	}
-	d.mu.Unlock()
-	d.Close()
-	return nil
+	d.close()
 }
 
 // Say writes one line above the display. The display does not overwrite it.

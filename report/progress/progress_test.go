@@ -95,31 +95,31 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 		return &metric.Sample{Server: "vllm", Workload: "general_chatbot", Level: "30", Phase: phase, Sent: sent, First: sent + ttft, Last: sent + ttft + 2*time.Second,
 			Usage: &metric.Usage{Output: 51}, FirstTokens: 1, Failure: failure}
 	}
-	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
-	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
+	d.Observe(metric.RunStarted{Run: &metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"}})
+	d.Observe(metric.ServerStarting{Server: "vllm", State: "waiting for http://127.0.0.1:8000"})
 	at(5 * time.Second)
 	for i := range 100 { // the server's log changes every time
-		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
+		d.Observe(metric.ServerStarting{Server: "vllm", State: fmt.Sprintf("%s %d%%", hostile, i)})
 		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
 	}
 	frame("starting")
 	at(72 * time.Second)
-	d.ServerReady(&metric.ServerRun{Address: "vllm"})
-	d.ServerStarting("vllm", "learning how it counts tokens")
+	d.Observe(metric.ServerReady{Server: &metric.ServerRun{Address: "vllm"}})
+	d.Observe(metric.ServerStarting{Server: "vllm", State: "learning how it counts tokens"})
 	at(73 * time.Second)
 	frame("preparing")
 	chat := &metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "30", N: 30}
-	d.LevelStarted(chat, 60, 2*time.Minute)
+	d.Observe(metric.LevelStarted{Level: chat, Due: 60, Expected: 2 * time.Minute})
 	for range 4 {
-		d.RequestStarted(chat, metric.Warmup)
+		d.Observe(metric.RequestStarted{Level: chat, Phase: metric.Warmup})
 	}
 	at(80 * time.Second)
 	frame("warming up")
 	for i := range 4 {
-		d.SampleDone(sample(metric.Warmup, i, time.Second, nil))
+		d.Observe(metric.SampleDone{Sample: sample(metric.Warmup, i, time.Second, nil)})
 	}
 	for range 30 {
-		d.RequestStarted(chat, metric.Measured)
+		d.Observe(metric.RequestStarted{Level: chat, Phase: metric.Measured})
 	}
 	at(100 * time.Second)
 	for i := range 20 {
@@ -127,26 +127,26 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 		if i%10 == 9 {
 			failure = &metric.Failure{Kind: metric.FailTimeout, Message: hostile}
 		}
-		d.SampleDone(sample(metric.Measured, i, time.Duration(500+10*i)*time.Millisecond, failure))
+		d.Observe(metric.SampleDone{Sample: sample(metric.Measured, i, time.Duration(500+10*i)*time.Millisecond, failure)})
 	}
 	at(110 * time.Second)
 	frame("a third done")
-	d.RoundDone(chat, &metric.Round{})
+	d.Observe(metric.RoundDone{Level: chat, Round: &metric.Round{}})
 	at(140 * time.Second)
 	frame("between rounds")
 	for i := range 40 {
-		d.RequestStarted(chat, metric.Measured)
-		d.SampleDone(sample(metric.Measured, i, time.Second, nil))
+		d.Observe(metric.RequestStarted{Level: chat, Phase: metric.Measured})
+		d.Observe(metric.SampleDone{Sample: sample(metric.Measured, i, time.Second, nil)})
 	}
 	at(170 * time.Second)
 	frame("all done")
-	d.LevelDone(chat)
-	d.LevelDone(&metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "64", Skipped: "the budget of 3m was spent"})
+	d.Observe(metric.LevelDone{Level: chat})
+	d.Observe(metric.LevelDone{Level: &metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "64", Skipped: "the budget of 3m was spent"}})
 	at(171 * time.Second)
 	frame("between levels")
-	d.ServerDone(&metric.ServerRun{Address: "vllm"})
-	d.ServerDone(&metric.ServerRun{Address: `sglang["x"]`, Error: hostile})
-	d.RunDone(&metric.Run{Stopped: "budget"})
+	d.Observe(metric.ServerDone{Server: &metric.ServerRun{Address: "vllm"}})
+	d.Observe(metric.ServerDone{Server: &metric.ServerRun{Address: `sglang["x"]`, Error: hostile}})
+	d.Observe(metric.RunDone{Run: &metric.Run{Stopped: "budget"}})
 	frame("the end")
 }
 
@@ -210,11 +210,11 @@ func TestRepaintIsBounded(t *testing.T) {
 	w := &counter{}
 	d := New(w, Options{TTY: true, Now: func() time.Duration { return now }})
 	l := &metric.Level{Name: "1"}
-	d.LevelStarted(l, 100, 0)
+	d.Observe(metric.LevelStarted{Level: l, Due: 100})
 	for now < time.Second {
 		d.Tick()
-		d.RequestStarted(l, metric.Measured)
-		d.SampleDone(&metric.Sample{Level: "1", Phase: metric.Measured})
+		d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
+		d.Observe(metric.SampleDone{Sample: &metric.Sample{Level: "1", Phase: metric.Measured}})
 		now += time.Millisecond
 	}
 	if w.n < 5 || w.n > 11 {
@@ -232,7 +232,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	var now time.Duration
 	s := &screen{t: t, width: 100, rows: []string{""}}
 	d := New(s, Options{TTY: true, Width: func() int { return s.width }, Now: func() time.Duration { return now }})
-	d.LevelStarted(&metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, 10, 0)
+	d.Observe(metric.LevelStarted{Level: &metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, Due: 10})
 	d.Tick()
 	// Make the screen narrower, and wrap its old rows as a terminal does.
 	old := s.rows
@@ -336,19 +336,19 @@ func TestConcurrentAndBroken(t *testing.T) {
 			}
 		})
 		l := &metric.Level{Name: "1"}
-		d.SampleDone(&metric.Sample{}) // before any level
-		d.RequestStarted(l, metric.Filler)
-		d.RoundDone(l, nil)
-		d.LevelDone(l)
-		d.LevelStarted(l, 1, 0)
+		d.Observe(metric.SampleDone{Sample: &metric.Sample{}}) // before any level
+		d.Observe(metric.RequestStarted{Level: l, Phase: metric.Filler})
+		d.Observe(metric.RoundDone{Level: l, Round: nil})
+		d.Observe(metric.LevelDone{Level: l})
+		d.Observe(metric.LevelStarted{Level: l, Due: 1})
 		for range 100 {
-			d.RequestStarted(l, metric.Measured)
-			if err := d.SampleDone(&metric.Sample{Level: "1", Phase: metric.Measured}); err != nil {
+			d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
+			if err := d.Observe(metric.SampleDone{Sample: &metric.Sample{Level: "1", Phase: metric.Measured}}); err != nil {
 				t.Error(err)
 			}
 		}
-		d.LevelDone(l)
-		if err := d.RunDone(&metric.Run{}); err != nil {
+		d.Observe(metric.LevelDone{Level: l})
+		if err := d.Observe(metric.RunDone{Run: &metric.Run{}}); err != nil {
 			t.Error(err)
 		}
 		wg.Wait()
@@ -392,8 +392,8 @@ func TestProbesAreNotCounted(t *testing.T) {
 		{Server: "s", Workload: "w", Name: "2"},
 		{Server: "s", Workload: "w", Name: "2"}, // the extended level
 	} {
-		d.LevelStarted(l, 1, 0)
-		d.LevelDone(l)
+		d.Observe(metric.LevelStarted{Level: l, Due: 1})
+		d.Observe(metric.LevelDone{Level: l})
 	}
 	for _, want := range []string{"w at 1 on s (1 of 2): 1", "w at probe 8 on s (capacity: ladder): 1", "w at 2 on s (2 of 2): 1", "w at 2 on s: 1 request\n"} {
 		if !strings.Contains(b.String(), want) {
@@ -408,16 +408,16 @@ func TestCanceledDidNotFail(t *testing.T) {
 	var b strings.Builder
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})
 	l := &metric.Level{Server: "s", Workload: "w", Name: "8 req/s"}
-	d.LevelStarted(l, 4, 0)
+	d.Observe(metric.LevelStarted{Level: l, Due: 4})
 	for _, kind := range []metric.FailureKind{"", metric.FailTimeout, metric.FailCanceled, metric.FailCanceled} {
-		d.RequestStarted(l, metric.Measured)
+		d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
 		x := &metric.Sample{Server: "s", Workload: "w", Level: l.Name, Phase: metric.Measured}
 		if kind != "" {
 			x.Failure = &metric.Failure{Kind: kind}
 		}
-		d.SampleDone(x)
+		d.Observe(metric.SampleDone{Sample: x})
 	}
-	d.LevelDone(l)
+	d.Observe(metric.LevelDone{Level: l})
 	if want := "w at 8 req/s on s: 2 requests in 0s, 1 failed\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in:\n%s", want, b.String())
 	}
@@ -428,20 +428,20 @@ func TestSimulated(t *testing.T) {
 	var out strings.Builder
 	wall, virtual := time.Duration(0), time.Duration(0)
 	d := New(&out, Options{Now: func() time.Duration { return wall }, Simulated: func() time.Duration { return virtual }, Forecast: levels(1)})
-	d.RunStarted(&metric.Run{ID: "r"})
+	d.Observe(metric.RunStarted{Run: &metric.Run{ID: "r"}})
 	l := &metric.Level{Server: "s", Workload: "w", Name: "8"}
-	d.LevelStarted(l, 3, time.Hour)
+	d.Observe(metric.LevelStarted{Level: l, Due: 3, Expected: time.Hour})
 	for i := range 3 {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
-		d.RequestStarted(l, metric.Measured)
+		d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
 		if i == 1 {
 			wall += 20 * time.Second // two requests take 40 s of real time: from 20 s to 60 s
 		}
 		sent := time.Duration(i+1) * time.Hour
-		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
+		d.Observe(metric.SampleDone{Sample: &metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second}})
 	}
-	d.LevelDone(l)
-	d.RunDone(&metric.Run{ID: "r"})
+	d.Observe(metric.LevelDone{Level: l})
+	d.Observe(metric.RunDone{Run: &metric.Run{ID: "r"}})
 	for _, want := range []string{
 		"    0s  run r, 1 level, simulated: times are virtual\n",
 		"w at 8 on s (1 of 1): 3 requests, about 1h00m\n",
@@ -460,18 +460,18 @@ func TestTwoLevels(t *testing.T) {
 	var out strings.Builder
 	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Forecast: levels(2)})
 	a, b := &metric.Level{Server: "a", Workload: "w", Name: "8"}, &metric.Level{Server: "b", Workload: "w", Name: "8"}
-	d.LevelStarted(a, 3, 0)
-	d.LevelStarted(b, 3, 0)
+	d.Observe(metric.LevelStarted{Level: a, Due: 3})
+	d.Observe(metric.LevelStarted{Level: b, Due: 3})
 	for i := range 3 {
 		for _, l := range []*metric.Level{a, b} {
 			if i < 2 || l == b {
-				d.RequestStarted(l, metric.Measured)
-				d.SampleDone(&metric.Sample{Server: l.Server, Workload: "w", Level: "8", Phase: metric.Measured})
+				d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
+				d.Observe(metric.SampleDone{Sample: &metric.Sample{Server: l.Server, Workload: "w", Level: "8", Phase: metric.Measured}})
 			}
 		}
 	}
-	d.LevelDone(a)
-	d.LevelDone(b)
+	d.Observe(metric.LevelDone{Level: a})
+	d.Observe(metric.LevelDone{Level: b})
 	for _, want := range []string{"w at 8 on a (1 of 2): 3 requests", "w at 8 on b (2 of 2): 3 requests", "w at 8 on a: 2 requests in", "w at 8 on b: 3 requests in"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
@@ -487,11 +487,11 @@ func TestAnswers(t *testing.T) {
 		now := time.Duration(0)
 		d := New(&out, Options{TTY: tty, Now: func() time.Duration { return now }})
 		for done := range 141 {
-			d.AnswersDone("next\x1b[2J", false, done, 140)
+			d.Observe(metric.AnswersDone{Server: "next\x1b[2J", Reading: false, Done: done, Due: 140})
 			now += 250 * time.Millisecond
 		}
 		for done := range 3 {
-			d.AnswersDone("today", true, done, 2)
+			d.Observe(metric.AnswersDone{Server: "today", Reading: true, Done: done, Due: 2})
 		}
 		wants := []string{": 140 in 35s\n", "reading answers on today: 2 in 0s\n"}
 		if tty {
@@ -515,9 +515,9 @@ func TestAnswers(t *testing.T) {
 func TestSkippedForOneReason(t *testing.T) {
 	var b bytes.Buffer
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})
-	d.RunStarted(&metric.Run{ID: "r"})
+	d.Observe(metric.RunStarted{Run: &metric.Run{ID: "r"}})
 	for _, level := range []struct{ name, why string }{{"1", "the server died"}, {"2", "the server died"}, {"3", "the budget is spent"}} {
-		d.LevelDone(&metric.Level{Server: "s", Workload: "w", Name: level.name, Skipped: level.why})
+		d.Observe(metric.LevelDone{Level: &metric.Level{Server: "s", Workload: "w", Name: level.name, Skipped: level.why}})
 	}
 	want := "    0s  run r\n    0s  w at 1 on s: skipped: the server died\n    0s  w at 2 on s: skipped: likewise\n    0s  w at 3 on s: skipped: the budget is spent\n"
 	if got := b.String(); got != want {
