@@ -14,8 +14,12 @@ import (
 // lookNote returns a note that a level was judged at one of several planned looks. It returns "" if
 // only one look was planned.
 func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
-	if last.Planned <= 1 {
+	switch {
+	case last.Planned <= 1:
 		return ""
+	case last.Spent == 0 && last.Outcome == Fail:
+		return fmt.Sprintf("judged on the %s that started first, at an early look that could only fail the level; its confidence is %s",
+			verdict.Count(l.Due(), "requests"), metric.Format(metric.Ratio, confidence))
 	}
 	return fmt.Sprintf("judged on the %s that started first, at one of %d planned looks; the confidence is %s, because the looks share the allowed error",
 		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))

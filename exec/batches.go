@@ -116,7 +116,7 @@ func (s *series) closes() {
 	}
 	s.win = nil
 	if !w.halted() {
-		w.cut("the level ended early")
+		w.cut(endedEarly)
 	}
 	w.end()
 	w.fills()

@@ -89,7 +89,7 @@ func TestLooksIntoAWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := run.Levels[0]
-		if !slices.Equal(seen, []int{140, 200, 400}) {
+		if !slices.Equal(seen, []int{50, 70, 100, 140, 200, 400}) {
 			t.Errorf("looks at %v requests", seen)
 		}
 		if warm := phases(l)[metric.Warmup]; warm > 9 {
@@ -124,7 +124,10 @@ func phases(l *metric.Level) map[metric.Phase]int {
 func TestAWindowEndsEarly(t *testing.T) {
 	p := gated(batched(4, 200, 20), plan.Stop)
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
-	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
+	b.Judge = func(_ *plan.Workload, _ *metric.Level, look exec.Look) exec.Judgement {
+		if look.Requests < 100 {
+			return exec.Judgement{Outcome: search.Inconclusive}
+		}
 		return exec.Judgement{Outcome: search.Fail}
 	}
 	run, err := exec.Run(t.Context(), b.Config)
@@ -132,7 +135,7 @@ func TestAWindowEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := run.Levels[0]
-	if len(l.Looks) != 1 || l.Looks[0].Requests != 100 || l.Looks[0].Outcome != metric.Fail {
+	if len(l.Looks) != 3 || l.Looks[2].Requests != 100 || l.Looks[2].Outcome != metric.Fail {
 		t.Fatalf("looks %+v", l.Looks)
 	}
 	if n := len(l.Rounds); n < 11 || n > 12 {

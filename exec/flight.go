@@ -166,6 +166,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	delete(rd.flights, f)
 	if f.turn.Phase == metric.Measured {
 		rd.judged--
+		rd.first.add(f.turn.Order)
 	}
 	rd.out.Samples = append(rd.out.Samples, s)
 	if s.Failure != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/shape"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -38,6 +39,10 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))
 	r.observe(metric.LevelStarted{Level: l, Due: r.requests(c, whole), Expected: r.expected(c, whole)})
 	for i, at := range looks {
+		if at.Ahead && shape.Of(c).Windowed {
+			s.midway = append(s.midway, at) // the window goes on meanwhile
+			continue
+		}
 		if at.Extends && !s.affords(at) {
 			return nil
 		}
@@ -56,7 +61,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 				len(l.Rounds), len(l.Rounds)+l.Shed, rounds, r.Budget))
 		}
 		if !ended {
-			if len(l.Looks) > 0 && !at.Extends {
+			if len(l.Looks) > 0 && !at.Extends && l.Looks[len(l.Looks)-1].Outcome != search.Fail {
 				// The level was cut off before this look. Record the look as planned, so that the
 				// look before it does not count as the last.
 				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
@@ -113,13 +118,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 	look.Outcome = j.Outcome
 	l.Looks = append(l.Looks, look)
 	if ahead {
-		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]
-		part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
-		if s.Level.Duration > 0 {
-			_, rounds := l.RoundNames()
-			part = fmt.Sprintf("%d of %d %s", len(l.Rounds), s.Level.Rounds, rounds)
-		}
-		l.Notes = append(l.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
+		s.notesEnd(at, j.Outcome)
 	}
 	if j.Invalid != "" || j.Outcome != search.Inconclusive {
 		return false, nil
@@ -131,6 +130,17 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 		return false, nil
 	}
 	return true, nil
+}
+
+// notesEnd notes that a look ended the level early.
+func (s *series) notesEnd(at plan.Look, outcome search.Outcome) {
+	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]
+	part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
+	if s.Level.Duration > 0 {
+		_, rounds := s.level.RoundNames()
+		part = fmt.Sprintf("%d of %d %s", len(s.level.Rounds), s.Level.Rounds, rounds)
+	}
+	s.level.Notes = append(s.level.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 }
 
 // ends handles the planned end of a level. Nothing in the run depends on its last look but a

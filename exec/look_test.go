@@ -58,27 +58,27 @@ func TestLooks(t *testing.T) {
 		// Neither look (early judgement) can pass. 50 or 70 requests could all be good by chance
 		// too easily: 0.95^50 and 0.95^70 are more than the error that these looks may make.
 		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
-			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 pending"}, 100, ""},
+			[]exec.Judgement{pass, pass}, []string{"50/20 0.00 inconclusive", "70/20 0.00 inconclusive", "100/1 1.00 pending"}, 100, ""},
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
-			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
+			[]exec.Judgement{fail}, []string{"50/20 0.00 fail"}, 50, "the level failed after 50 of 100 requests and ended early"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// There is no look (early judgement) at 100 requests. With 5% bad requests, all 100 would
-		// be good with probability 0.95^100, which is more than the error that this look may make.
-		// At 140 requests there is a look.
+		// The look (early judgement) at 100 requests can only fail. With 5% bad requests, all 100
+		// would be good with probability 0.95^100, which is more than the error that this look may
+		// make. At 140 requests a look may pass.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
+			[]exec.Judgement{more, more, pass}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 pass"}, 400, ""},
+			[]exec.Judgement{more, more, more, pass}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 pass"}, 400, ""},
 		{"extended to the end", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, more, more, more}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "800/4 1.00 inconclusive"}, 800, ""},
+			[]exec.Judgement{more, more, more, more, more}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "800/4 1.00 inconclusive"}, 800, ""},
 		{"max_requests", closedLoad(4, 200, tens...), plan.Extend, 500,
-			[]exec.Judgement{more, more, more, fail}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "500/4 1.00 fail"}, 500, ""},
+			[]exec.Judgement{more, more, more, more, fail}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "500/4 1.00 fail"}, 500, ""},
 		{"of no use", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, never}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive"}, 200, "not extended: no number of requests would settle it"},
+			[]exec.Judgement{more, more, never}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 inconclusive"}, 200, "not extended: no number of requests would settle it"},
 		{"invalid is not extended", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, invalid}, []string{"140/4 0.16 inconclusive", "200/4 0.33 fail"}, 200, ""},
+			[]exec.Judgement{more, more, invalid}, []string{"100/30 0.00 inconclusive", "140/4 0.16 inconclusive", "200/4 0.33 fail"}, 200, ""},
 		{"bursts stay whole", burst, plan.Extend, 190,
-			[]exec.Judgement{more, more, more, pass}, []string{"40/30 0.00 inconclusive", "80/3 0.33 inconclusive", "160/3 0.67 inconclusive", "184/3 1.00 pass"}, 184, ""},
+			[]exec.Judgement{more, more, more, more, pass}, []string{"40/60 0.00 inconclusive", "56/60 0.00 inconclusive", "80/3 0.33 inconclusive", "160/3 0.67 inconclusive", "184/3 1.00 pass"}, 184, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := gated(tt.load, tt.on)

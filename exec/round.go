@@ -76,6 +76,7 @@ type air struct {
 	judged   int                  // measured requests in flight
 	launched int                  // flights so far
 	taken    int                  // prompts of measured requests so far
+	first    prefix               // measured requests that ended, without a gap by order of start
 }
 
 func (rd *round) play() []*metric.Round {
@@ -290,7 +291,7 @@ func (rd *round) unit(i, n int, u shape.Unit, whole load.Window) *metric.Round {
 			ended++
 		}
 	}
-	if rd.level.Cut != "" {
+	if rd.level.Cut != "" || r.Stopped == endedEarly && rd.batches == nil {
 		r.Due = len(measured)
 	}
 	rd.settle(&r, u, ended)

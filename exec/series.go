@@ -35,8 +35,10 @@ type series struct {
 	durations map[*plan.Workload]time.Duration
 	// ahead holds the numbers of measured requests of the batches that are planned after the next
 	// look, so that the window goes on meanwhile. win is the window; nil if none is open.
-	ahead     []int
-	win       *window
+	ahead []int
+	win   *window
+	// midway holds the looks at a rate while its next window is measured.
+	midway    []plan.Look
 	sheds     bool      // the runner may leave out rounds if the budget runs short
 	warmed    bool      // whether warm was called
 	aloneSent int       // requests sent alone so far
@@ -144,6 +146,7 @@ func (s *series) window(due []int, of int) (again bool, stopped string) {
 	rd := s.newRound(due)
 	s.now, s.last = rd, rd
 	rd.limit(s.most)
+	s.looksMidway(rd)
 	rounds := rd.play()
 	s.now = nil
 	if l.Probe == nil {

@@ -37,35 +37,84 @@ var earlyBatches = []int{5, 7, 10, 14}
 
 const fewBatches = 10
 
-// earlyLooks returns after how many rounds a level of the load may be judged early. Levels at a rate
-// and of users run to their end.
-func (l *Load) earlyLooks(level Level) []int {
-	var out []int
+// earlyParts lists the shares of the window of a rate after which it may be judged early. It can only
+// fail there, because a rate runs to its end.
+var earlyParts = []float64{0.25, 0.5}
+
+// earlyLooks returns the early looks at a level of the load: its requests and its rounds since the look
+// before. If a required threshold is exact, they come after each round, because an exact threshold
+// that fails for good ends the level at once. Levels of users, stages and replays run to their end.
+func (l *Load) earlyLooks(w *Workload, level Level) (out []Look) {
+	exact := w.exact(level.Name)
+	if l.Kind.Windowed() {
+		return l.earlyInWindow(w, level, exact)
+	}
+	var at []int
 	switch {
-	case l.Kind.Windowed(), level.Batches && level.Rounds < fewBatches:
+	case exact:
+		for rounds := 1; rounds < level.Rounds; rounds++ {
+			at = append(at, rounds)
+		}
+	case level.Batches && level.Rounds < fewBatches:
 	case level.Batches:
-		out = slices.Clone(earlyBatches)
+		at = earlyBatches
 	default:
 		for _, tenths := range earlyTenths {
-			out = append(out, (level.Rounds*tenths+9)/10)
+			at = append(at, (level.Rounds*tenths+9)/10)
 		}
 	}
-	return slices.DeleteFunc(out, func(rounds int) bool { return rounds < metric.LeastRounds || rounds >= level.Rounds })
+	played := 0
+	for _, rounds := range at {
+		if rounds >= level.Rounds || !exact && rounds < metric.LeastRounds {
+			continue
+		}
+		out = append(out, Look{Due: level.requestsDue(played, rounds), Requests: level.sent(rounds), Ahead: true})
+		played = rounds
+	}
+	return out
 }
 
-// half returns the number of rounds before a look that can only fail the level; 0 if there is none.
-func (l *Load) half(level Level) int {
-	if l.Kind.Windowed() || level.Batches && level.Rounds < fewBatches {
-		return 0
+// exact reports whether a required threshold describes the requests of this run.
+func (w *Workload) exact(level string) bool {
+	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
+		return slices.ContainsFunc(x.required(level), func(t *Threshold) bool { return t.Stat.Exact() })
+	})
+}
+
+// earlyInWindow returns the early looks at a rate. They come while the load goes on.
+func (l *Load) earlyInWindow(w *Workload, level Level, exact bool) (out []Look) {
+	if l.Kind != metric.OpenLoop || l.Open == nil || l.Open.Trace != nil || slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return x.Prompt.Turns.Several() }) {
+		return nil
 	}
-	return level.Rounds / 2
+	var at []int
+	for _, share := range earlyParts {
+		at = append(at, int(math.Ceil(share*float64(level.Requests))))
+	}
+	for rounds := 1; exact && rounds < level.Rounds; rounds++ {
+		at = append(at, level.sent(rounds))
+	}
+	slices.Sort(at)
+	for _, n := range slices.Compact(at) {
+		if n < level.Requests {
+			out = append(out, Look{Requests: n, Ahead: true})
+		}
+	}
+	return out
+}
+
+// halfWay returns a look at half of the rounds; false if the level has none.
+func (l *Load) halfWay(level Level) (Look, bool) {
+	rounds := level.Rounds / 2
+	return Look{Due: level.requestsDue(0, rounds), Requests: level.sent(rounds), Ahead: true},
+		rounds > 0 && !l.Kind.Windowed() && (!level.Batches || level.Rounds >= fewBatches)
 }
 
 // Looks plans the looks at a level before the level runs.
 //
 // Early looks come first: after 5, 7, 10 and 14 batches, or after half and after seven tenths of the
-// rounds. A look is left out if some threshold could not pass there. If all are left out, there is
-// one look half-way, which can only fail the level.
+// rounds, or after a quarter and half of a rate. A look at which some threshold could not pass can only
+// fail the level. All such looks together spend a tenth of the error on top. Where no early look may
+// pass because another run needs all of the level, there is one such look half-way.
 //
 // The next look is at the planned end. If an inconclusive level is extended, more looks follow.
 // They come each time the number of requests has doubled, up to the plan's maximum.
@@ -96,27 +145,13 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		ends = Doubled(load.Kind, level, most)
 	}
 	part := 1 / float64(len(ends))
-	var looks []Look
-	played := 0
-	for _, rounds := range load.earlyLooks(level) {
-		if p.History != nil || level.Duration > 0 || p.besideBaseline(w) {
-			continue // another run needs all of it
+	looks := p.aheadOf(w, load, level, part)
+	played, failing := 0, 0
+	for _, look := range looks {
+		played += len(look.Due)
+		if look.Spent == 0 {
+			failing++
 		}
-		look := Look{Due: level.requestsDue(played, rounds), Requests: level.sent(rounds), Ahead: true}
-		whole := float64(look.Requests) / float64(level.Requests)
-		look.Spent = whole * whole * part
-		if slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
-			return slices.ContainsFunc(x.required(level.Name), func(t *Threshold) bool {
-				return !x.canPassEarly(t, load.Kind, x.Portion(level), rounds, look.Spent)
-			})
-		}) {
-			continue
-		}
-		looks, played = append(looks, look), rounds
-	}
-	if half := load.half(level); len(looks) == 0 && half > 0 {
-		looks, played = append(looks, Look{Due: level.requestsDue(0, half), Requests: level.sent(half),
-			Planned: abortShare * len(ends), Ahead: true}), half
 	}
 	for i, n := range ends {
 		look := Look{Due: level.requestsDue(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}
@@ -132,8 +167,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		}
 	}
 	for i := range looks {
-		if looks[i].Spent > 0 {
-			looks[i].Planned = shared
+		if looks[i].Planned = shared; looks[i].Spent == 0 {
+			looks[i].Planned = abortShare * failing * len(ends)
 		}
 	}
 	return looks
@@ -144,6 +179,35 @@ func (p *Plan) besideBaseline(w *Workload) bool {
 	return slices.ContainsFunc(p.Compares, func(c *Compare) bool {
 		return c.Control.Baseline != "" && c.Skip == "" && slices.Contains(c.Workloads(p), w)
 	})
+}
+
+// aheadOf returns the looks at a level before its planned end, which has the given part of the error.
+// Those that may pass the level have a Spent.
+func (p *Plan) aheadOf(w *Workload, load *Load, level Level, part float64) []Look {
+	early, whole := load.earlyLooks(w, level), p.History != nil || level.Duration > 0 || p.besideBaseline(w)
+	if half, ok := load.halfWay(level); ok && (len(early) == 0 || whole && !w.exact(level.Name)) {
+		return []Look{half}
+	}
+	if whole {
+		return early // another run needs all of it
+	}
+	for i := range early {
+		look := &early[i]
+		share := float64(look.Requests) / float64(level.Requests)
+		spent := share * share * part
+		rounds := 0
+		for _, earlier := range early[:i+1] {
+			rounds += len(earlier.Due)
+		}
+		if !load.Kind.Windowed() && !slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
+			return slices.ContainsFunc(x.required(level.Name), func(t *Threshold) bool {
+				return !x.canPassEarly(t, load.Kind, x.Portion(level), rounds, spent)
+			})
+		}) {
+			look.Spent = spent
+		}
+	}
+	return early
 }
 
 // partLooks returns the looks at a level of one part of a mix. They come when the looks at the mix

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 func TestLooks(t *testing.T) {
@@ -40,20 +41,21 @@ func TestLooks(t *testing.T) {
 		// look.
 		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
 		// The probability that all of 75 requests meet a p95 by chance is 0.95^75 = 0.0213. Their
-		// look may spend an error of only 0.0125, so it is left out. For 105 requests the
+		// look may spend an error of only 0.0125, so it can only fail. For 105 requests the
 		// probability is 0.0046. Their look may spend 0.0245, so it stays.
-		{"few for p95", 150, 10, nil, []*Threshold{p95}, "105/0.49/7 150/1.00/3"},
-		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 100/1.00/5"},
+		{"few for p95", 150, 10, nil, []*Threshold{p95}, "75/fail/5 105/0.49/2 150/1.00/3"},
+		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 70/fail/2 100/1.00/3"},
 		// The same for a p99: 0.99^435 = 0.0126 is above 0.0125, and 0.99^609 = 0.0022 is below
 		// 0.0245.
-		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "609/0.49/7 870/1.00/3"},
+		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "435/fail/5 609/0.49/2 870/1.00/3"},
 		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
-		{"max", 200, 10, nil, []*Threshold{mean, most}, "100/fail/5 200/1.00/5"},
+		// An exact threshold ends the level after any round.
+		{"max", 100, 5, nil, []*Threshold{mean, most}, "20/fail/1 40/fail/1 60/fail/1 80/fail/1 100/1.00/1"},
 		// 0.95^90 = 0.0099.
 		{"a share in 180 waves", 720, 10, nil, []*Threshold{rate}, "360/0.25/5 504/0.49/2 720/1.00/3"},
-		{"a share in 50 waves", 200, 10, nil, []*Threshold{rate}, "100/fail/5 200/1.00/5"},
+		{"a share in 50 waves", 200, 10, nil, []*Threshold{rate}, "100/fail/5 140/fail/2 200/1.00/3"},
 		{"a share in 180 rounds", 1440, 180, byRound, []*Threshold{rate}, "720/0.25/90 1008/0.49/36 1440/1.00/54"},
-		{"a share in 60 rounds", 480, 60, byRound, []*Threshold{rate}, "240/fail/30 480/1.00/30"},
+		{"a share in 60 rounds", 480, 60, byRound, []*Threshold{rate}, "240/fail/30 336/fail/12 480/1.00/18"},
 		{"a share of single requests", 200, 10, alone, []*Threshold{rate}, "100/0.25/5 140/0.49/2 200/1.00/3"},
 		{"eight rounds", 200, 8, nil, []*Threshold{p95}, "150/0.56/6 200/1.00/2"},
 		{"five rounds", 300, 5, nil, []*Threshold{p95}, "120/fail/2 300/1.00/3"},
@@ -69,10 +71,10 @@ func TestLooks(t *testing.T) {
 		{"a window of 20 batches", 200, 20, batches, []*Threshold{mean}, "50/0.06/5 70/0.12/2 100/0.25/3 140/0.49/4 200/1.00/6"},
 		// ln(0.05·0.0625)/ln(0.95) = 112 requests without one over the limit, ln(0.05·0.1225)/ln(0.95) = 99,
 		// ln(0.05·0.25)/ln(0.95) = 85: a p95 can pass from 100 requests on.
-		{"batches of ten requests, p95", 200, 20, batches, []*Threshold{p95}, "100/0.25/10 140/0.49/4 200/1.00/6"},
-		{"batches, p99", 200, 20, batches, []*Threshold{p99}, "100/fail/10 200/1.00/10"},
-		{"batches, a share", 800, 20, batches, []*Threshold{rate}, "400/0.25/10 560/0.49/4 800/1.00/6"},
-		{"batches, an exact statistic", 200, 20, batches, []*Threshold{most}, "100/fail/10 200/1.00/10"},
+		{"batches of ten requests, p95", 200, 20, batches, []*Threshold{p95}, "50/fail/5 70/fail/2 100/0.25/3 140/0.49/4 200/1.00/6"},
+		{"batches, p99", 200, 20, batches, []*Threshold{p99}, "50/fail/5 70/fail/2 100/fail/3 140/fail/4 200/1.00/6"},
+		{"batches, a share", 800, 20, batches, []*Threshold{rate}, "200/fail/5 280/fail/2 400/0.25/3 560/0.49/4 800/1.00/6"},
+		{"batches, an exact statistic", 60, 6, batches, []*Threshold{most}, "10/fail/1 20/fail/1 30/fail/1 40/fail/1 50/fail/1 60/1.00/1"},
 		{"ten batches", 100, 10, batches, []*Threshold{mean}, "50/0.25/5 70/0.49/2 100/1.00/3"},
 		{"nine batches", 90, 9, batches, []*Threshold{mean}, "90/1.00/9"},
 		{"batches, history", 200, 20, func(p *Plan, w *Workload) { batches(p, w); p.History = &History{} }, []*Threshold{mean}, "100/fail/10 200/1.00/10"},
@@ -97,5 +99,35 @@ func TestLooks(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d/%s/%d", look.Requests, share, len(look.Due)))
 		}
 		must.Same(t, c.name, c.want, strings.Join(got, " "))
+	}
+}
+
+// A rate may fail after a quarter and after half of its window, and after each tenth of it if a threshold
+// is exact. The looks together spend a tenth of the error.
+func TestLooksInWindow(t *testing.T) {
+	p95 := &Threshold{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: Less, Limit: 1}
+	most := &Threshold{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Max}, Op: Less, Limit: 1}
+	for _, tt := range []struct {
+		name      string
+		threshold *Threshold
+		change    func(*Workload, *Load)
+		want      string // requests of each look / 1 if it may pass / looks that share its error
+	}{
+		{"a percentile", p95, func(*Workload, *Load) {}, "300/0/20 600/0/20 1200/1/1"},
+		{"an exact threshold", most, func(*Workload, *Load) {}, "120/0/100 240/0/100 300/0/100 360/0/100 480/0/100 600/0/100 720/0/100 840/0/100 960/0/100 1080/0/100 1200/1/1"},
+		{"conversations", p95, func(w *Workload, _ *Load) { w.Prompt.Turns.Max, w.Prompt.Turns.Mean = 4, 3 }, "1200/1/1"},
+		{"a trace", p95, func(_ *Workload, l *Load) { l.Open.Trace = &traffic.Replay{} }, "1200/1/1"},
+	} {
+		l := &Load{Kind: metric.OpenLoop, Open: &Open{}, Levels: []Level{{Name: "4 req/s", Rate: 4, Requests: 1200, Rounds: 10}}}
+		w := &Workload{Name: "w", Loads: []*Load{l}, Policy: Policy{Confidence: 0.95, Decide: Certified, OnInconclusive: Stop},
+			SLAs: []*SLA{{At: []string{"4 req/s"}, Severity: SeverityError, Thresholds: []*Threshold{tt.threshold}}}}
+		tt.change(w, l)
+		var got []string
+		for _, look := range (&Plan{Workloads: []*Workload{w}}).Looks(w, l, l.Levels[0]) {
+			got = append(got, fmt.Sprintf("%d/%.0f/%d", look.Requests, look.Spent, look.Planned))
+		}
+		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		}
 	}
 }

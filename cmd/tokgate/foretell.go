@@ -26,8 +26,8 @@ type amount struct {
 }
 
 // foretold is what a run of a plan costs: at least, if nothing changed, if the candidates of
-// comparisons are just as much worse as is tolerated, and at most. A level costs the least if its
-// first look decides, and the most if it is extended as far as the plan allows.
+// comparisons are just as much worse as is tolerated, and at most. A level costs the least if it
+// passes at its first look, and the most if it is extended as far as the plan allows.
 type foretold struct {
 	least, expected, tolerated, most amount
 	unknown                          int  // levels and searches whose time is not known
@@ -192,7 +192,8 @@ type portion struct{ least, expected, most float64 }
 func (l *lastRun) portionOf(p *plan.Plan, c exec.Case) portion {
 	looks := p.Looks(c.Workload, c.Load, c.Level)
 	share := func(look plan.Look) float64 { return float64(look.Requests) / float64(max(c.Level.Requests, 1)) }
-	x := portion{least: share(looks[0]), expected: 1, most: share(looks[len(looks)-1])}
+	passes := slices.IndexFunc(looks, func(at plan.Look) bool { return at.Spent > 0 }) // the last one does
+	x := portion{least: share(looks[passes]), expected: 1, most: share(looks[len(looks)-1])}
 	cost, ran := l.spentOn(c)
 	ended := slices.IndexFunc(looks, func(at plan.Look) bool { return at.Requests == cost.Measured })
 	if ran && ended >= 0 && c.Level.Duration == 0 {
@@ -269,7 +270,7 @@ func (s foretold) price(p *plan.Plan) string {
 	}
 	said += map[bool]string{true: " if nothing changed", false: " expected"}[len(plan.Groups(p)) > 0]
 	if s.varies() {
-		said += fmt.Sprintf(" (at least %s, at most %s", hours(s.least), hours(s.most))
+		said += fmt.Sprintf(" (at least %s to pass, at most %s", hours(s.least), hours(s.most))
 		if s.tolerated.took > s.expected.took {
 			said += fmt.Sprintf("; %s if just as much worse as is tolerated", hours(s.tolerated))
 		}
@@ -299,7 +300,7 @@ func (s foretold) requests() string {
 	}
 	said := fmt.Sprintf("%s%s sent, %s of them measured", about, grouped(s.expected.sent), grouped(s.expected.measured))
 	if s.least.measured < s.most.measured {
-		said += fmt.Sprintf(" (at least %s, at most %s)", grouped(s.least.measured), grouped(s.most.measured))
+		said += fmt.Sprintf(" (at least %s to pass, at most %s)", grouped(s.least.measured), grouped(s.most.measured))
 	}
 	if s.expected.load > time.Second && s.unknown == 0 {
 		said += " · " + roundTime(s.expected.load) + " of load"

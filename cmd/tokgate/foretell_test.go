@@ -68,12 +68,12 @@ func TestForetellRequests(t *testing.T) {
 	got := (*lastRun)(nil).takes(p, nil)
 	// Looks after 140 of 200 requests (100 cannot certify a p95 with their error) and extensions to 400 and 800. Ten
 	// rounds warm up with 8 requests each, and send 8 more until the last measured one has ended.
-	if want := "about 360 sent, 200 of them measured (at least 140, at most 800)"; got.requests() != want {
+	if want := "about 360 sent, 200 of them measured (at least 140 to pass, at most 800)"; got.requests() != want {
 		t.Errorf("%q, want %q", got.requests(), want)
 	}
 	key := caseKey("a", "chat", "8")
 	last := &lastRun{cases: map[string]float64{key: 0.5}, costs: map[string]report.Spent{key: {Sent: 280, Measured: 140}}}
-	if got, want := last.takes(p, nil).requests(), "about 280 sent, 140 of them measured (at least 140, at most 800) · 1m10s of load"; got != want {
+	if got, want := last.takes(p, nil).requests(), "about 280 sent, 140 of them measured (at least 140 to pass, at most 800) · 1m10s of load"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

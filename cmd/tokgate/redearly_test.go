@@ -1,0 +1,134 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/strength"
+)
+
+// A server that is ten times slower fails at the first look: after five batches of a closed loop, or
+// after a quarter of a rate. One that is exactly at its limit rarely fails: a lower 99 % bound of 5 %
+// allows 11 of 100.
+func TestLongRedEarly(t *testing.T) {
+	const runs = 100
+	for _, tt := range []struct {
+		name, load, stat string
+		first            int // requests of the first look
+	}{
+		{"32 in flight", "concurrency = 32\n    waves = 20", "p95", 160},
+		{"32 in flight", "concurrency = 32\n    waves = 20", "mean", 160},
+		{"8 in flight", "concurrency = 8\n    waves = 20", "p95", 50},
+		{"8 in flight", "concurrency = 8\n    waves = 20", "mean", 50},
+		{"a rate", "rate = \"4 req/s\"\n    duration = \"5m\"", "p95", 300},
+		{"a rate", "rate = \"4 req/s\"\n    duration = \"5m\"", "mean", 300},
+	} {
+		t.Run(tt.name+", e2e "+tt.stat, func(t *testing.T) {
+			t.Parallel()
+			truth, healthy := measuredE2E(t, tt.load, tt.stat)
+			slow := redEarlyPlan(t, tt.load, fmt.Sprintf("sla { e2e = \"%s < %.6fs\" }", tt.stat, 2*truth))
+			var took time.Duration
+			for seed := 1; seed <= runs; seed++ {
+				run, v := redEarlyRun(t, slow, seed, tenTimesSlower(slow))
+				l := run.Levels[0]
+				if n := len(l.Looks); v.Outcome != assert.Fail || n == 0 || l.Looks[n-1].Requests != tt.first {
+					t.Fatalf("run %d: %v after looks %+v, want fail after %d requests", seed, v.Outcome, l.Looks, tt.first)
+				}
+				took += run.End / runs
+			}
+			red := 0
+			at := redEarlyPlan(t, tt.load, fmt.Sprintf("sla { e2e = \"%s < %.6fs\" }", tt.stat, truth))
+			for seed := 1; seed <= runs; seed++ {
+				if _, v := redEarlyRun(t, at, seed, nil); v.Outcome == assert.Fail {
+					red++
+				}
+			}
+			t.Logf("ten times slower: red at the first look in %d of %d, after %.0f s; the healthy run takes %.0f s; at its limit: red in %d of %d", runs, runs, took.Seconds(), healthy.Seconds(), red, runs)
+			if red > 11 {
+				t.Errorf("%d of %d runs of a server at its limit failed", red, runs)
+			}
+		})
+	}
+}
+
+func redEarlyPlan(t *testing.T, load, rest string) *plan.Plan {
+	t.Helper()
+	src := fmt.Sprintf(`
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = { mean = 64, jitter = "50%%" }
+  load {
+    %s
+  }
+  %s
+}
+`, load, rest)
+	path := t.TempDir() + "/plan.hcl"
+	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, diags := (&app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}).load(path, inputs{}, false)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return p
+}
+
+func redEarlyRun(t *testing.T, p *plan.Plan, seed int, change func(*plan.Server, *sim.Profile)) (*metric.Run, assert.Verdicts) {
+	t.Helper()
+	run, err := simulatedRun(t.Context(), p, seed, func(s *plan.Server, profile *sim.Profile) {
+		if change != nil {
+			change(s, profile)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, assert.Judge(p, run, assert.Options{})
+}
+
+// measuredE2E returns a statistic of e2e over many runs, and the duration of one.
+func measuredE2E(t *testing.T, load, stat string) (truth float64, took time.Duration) {
+	t.Helper()
+	p := redEarlyPlan(t, load, "sla { success = \"every\" }")
+	p.Gate.MeasureOnly = true
+	const runs = 40
+	var all []float64
+	for seed := 1001; seed <= 1000+runs; seed++ {
+		run, _ := redEarlyRun(t, p, seed, nil)
+		for _, x := range run.Levels[0].MeasuredSamples() {
+			all = append(all, (x.End - x.Scheduled).Seconds())
+		}
+		took += run.End / runs
+	}
+	slices.SortFunc(all, cmp.Compare)
+	if stat == "p95" {
+		return all[len(all)*95/100], took
+	}
+	for _, x := range all {
+		truth += x / float64(len(all))
+	}
+	return truth, took
+}
+
+// tenTimesSlower plants all regressions of the factor ten.
+func tenTimesSlower(p *plan.Plan) func(*plan.Server, *sim.Profile) {
+	return func(_ *plan.Server, profile *sim.Profile) {
+		for _, r := range strength.All() {
+			if r.Size == 10 {
+				r.Plant(p, profile)
+			}
+		}
+	}
+}

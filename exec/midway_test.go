@@ -1,0 +1,82 @@
+package exec_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/search"
+)
+
+// A rate is judged after a quarter and after half of its requests have ended, and may only fail there.
+// The load goes on meanwhile. A failure ends the window, and what was in flight is cancelled.
+func TestLooksMidway(t *testing.T) {
+	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}
+	for _, tt := range []struct {
+		name     string
+		script   []exec.Judgement // at the looks midway; then it passes
+		looks    []string
+		complete int // rounds
+		note     bool
+	}{
+		{"a failure after a quarter", []exec.Judgement{fail}, []string{"20 fail"}, 2, true},
+		{"after half", []exec.Judgement{{}, fail}, []string{"20 inconclusive", "40 fail"}, 5, true},
+		{"a pass is none", []exec.Judgement{pass, pass}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
+		{"what is invalid is no failure", []exec.Judgement{{Outcome: search.Fail, Invalid: "cache"}, {}}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			answers := steady(400*time.Millisecond, 400*time.Millisecond)
+			b := newBench(t, clock.NewVirtual(), gated(rateLoad(2, 80, 10), plan.Stop), func(n int, r *client.Request) reply {
+				if strings.Contains(r.Prompt.Text, metric.SaturationName) {
+					return reply{ttft: 1200 * time.Millisecond, itl: 1200 * time.Millisecond}
+				}
+				return answers(n, r)
+			})
+			asked := 0
+			b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+				ended := 0
+				for _, x := range l.MeasuredSamples() {
+					if !x.Canceled() {
+						ended++
+					}
+				}
+				if ended < look.Requests {
+					t.Errorf("a look at %d requests finds %d", look.Requests, ended)
+				}
+				if asked++; asked > len(tt.script) {
+					return pass
+				}
+				return tt.script[asked-1]
+			}
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := run.Levels[0]
+			var looks []string
+			for _, k := range l.Looks {
+				looks = append(looks, fmt.Sprintf("%d %s", k.Requests, k.Outcome))
+			}
+			if diff := cmp.Diff(tt.looks, looks); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+			complete := 0
+			for _, r := range l.Rounds {
+				if r.Complete {
+					complete++
+				}
+			}
+			if complete != tt.complete || len(l.Notes) > 0 != tt.note {
+				t.Errorf("%d complete rounds, want %d; notes %q", complete, tt.complete, l.Notes)
+			}
+		})
+	}
+}
