@@ -27,8 +27,8 @@ func TestLooksMidway(t *testing.T) {
 		complete int // rounds
 		note     bool
 	}{
-		{"a failure after a quarter", []exec.Judgement{fail}, []string{"20 fail"}, 2, true},
-		{"after half", []exec.Judgement{{}, fail}, []string{"20 inconclusive", "40 fail"}, 5, true},
+		{"a failure after a quarter", []exec.Judgement{fail}, []string{"20 fail"}, 3, true},
+		{"after half", []exec.Judgement{{}, fail}, []string{"20 inconclusive", "40 fail"}, 6, true},
 		{"a pass is none", []exec.Judgement{pass, pass}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
 		{"what is invalid is no failure", []exec.Judgement{{Outcome: search.Fail, Invalid: "cache"}, {}}, []string{"20 inconclusive", "40 inconclusive", "80 pending"}, 10, false},
 	} {

@@ -126,8 +126,8 @@ func TestLooksInWindow(t *testing.T) {
 		for _, look := range (&Plan{Workloads: []*Workload{w}}).Looks(w, l, l.Levels[0]) {
 			got = append(got, fmt.Sprintf("%d/%.0f/%d", look.Requests, look.Spent, look.Planned))
 		}
-		if diff := cmp.Diff(tt.want, strings.Join(got, " ")); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.name, diff)
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
