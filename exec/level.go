@@ -43,38 +43,45 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 			s.midway = append(s.midway, at) // the window goes on meanwhile
 			continue
 		}
-		if at.Extends && !s.affords(at) {
-			return nil
-		}
-		if at.Extends {
-			r.observe(metric.LevelStarted{Level: l, Due: max(at.Requests, s.measured()+r.requests(c, at.Due)), Expected: r.expected(c, at.Due)})
-		}
-		s.sheds, s.ahead = !at.Extends, planned(looks[i+1:])
-		ended, lost := s.play(at.Due)
-		if l.Shed > 0 && ended && !at.Extends {
-			if at.Ahead {
-				continue // rounds are missing, so judge the level only at the end
-			}
-			at.Requests = s.measured()
-			_, rounds := l.RoundNames()
-			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d %s: the budget of %v leaves no time for more",
-				len(l.Rounds), len(l.Rounds)+l.Shed, rounds, r.Budget))
-		}
-		if !ended {
-			if len(l.Looks) > 0 && !at.Extends && l.Looks[len(l.Looks)-1].Outcome != search.Fail {
-				// The level was cut off before this look. Record the look as planned, so that the
-				// look before it does not count as the last.
-				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
-			}
-			return lost
-		}
-		if on, lost := s.decides(at, i == len(looks)-1); !on || lost != nil || l.Shed > 0 {
-			// Either the level is judged, or rounds were left out because the budget was short, and
-			// then there is no time to extend the level.
+		if on, lost := s.reaches(at, looks[i+1:]); !on || lost != nil {
 			return lost
 		}
 	}
 	return nil
+}
+
+// reaches measures the level up to a look and judges it there. It reports whether the level
+// continues, to the next looks.
+func (s *series) reaches(at plan.Look, next []plan.Look) (on bool, lost error) {
+	l := s.level
+	if at.Extends {
+		if !s.affords(at) {
+			return false, nil
+		}
+		s.observe(metric.LevelStarted{Level: l, Due: max(at.Requests, s.measured()+s.requests(s.Case, at.Due)), Expected: s.expected(s.Case, at.Due)})
+	}
+	s.sheds, s.ahead = !at.Extends, planned(next)
+	ended, lost := s.play(at.Due)
+	if l.Shed > 0 && ended && !at.Extends {
+		if at.Ahead {
+			return true, nil // rounds are missing, so judge the level only at the end
+		}
+		at.Requests = s.measured()
+		_, rounds := l.RoundNames()
+		l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d %s: the budget of %v leaves no time for more",
+			len(l.Rounds), len(l.Rounds)+l.Shed, rounds, s.Budget))
+	}
+	if !ended {
+		if n := len(l.Looks); n > 0 && !at.Extends && l.Looks[n-1].Outcome != search.Fail {
+			// The level was cut off before this look. Record the look as planned, so that the look
+			// before it does not count as the last.
+			l.Looks = append(l.Looks, metric.Look{Requests: max(s.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
+		}
+		return false, lost
+	}
+	on, lost = s.decides(at, len(next) == 0)
+	// If rounds were left out because the budget was short, there is no time to extend the level.
+	return on && l.Shed == 0, lost
 }
 
 // planned returns the rounds before the looks that do not extend the level.
@@ -130,17 +137,6 @@ func (s *series) decides(at plan.Look, last bool) (on bool, lost error) {
 		return false, nil
 	}
 	return true, nil
-}
-
-// notesEnd notes that a look ended the level early.
-func (s *series) notesEnd(at plan.Look, outcome search.Outcome) {
-	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]
-	part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
-	if s.Level.Duration > 0 {
-		_, rounds := s.level.RoundNames()
-		part = fmt.Sprintf("%d of %d %s", len(s.level.Rounds), s.Level.Rounds, rounds)
-	}
-	s.level.Notes = append(s.level.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 }
 
 // ends handles the planned end of a level. Nothing in the run depends on its last look but a

@@ -1,12 +1,12 @@
 package exec
 
 import (
+	"fmt"
+
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
 )
-
-// endedEarly is the value of Round.Stopped if a look ended the level before the round was complete.
-const endedEarly = "the level ended early"
 
 // looksMidway judges a rate while its window is measured, at looks that can only fail it. A failure
 // ends the window; otherwise the load goes on.
@@ -26,24 +26,20 @@ func (s *series) looksMidway(rd *round) {
 		}
 		if s.level.Looks = append(s.level.Looks, look); look.Outcome == search.Fail && !rd.halted() {
 			s.notesEnd(at, look.Outcome)
+			rd.early = true
 			rd.cut(endedEarly)
 			return
 		}
 	}
 }
 
-// prefix counts the leading numbers of a set to which they are added in any order.
-type prefix struct {
-	n    int // all numbers below it were added
-	more map[int]bool
-}
-
-func (p *prefix) add(number int) {
-	if p.more == nil {
-		p.more = map[int]bool{}
+// notesEnd notes that a look ended the level early.
+func (s *series) notesEnd(at plan.Look, outcome search.Outcome) {
+	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]
+	part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
+	if s.Level.Duration > 0 {
+		_, rounds := s.level.RoundNames()
+		part = fmt.Sprintf("%d of %d %s", len(s.level.Rounds), s.Level.Rounds, rounds)
 	}
-	p.more[number] = true
-	for ; p.more[p.n]; p.n++ {
-		delete(p.more, p.n)
-	}
+	s.level.Notes = append(s.level.Notes, fmt.Sprintf("the level %s after %s and ended early", said, part))
 }

@@ -36,6 +36,7 @@ type round struct {
 	chats  map[*shape.Chat]client.Prompt // the prompts of the next turns
 	signs  signs                         // of a server that is gone
 	lost   error                         // the server is gone
+	early  bool                          // a look ended the level meanwhile
 	// inside reads the server's own metrics while the round runs; nil if they are not read.
 	inside *telemetry.Session
 	health healths
@@ -201,6 +202,9 @@ func (rd *round) giveUp(why metric.Cut, words string) {
 	rd.cut(words)
 }
 
+// endedEarly is why a round stopped that was not complete when a look ended its level.
+const endedEarly = "the level ended early"
+
 // cut ends the round and its level. If it is called again, the first reason is kept.
 func (rd *round) cut(why string) {
 	if rd.out.Stopped == "" {
@@ -291,7 +295,7 @@ func (rd *round) unit(i, n int, u shape.Unit, whole load.Window) *metric.Round {
 			ended++
 		}
 	}
-	if rd.level.Cut != "" || r.Stopped == endedEarly && rd.batches == nil {
+	if rd.level.Cut != "" || rd.early {
 		r.Due = len(measured)
 	}
 	rd.settle(&r, u, ended)

@@ -83,7 +83,8 @@ func (w *Workload) exact(level string) bool {
 
 // earlyInWindow returns the early looks at a rate. They come while the load goes on.
 func (l *Load) earlyInWindow(w *Workload, level Level, exact bool) (out []Look) {
-	if l.Kind != metric.OpenLoop || l.Open == nil || l.Open.Trace != nil || slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return x.Prompt.Turns.Several() }) {
+	chats := slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return x.Prompt.Turns.Several() })
+	if l.Kind != metric.OpenLoop || l.Open == nil || l.Open.Trace != nil || chats {
 		return nil
 	}
 	var at []int
