@@ -211,6 +211,10 @@ define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLong(Characteristics|MovingTogether)$$' -timeout 60m -gates $(1) -crowds $(5) -table $(CURDIR)/results/characteristics/gates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongWindows$$' -timeout 24h -windows $(10) -window-levels 8,32 -windows-table $(CURDIR)/results/characteristics/windows.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongWindowsFurther$$' -timeout 24h -windows-further $(10) -window-levels 8,32 -windows-further-table $(CURDIR)/results/characteristics/windows-further.md
+	@cat results/characteristics/windows-further.md >> results/characteristics/windows.md
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongRedEarly$$' -timeout 60m -red-early $(10) -red-early-table $(CURDIR)/results/characteristics/red-early.md
+	@cat results/characteristics/red-early.md >> results/characteristics/windows.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongFailuresOfEqualServers$$' -timeout 60m -gates 500 -failures-table $(CURDIR)/results/characteristics/failures.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md

@@ -102,10 +102,19 @@ type tally struct {
 // gateOf judges a level at its looks until one decides. It returns how many requests were sent by
 // then, besides the level's own order of start.
 func gateOf(l *metric.Level, ths ...*plan.Threshold) (Outcome, int) {
+	return gateOfPlanned(l, len(l.Rounds), ths...)
+}
+
+// gateOfPlanned is gateOf if only so many of the level's rounds were planned, and the rest extends it.
+func gateOfPlanned(l *metric.Level, rounds int, ths ...*plan.Threshold) (Outcome, int) {
 	p, _ := gate(l, ths...)
 	w := p.Workloads[0]
 	level := &w.Loads[0].Levels[0]
 	level.Batches = l.Batches
+	if rounds < level.Rounds {
+		level.Rounds, level.Requests = rounds, level.Requests*rounds/level.Rounds
+		w.Policy.OnInconclusive = plan.Extend
+	}
 	done := *l
 	for _, at := range p.Looks(w, w.Loads[0], *level) {
 		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
@@ -249,10 +258,19 @@ const leastBatchSize = 10
 
 // gateWindow returns a window of 20 batches, and its requests in order of start.
 func (e engine) gateWindow(n int, seed uint64) (*metric.Level, []*request) {
+	return e.windowOf(n, 20, seed)
+}
+
+// windowOf is gateWindow of k batches, each of a wave.
+func (e engine) windowOf(n, k int, seed uint64) (*metric.Level, []*request) {
+	return e.windowFrom(n, k, k*max(n, leastBatchSize), seed)
+}
+
+func (e engine) windowFrom(n, k, requests int, seed uint64) (*metric.Level, []*request) {
 	c := e.loop(n, seed)
 	c.chunks, c.strata = true, max(n, leastBatchSize)
-	all := c.run(20 * max(n, leastBatchSize))
-	return window(n, 20, all), all
+	all := c.run(requests)
+	return window(n, k, all), all
 }
 
 // gateRounds returns ten rounds with a pause between them, as recordings had them before there were
