@@ -31,24 +31,29 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"reports.md", "formats", formatTable()},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
-			path := filepath.Join("..", "..", "docs", doc.file)
-			src := must.Get(os.ReadFile(path))(t)
-			begin, end := fmt.Sprintf("<!-- %s -->\n", doc.name), fmt.Sprintf("<!-- /%s -->", doc.name)
-			head, rest, ok := strings.Cut(string(src), begin)
-			got, tail, ok2 := strings.Cut(rest, end)
-			if !ok || !ok2 {
-				t.Fatalf("%s has no part %q", path, doc.name)
-			}
-			if got == doc.want {
-				return
-			}
-			if *update {
-				must.Do(t, os.WriteFile(path, []byte(head+begin+doc.want+end+tail), 0o644))
-				return
-			}
-			t.Errorf("%s is not current; `make golden` rewrites it (-want +got):\n%s", path, cmp.Diff(doc.want, got))
+			currentDoc(t, doc.file, doc.name, doc.want)
 		})
 	}
+}
+
+func currentDoc(t *testing.T, file, name, want string) {
+	t.Helper()
+	path := filepath.Join("..", "..", "docs", file)
+	src := must.Get(os.ReadFile(path))(t)
+	begin, end := fmt.Sprintf("<!-- %s -->\n", name), fmt.Sprintf("<!-- /%s -->", name)
+	head, rest, ok := strings.Cut(string(src), begin)
+	got, tail, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no part %q", path, name)
+	}
+	if got == want {
+		return
+	}
+	if *update {
+		must.Do(t, os.WriteFile(path, []byte(head+begin+want+end+tail), 0o644))
+		return
+	}
+	t.Errorf("%s is not current; `make golden` rewrites it (-want +got):\n%s", path, cmp.Diff(want, got))
 }
 
 // nameTable returns a table of tokgate's metrics. For each engine, it has the names of the series
