@@ -234,10 +234,10 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	l, problem := begun(whole, p.Requests)
 	seen := sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: problem}}
 	if problem == "" {
-		looks := []metric.Look{{Planned: plannedLooks(whole, p)}}
+		looks := probeLooks(whole, p)
 		seen = lookAt(w, l, j.promised.PriceOf(c.Server), boundAtCapacity,
 			func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
-			func(*plan.Workload, *metric.Level) int { return 0 })
+			func(x *plan.Workload, l *metric.Level) int { return dueAtProbe(w, x, l) })
 	} else {
 		l = whole
 	}
@@ -268,6 +268,16 @@ func (v probe) recorded(p metric.CapacityProbe) probe {
 		v.result.Outcome = search.Saturated
 	}
 	return v
+}
+
+// probeLooks returns the looks at a probe up to the one that the record of the search names.
+func probeLooks(l *metric.Level, p metric.CapacityProbe) []metric.Look {
+	for i, look := range l.Looks {
+		if l.Probe != nil && look.Requests == p.Requests && look.Spent > 0 {
+			return l.Looks[:i+1]
+		}
+	}
+	return []metric.Look{{Planned: plannedLooks(l, p)}}
 }
 
 // plannedLooks returns the number of planned looks, which share the allowed error of a probe. If

@@ -282,53 +282,54 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	if w.Of != nil {
 		whole = w.Of
 	}
-	if c.Over == metric.OpenLoop {
-		level := c.Level(c.UpTo) // at the largest rate, a probe needs the most requests
-		level.Requests = whole.MostRequests(level.Requests)
-		return certify(t, w.Portion(level), c.Over, w.Policy,
-			ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
-	}
-	at := func(n int, deep bool) Finding {
-		level, policy := c.Level(n), w.Policy
-		policy.OnInconclusive = plan.Extend // a search may extend a probe, even if the plan extends no fixed levels
-		most := whole.MostRequests(level.Requests)
-		policy.MaxRequests = min(most, 4*level.Requests)
-		if deep {
-			level, policy.MaxRequests = deepened(level, policy.MaxRequests, most), most
+	at := func(n int, certify bool) Finding {
+		looks := whole.ProbeLooks(n, certify)
+		if c.Over == metric.OpenLoop {
+			looks = []plan.Look{{Requests: whole.MostRequests(c.Level(n).Requests), Planned: 1}}
 		}
-		return certify(t, w.Portion(level), c.Over, policy, ownLooks(w, probeLooks(c.Over, level, policy)))
+		return certifyAt(t, w, n, looks)
+	}
+	if c.Over == metric.OpenLoop {
+		return at(c.UpTo, true) // at the largest rate, a probe needs the most requests
 	}
 	n := max(c.Require, c.From)
 	f := at(n, false)
 	if f.Impossible && f.needed > 0 {
-		if deep := at(n, true); !deep.Impossible {
-			deep.Remark = fmt.Sprintf("this level has enough %s to pass only if the search measures it with max_requests", deep.units)
-			return deep
+		if most := at(n, true); !most.Impossible {
+			most.Remark = fmt.Sprintf("this level has enough %s to pass only in a probe with max_requests", most.units)
+			return most
 		}
 		requests := w.OfWhole(f.needed * w.Portion(c.Level(n)).AtOnce())
 		if f.units == "requests" {
 			requests = w.OfWhole(f.needed)
 		}
-		more := fmt.Sprintf("requests = %d in the capacity block", requests)
-		f.Advice = fmt.Sprintf("either use %s, or write %s to judge only the requests of each probe", more, thisRunOf(t))
+		f.Advice = fmt.Sprintf("either use requests = %d in the capacity block, or write %s to judge only the requests of each probe", requests, thisRunOf(t))
 	}
 	if f.Impossible || f.Remark != "" {
 		return f
 	}
-	from := func(deep bool) int {
-		least := c.From
-		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
-			least = jump // level 11 has more waves of requests than levels 1 to 10, by default
-		}
-		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
+	from := func(certify bool) int {
+		return c.From + sort.Search(c.UpTo-c.From+1, func(i int) bool { return at(c.From+i, certify).Impossible })
 	}
 	if n := from(false); n <= c.UpTo {
 		f.Remark = fmt.Sprintf("levels of %d and above have too few %s to pass", n, f.units)
 		if n < from(true) {
-			f.Remark = fmt.Sprintf("levels of %d and above have enough %s to pass only if the search measures them with up to max_requests", n, f.units)
+			f.Remark = fmt.Sprintf("levels of %d and above have enough %s to pass only in probes with max_requests", n, f.units)
 		}
 	}
 	return f
+}
+
+// certifyAt checks a threshold at level n of a search whose probes are judged at the given looks.
+func certifyAt(t *plan.Threshold, w *plan.Workload, n int, looks []plan.Look) Finding {
+	c, policy := searchOf(w), w.Policy
+	level := c.Level(n)
+	policy.OnInconclusive = plan.Extend // a search may extend a probe, even if the plan extends no fixed levels
+	last := looks[len(looks)-1].Requests
+	if c.Over == metric.OpenLoop {
+		level.Requests = last
+	}
+	return certify(t, w.Portion(level), c.Over, policy, ownLooks(w, looks))
 }
 
 // ownLooks changes looks at a mix to looks at its part w, in place. Each look then has only the
@@ -336,31 +337,6 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
 	for i := range looks {
 		looks[i].Requests = w.Own(looks[i].Requests)
-	}
-	return looks
-}
-
-// deepened returns the level at the first look of a deep probe. Each later look doubles the
-// requests; the parameter most is the number at the last look. If that number is large enough, the
-// first look has at least twice as many requests as usual.
-func deepened(level plan.Level, usual, most int) plan.Level {
-	part := 1
-	for most/(2*part) >= 2*usual {
-		part *= 2
-	}
-	first := (most + part - 1) / part
-	level.Rounds = (max(level.Rounds, 1)*first + level.Requests - 1) / level.Requests
-	level.Requests = first
-	return level
-}
-
-// probeLooks returns the looks at a level of a capacity search. They have equal shares of the
-// allowed error.
-func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
-	ends := plan.Doubled(kind, level, policy.MaxRequests)
-	looks := make([]plan.Look, len(ends))
-	for i, n := range ends {
-		looks[i] = plan.Look{Requests: n, Planned: len(ends), Extends: i > 0}
 	}
 	return looks
 }

@@ -230,15 +230,14 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		remark               string
 		clusters             plan.Clusters
 	}{
-		{"rounds", "", "seeds = range(1, 150)", true, "another assumption", "extended to at most 800 requests, with 3 looks", "a closed loop is one window", plan.ClustersRound},
-		// With two looks, each may err in 2.5% of runs, so 183 waves are needed: 0.98^183 = 0.0248.
+		{"rounds", "", "seeds = range(1, 150)", true, "another assumption", "extended to at most 400 requests, with 6 looks", "a closed loop is one window", plan.ClustersRound},
+		// The last of six looks has 0.0439 of the error, so 155 waves are needed: 0.98^155 = 0.0436.
 		// But 900 requests are only 112 waves of 8.
-		{"two looks", "requests = 800\nmax_requests = 900", "", true, "183 waves of 8", "extended to at most 900 requests, with 2 looks", "the plan has only 112", ""},
-		// A wave has 8 requests. So 800 requests are only 100 waves, fewer than the 183 waves
-		// needed, but 3,200 requests are 400 waves.
-		{"waves", "", "", false, "183 waves of 8", "extended to at most 3200 requests, with 2 looks", "this level has enough waves to pass only if the search measures it with max_requests", ""},
-		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
-		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to at most 800 requests, with 3 looks", "the plan has only 100", ""},
+		{"few more", "requests = 800\nmax_requests = 900", "", true, "155 waves of 8", "extended to at most 900 requests, with 6 looks", "the plan has only 112", ""},
+		// By default a level has at most 800 requests: 100 waves of 8. 1,600 requests are 200.
+		{"by default", "", "", true, "167 waves of 8", "extended to at most 400 requests, with 6 looks", "the plan has only 50", ""},
+		{"more", "max_requests = 1600", "", false, "195 waves of 8", "extended to at most 1600 requests, with 8 looks", "this level has enough waves to pass only in a probe with max_requests", ""},
+		{"enough", "requests = 1300\nmax_requests = 1300", "", false, "161 waves of 8", "", "", plan.ClustersWave},
 	} {
 		p := load(t, `
 server "sim" {

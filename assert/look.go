@@ -89,10 +89,20 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 		func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
 		func(x *plan.Workload, l *metric.Level) int {
 			if level == nil {
-				return 0
+				return dueAtProbe(w, x, l)
 			}
 			return dueIn(x.Portion(*level), l)
 		}).LookVerdict
+}
+
+// dueAtProbe returns how many requests of the workload x a probe of the search over w has by its first
+// planned end. Before it a window passes only if it is clear of its limits. It is 0 for other loads,
+// whose probes are judged alike at each look.
+func dueAtProbe(w, x *plan.Workload, l *metric.Level) int {
+	if !l.Batches || l.Probe == nil || w.Capacity == nil || w.Capacity.Over != metric.ClosedLoop {
+		return 0
+	}
+	return x.Portion(w.Capacity.Level(l.N)).Requests
 }
 
 // look judges all requests of a level so far, with the allowed error alpha.

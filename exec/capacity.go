@@ -166,7 +166,7 @@ func (h *hunt) options(budget time.Duration) search.Options {
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c, opts := h.capacity, h.options(budget)
 	opts.Begin, opts.Confirm = max(c.From, min(h.counts().First, c.UpTo)), c.Confirm
-	opts.Looks, opts.Deep = h.looks, h.deep
+	opts.Looks, opts.Certify = h.looks(false), h.looks(true)
 	if h.LastLimit != nil {
 		opts.Start = max(0, h.LastLimit(h.server, h.workload))
 	}
@@ -194,37 +194,20 @@ func (h *hunt) wantedBy() int {
 
 func (h *hunt) counts() shape.Search { return shape.SearchOver(h.capacity.Over) }
 
-// looks returns the looks at level n: the numbers of requests at which it is judged.
-func (h *hunt) looks(n int) []int {
-	first := h.capacity.Level(n).Requests
-	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
-}
-
-// deep returns the looks of a deep probe of level n: the numbers of requests at which it is judged.
-// The last number is the largest allowed. Each earlier one is half as large, down to twice the
-// requests of a usual probe. Bursts are judged only as a whole. deep returns nil if a deep probe
-// would be no larger than a usual one.
-func (h *hunt) deep(n int) []int {
-	unit := 1
-	if h.counts().Whole {
-		unit = n
+// looks returns the numbers of requests at which a probe of level n is judged. If certify is set, they
+// are those of a probe with the most requests.
+func (h *hunt) looks(certify bool) func(n int) []int {
+	return func(n int) (out []int) {
+		for _, at := range h.workload.ProbeLooks(n, certify) {
+			out = append(out, at.Requests)
+		}
+		return out
 	}
-	looks := h.looks(n)
-	usual := looks[len(looks)-1]
-	most := h.workload.MostRequests(h.capacity.Level(n).Requests) / unit
-	if most*unit <= usual {
-		return nil
-	}
-	deep := search.Halving((2*usual+unit-1)/unit, most)
-	for i := range deep {
-		deep[i] *= unit
-	}
-	return deep
 }
 
 // measuredBefore returns levels of the plan that were measured already, as results of probes. They
-// have the workload, the server and the kind of load of the search. A probe cannot go on with a
-// window that has ended, so a level in one window counts only if it is decided.
+// have the workload, the server and the kind of load of the search. They count only if they are
+// decided: a probe cannot go on with a level that has ended.
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, recorded := range h.run.Levels {
@@ -237,17 +220,10 @@ func (h *hunt) measuredBefore() []search.Result {
 		if n == 0 {
 			continue
 		}
-		at, planned := h.counts().Load(l), 1
-		if !h.counts().Rates {
-			planned = h.plannedFrom(at, n)
-		}
-		if l.Batches {
-			planned = 1
-		}
-		view := h.view(l, l.Rounds)
-		h.last = visit{split: planned, requests: s.measured()}
-		r := h.judged(at, view, planned)
-		if l.Batches && r.Outcome == search.Inconclusive {
+		at := h.counts().Load(l)
+		h.last = visit{split: 1, requests: s.measured()}
+		r := h.judged(at, h.view(l), Look{Requests: h.last.requests, Planned: 1})
+		if !h.counts().Rates && r.Outcome == search.Inconclusive {
 			continue
 		}
 		h.known[at] = l
@@ -258,24 +234,15 @@ func (h *hunt) measuredBefore() []search.Result {
 	return out
 }
 
-// plannedFrom returns the number of looks at a level that had n requests before the search. Those n
-// requests get one look, and each later look adds one.
-func (h *hunt) plannedFrom(level, n int) int {
-	planned := 1
-	for _, k := range h.looks(level) {
-		if k > n {
-			planned++
-		}
-	}
-	return planned
-}
-
-// view returns a copy of a search's level for the judge. Of the given rounds it has those that are
-// complete.
-func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
+// view returns a copy of a level for the judge of the search. It has the complete rounds, and the
+// looks only of a probe.
+func (h *hunt) view(l *metric.Level) *metric.Level {
 	v := *l
-	v.Probe, v.Rounds, v.Looks = &metric.Probe{}, nil, nil
-	for _, r := range rounds {
+	v.Rounds = nil
+	if l.Probe == nil {
+		v.Probe, v.Looks = &metric.Probe{}, nil
+	}
+	for _, r := range l.Rounds {
 		if r.Complete {
 			v.Rounds = append(v.Rounds, r)
 		}
@@ -299,9 +266,6 @@ func (h *hunt) conclude(out *metric.Capacity) {
 			p.Level = h.known[v.Probe.N].Name
 		case s != nil:
 			p.Level = s.level.Name
-			if len(s.before) > 0 {
-				p.With = h.known[v.Probe.N].Name
-			}
 		}
 		for _, m := range v.Result.Margins {
 			if m.Threshold == v.Result.Binding {

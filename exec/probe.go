@@ -3,7 +3,6 @@ package exec
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/search"
@@ -19,7 +18,7 @@ func (h *hunt) units(s *series) int {
 		return s.measured()
 	}
 	n := 0
-	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+	for _, r := range s.level.Rounds {
 		if r.Complete {
 			n++
 		}
@@ -27,10 +26,8 @@ func (h *hunt) units(s *series) int {
 	return n
 }
 
-// judged returns the judge's verdict on the first requests of a level. Their number is
-// h.last.requests.
-func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
-	look := Look{Requests: h.last.requests, Planned: planned}
+// judged returns the judge's verdict on the first requests of a level.
+func (h *hunt) judged(n int, view *metric.Level, look Look) search.Result {
 	j := h.judge(h.workload, view, look)
 	h.follows = j.Follows
 	h.invalidity = cmp.Or(j.Unjudged(), h.invalidity)
@@ -60,10 +57,6 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	have := h.units(s)
 	h.last.requests = s.measured()
 	h.observe(metric.LevelStarted{Level: s.level, Due: p.Looks[len(p.Looks)-1] - p.Have, Expected: p.Expected})
-	planned := p.Planned
-	if len(s.before) > 0 {
-		planned = max(planned, h.plannedFrom(p.N, p.Have))
-	}
 	for i, k := range p.Looks {
 		if k <= have {
 			continue
@@ -77,15 +70,19 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			h.cutShort(s, &result)
 			break
 		}
-		have, h.last = h.units(s), visit{split: planned, requests: s.measured()}
-		view := func() *metric.Level { return h.view(s.level, slices.Concat(s.before, s.level.Rounds)) }
-		if result = h.judged(p.N, view(), planned); h.follows && p.Purpose == search.Certify && h.check() {
+		have, h.last = h.units(s), visit{split: p.Planned, requests: s.measured()}
+		look := Look{Requests: h.last.requests, Planned: p.Planned}
+		if !h.counts().Rates {
+			look.Spent = h.workload.SpentAtProbe(p.N, p.Planned, k)
+		}
+		if result = h.judged(p.N, h.view(s.level), look); h.follows && p.Purpose == search.Certify && h.check() {
 			if lost = s.follow(); lost != nil {
 				break
 			}
-			result = h.judged(p.N, view(), planned)
+			result = h.judged(p.N, h.view(s.level), look)
 		}
-		s.level.Looks = append(s.level.Looks, metric.Look{Requests: h.last.requests, Planned: planned, Outcome: result.Outcome})
+		look.Outcome = result.Outcome
+		s.level.Looks = append(s.level.Looks, look)
 		if result.Outcome != search.Inconclusive || result.Needs < 0 {
 			break
 		}
@@ -127,10 +124,6 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 		s = &series{level: l}
 	}
 	h.levels[key] = s
-	if known := h.known[p.N]; known != nil && p.Set == 0 {
-		s.before = h.view(known, known.Rounds).Rounds
-		l.Notes = append(l.Notes, "judged together with level "+known.Name)
-	}
 	return s, lost
 }
 

@@ -20,10 +20,7 @@ type series struct {
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // requests of the level: one element, or one for each part of a mix
-	// before holds the earlier rounds of a level to which a search adds more. They were recorded
-	// under the name of that level of the plan.
-	before []*metric.Round
+	asks   []*asking     // requests of the level: one element, or one for each part of a mix
 	leg    *metric.Leg   // current leg of a comparison; nil otherwise
 	held   *metric.Round // finished leg that waits for its pair's other leg; nil if none
 	most   time.Duration // limit of time of the leg; 0 if it has none
@@ -252,7 +249,7 @@ func (s *series) deal(rd *round, m *mixed, due []int) []int {
 
 func (s *series) countMeasured() []int {
 	out := make([]int, len(s.asks))
-	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+	for _, r := range s.level.Rounds {
 		for _, x := range r.Samples {
 			for k, a := range s.asks {
 				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
@@ -307,7 +304,7 @@ func (s *series) newRound(due []int) *round {
 
 func (s *series) shapeless(due []int) *round {
 	l := s.level
-	i := len(s.before) + len(l.Rounds) + len(l.Voided)
+	i := len(l.Rounds) + len(l.Voided)
 	var secret [8]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return &round{
@@ -337,11 +334,9 @@ func measuredAgain(d metric.Disturbance, voided, of int) bool {
 
 func (s *series) measured() int {
 	n := 0
-	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {
-		for _, r := range rounds {
-			if r.Complete {
-				n += r.Due
-			}
+	for _, r := range s.level.Rounds {
+		if r.Complete {
+			n += r.Due
 		}
 	}
 	return n

@@ -113,11 +113,70 @@ func (c *Capacity) Bounded(w *Workload) bool {
 // MostRequests is the largest number of measured requests of a level of a capacity search. The
 // parameter first is their number at the first look, and the result is at least that.
 func (w *Workload) MostRequests(first int) int {
-	if w.Capacity.Over == metric.Users {
-		return 4 * first // a window has no fixed number of requests, so allow four times as many
+	times := 4
+	switch w.Capacity.Over {
+	case metric.Users:
+		return times * first // a window has no fixed number of requests
+	case metric.OpenLoop:
+		times = 16
 	}
-	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
-	return max(most, first)
+	return max(cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, times*first), first)
+}
+
+// probeLooks plans the looks at a level of a capacity search that may have up to the given number of
+// requests. The level's own number and each doubling get equal parts of the error. Within its part
+// the error spent in a window of a closed loop grows with the square of the number of requests.
+func (w *Workload) probeLooks(level Level, most int) []Look {
+	ends := Doubled(w.Capacity.Over, level, most)
+	part := 1 / float64(len(ends))
+	var looks []Look
+	if level.Batches { // bursts are judged when they have all been sent
+		for _, early := range w.Capacity.Load.earlyLooks(w, level) {
+			whole := float64(early.Requests) / float64(level.Requests)
+			looks = append(looks, Look{Requests: early.Requests, Spent: whole * whole * part, Ahead: true})
+		}
+	}
+	for i, n := range ends {
+		looks = append(looks, Look{Requests: n, Spent: float64(i+1) * part, Extends: i > 0})
+	}
+	for i := range looks {
+		looks[i].Planned = len(looks)
+	}
+	return looks
+}
+
+// usualTimes is how many times the requests of the first look a usual probe may have.
+func (c *Capacity) usualTimes() int {
+	if c.Over == metric.ClosedLoop {
+		return 2
+	}
+	return 4
+}
+
+// ProbeLooks plans the looks at level n of the search. If certify is set, they are those of a probe with
+// the most requests.
+func (w *Workload) ProbeLooks(n int, certify bool) []Look {
+	c := w.Capacity
+	level := c.Level(n)
+	most := w.MostRequests(level.Requests)
+	if !certify {
+		most = min(most, c.usualTimes()*level.Requests)
+	}
+	return w.probeLooks(level, most)
+}
+
+// SpentAtProbe returns the share of the allowed error that a probe of level n may have spent after the
+// given number of requests. The probe has the given number of planned looks. It is 0 for a probe
+// that spends all at its only look.
+func (w *Workload) SpentAtProbe(n, planned, requests int) float64 {
+	for _, certify := range []bool{false, true} {
+		looks := w.ProbeLooks(n, certify)
+		i := slices.IndexFunc(looks, func(at Look) bool { return at.Requests == requests })
+		if len(looks) == planned && i >= 0 {
+			return looks[i].Spent
+		}
+	}
+	return 0
 }
 
 // Level returns level n of the capacity search, with the number of requests at which it is judged
@@ -147,6 +206,7 @@ func (c *Capacity) Level(n int) Level {
 	}
 	l.Requests = max(l.Requests, metric.LeastRounds*n)
 	l.Cut()
+	l.Requests += (l.Rounds - l.Requests%l.Rounds) % l.Rounds // whole batches, so that more may follow
 	return l
 }
 

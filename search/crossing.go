@@ -150,19 +150,12 @@ func zero(ps []point, end func(point) float64) (float64, bool) {
 // isotonic returns the non-decreasing sequence that fits the values best, by weighted least
 // squares. Weights must be positive.
 func isotonic(values, weights []float64) []float64 {
-	fit, _ := pooled(values, weights)
-	return fit
-}
-
-// pooled returns the same fit as isotonic. The fit has blocks of neighbouring equal values. For
-// each value, together holds the weight of its whole block.
-func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64
 		size         int
 	}
 	var blocks []block
-	fit, together = []float64{}, []float64{}
+	fit := []float64{}
 	for i, v := range values {
 		b := block{v, weights[i], 1}
 		for len(blocks) > 0 && blocks[len(blocks)-1].mean >= b.mean {
@@ -175,8 +168,8 @@ func pooled(values, weights []float64) (fit, together []float64) {
 	}
 	for _, b := range blocks {
 		for range b.size {
-			fit, together = append(fit, b.mean), append(together, b.weight)
+			fit = append(fit, b.mean)
 		}
 	}
-	return fit, together
+	return fit
 }

@@ -38,13 +38,8 @@ type level struct {
 	retry     bool          // measure the level once more, because the generator was saturated
 	retried   bool
 	confirmed bool
-	tried     bool  // a confirmation was made
-	deep      *deep // the level's deep probes; nil if there are none
-}
-
-// deep is the state of a level's deep probe.
-type deep struct {
-	set, have int
+	tried     bool // a confirmation was made
+	fresh     bool // a probe certified the level, or tried to; see Search.certify
 }
 
 // cause is the reason why levels at and above the ceiling cannot be measured.
@@ -98,14 +93,13 @@ func (s *evidence) Take(p Probe, r Result) {
 	l.retried = l.retried || p.Purpose == Retry
 	l.tried = l.tried || p.Purpose == Confirm
 	l.retry = false
-	if p.Purpose == Deep && len(p.Looks) > 0 {
-		if l.deep == nil {
-			// A deep probe begins a new, larger set of samples. The level's earlier set is not
-			// extended.
-			l.deep = &deep{set: p.Set}
-			l.have, l.spent = math.MaxInt, 0
-		}
-		l.deep.have = max(r.Requests, p.Looks[len(p.Looks)-1])
+	if len(p.Looks) > 0 && p.Purpose != Retry && p.Purpose != Confirm {
+		// A planned look counts as used up, even if the level had fewer requests than planned.
+		l.have = max(l.have, p.Looks[len(p.Looks)-1])
+	}
+	if p.Purpose == Certify {
+		// It begins a new set of samples. The level's earlier set is not extended.
+		l.fresh, l.have, l.spent = true, math.MaxInt, 0
 	}
 	switch r.Outcome {
 	case Saturated:
@@ -137,15 +131,11 @@ func (s *evidence) Take(p Probe, r Result) {
 func (s *evidence) stand(l *level, p Probe, r Result) {
 	switch p.Purpose {
 	case Retry, Confirm:
-	case Deep:
+	case Certify, deep:
 		l.spent += r.Spent
 	default:
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
-		if len(p.Looks) > 0 {
-			// A planned look counts as used up, even if the level had fewer requests than planned.
-			l.have = max(l.have, p.Looks[len(p.Looks)-1])
-		}
 		l.spent += r.Spent
 	}
 	switch {

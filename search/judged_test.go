@@ -1,7 +1,6 @@
 package search_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"testing"
@@ -38,52 +37,49 @@ workload "w" {
 }
 `
 
-// judged returns a plan with a capacity block. The tests search with the defaults of this block.
-func judged(t *testing.T) *plan.Plan {
+// judged returns a plan with a capacity block. The tests search with the defaults of this block, and
+// with max_requests if it is not 0.
+func judged(t *testing.T, most int) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "capacity.hcl", Source: []byte(judgedPlan)})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
+	p.Workloads[0].Capacity.MaxRequests = most
 	return p
 }
 
 // looks returns the numbers of requests at which a run would judge level n.
-func (o *judgedOracle) looks(n int) []int {
-	first := o.plan.Workloads[0].Capacity.Level(n).Requests
-	return search.Doubling(first, 4*first)(n)
-}
-
-func (o *judgedOracle) deep(most int) func(int) []int {
-	return func(n int) []int {
-		first := o.plan.Workloads[0].Capacity.Level(n).Requests
-		return search.Halving(8*first, cmp.Or(most, o.plan.Workloads[0].MostRequests(first)))
+func (o *judgedOracle) looks(certify bool) func(int) []int {
+	return func(n int) (out []int) {
+		for _, at := range o.plan.Workloads[0].ProbeLooks(n, certify) {
+			out = append(out, at.Requests)
+		}
+		return out
 	}
 }
 
 func (o *judgedOracle) measure(p search.Probe) search.Result {
 	w := o.plan.Workloads[0]
-	level := w.Capacity.Level(p.N)
 	key := [2]int{p.N, p.Set}
 	l := o.levels[key]
 	if l == nil {
-		l = &metric.Level{Server: "s", Workload: "w", Name: fmt.Sprintf("probe %d set %d", p.N, p.Set), Kind: metric.ClosedLoop, N: p.N, Exact: true, Probe: &metric.Probe{}}
+		l = &metric.Level{Server: "s", Workload: "w", Name: fmt.Sprintf("probe %d set %d", p.N, p.Set), Kind: metric.ClosedLoop, N: p.N, Exact: true, Batches: true, Probe: &metric.Probe{}}
 		o.levels[key] = l
 	}
 	r := search.Result{N: p.N, Outcome: search.Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
-		// Divide the requests as a run does, so that all rounds have about the same size.
-		add := k - have
-		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))
-		for i := range rounds {
-			o.round(l, add*(i+1)/rounds-add*i/rounds)
+		for _, due := range w.Capacity.Level(p.N).More(k - have) {
+			o.batch(l, due)
 		}
 		have = k
-		v := assert.JudgeLook(o.plan, w, l, metric.Look{Requests: k, Planned: p.Planned})
+		look := metric.Look{Requests: k, Planned: p.Planned, Spent: w.SpentAtProbe(p.N, p.Planned, k)}
+		v := assert.JudgeLook(o.plan, w, l, look)
 		if v.Invalid != "" {
 			panic("not valid: " + v.Invalid)
 		}
+		l.Looks = append(l.Looks, look)
 		r = v.Judgement().Result(p.N, k, l)
 		if r.Outcome != search.Inconclusive || r.Needs < 0 {
 			break
@@ -98,11 +94,11 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 	return r
 }
 
-// round adds a round of requests, slot by slot. Each round shifts the latency by a random offset.
-func (o *judgedOracle) round(l *metric.Level, requests int) {
+// batch adds a batch of requests, slot by slot. Each shifts the latency by a random offset.
+func (o *judgedOracle) batch(l *metric.Level, requests int) {
 	start := time.Second
 	if n := len(l.Rounds); n > 0 {
-		start = l.Rounds[n-1].End + time.Second
+		start = l.Rounds[n-1].WindowEnd
 	}
 	shift := o.server.tau * o.rng.NormFloat64()
 	mu := o.server.margin(l.N) - z95*math.Hypot(o.server.sigma, o.server.tau) + shift

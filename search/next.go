@@ -11,8 +11,7 @@ import (
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
-			s.repeat, s.settle, s.gate, s.extendEarly, s.rung, s.deepProbe,
-			s.extend, s.probeBelow, s.probeAbove, s.remaining, s.decide, s.check, s.confirm,
+			s.repeat, s.settle, s.gate, s.decide, s.extend, s.rung, s.probeBelow, s.probeAbove, s.certify, s.check, s.confirm,
 		} {
 			if p, ok := want(); ok && !yield(p) {
 				return
@@ -65,16 +64,6 @@ func (s *Search) gate() (Probe, bool) {
 		return s.addRequests(l, math.MaxInt)
 	}
 	return Probe{}, false
-}
-
-// extendEarly extends an undecided level before the ladder, the first phase of a search, goes on.
-// If undecided levels are far apart, early does nothing, because a deep probe of one level then
-// uses the requests better.
-func (s *Search) extendEarly() (Probe, bool) {
-	if s.wide() {
-		return Probe{}, false
-	}
-	return s.extend()
 }
 
 // extend adds requests to an inconclusive level inside the bracket. The bracket lies between the
@@ -183,12 +172,14 @@ func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1))
 // the lowest level that fails or cannot be measured.
 func (s *Search) probeBelow() (Probe, bool) {
 	pass, _ := s.bounds()
-	if pass == 0 {
+	if pass == 0 || s.certified() {
 		return Probe{}, false
 	}
 	to := s.top()
 	if us := s.undecided(); len(us) > 0 {
-		to = us[0].n
+		if to = us[0].n; s.besides(pass, to) {
+			return Probe{}, false
+		}
 	}
 	return s.halve(pass, to)
 }
@@ -197,11 +188,21 @@ func (s *Search) probeBelow() (Probe, bool) {
 // level that fails or cannot be measured.
 func (s *Search) probeAbove() (Probe, bool) {
 	us := s.undecided()
-	if len(us) == 0 {
+	if len(us) == 0 || s.certified() {
 		return Probe{}, false
 	}
-	return s.halve(us[len(us)-1].n, s.top())
+	last := us[len(us)-1].n
+	if s.besides(last, s.top()) {
+		return Probe{}, false
+	}
+	return s.halve(last, s.top())
 }
+
+// beside is the largest ratio of two levels that count as neighbours. A neighbour of an undecided
+// level is about as near to the limit, so it would stay undecided too.
+const beside = 1.05
+
+func (s *Search) besides(low, high int) bool { return float64(high) <= beside*float64(low) }
 
 // halve returns a probe halfway between the levels lo and hi. Halfway is their geometric mean if hi
 // is more than three times lo.
@@ -318,8 +319,8 @@ func (s *Search) addRequests(l *level, need int) (Probe, bool) {
 // looks of the level.
 func (s *Search) probeAgain(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
-	if l.deep != nil {
-		looks = s.opts.Deep(l.n) // fewer requests could not decide the level
+	if l.fresh && s.opts.Certify != nil {
+		looks = s.opts.Certify(l.n) // fewer requests may not decide the level
 	}
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }

@@ -42,9 +42,9 @@ type Options struct {
 	// First is the number of looks that the first probe of a level may use; 0 means all but the
 	// last. The later looks are used when the level is extended.
 	First int
-	// Deep returns the looks of a deep probe of level n, in ascending order. They have more
-	// requests than those of Looks. If Deep is nil or returns no looks, there is no deep probe.
-	Deep func(n int) []int
+	// Certify returns the looks of a probe that certifies level n, in ascending order. The last has
+	// more requests than those of Looks. If Certify is nil, there is no such probe.
+	Certify func(n int) []int
 	// Known holds results of levels that were measured before the search, such as the workload's
 	// fixed levels. They count as probes and cost nothing. An inconclusive level may still be
 	// extended.
@@ -64,16 +64,4 @@ func Doubling(first, most int) func(int) []int {
 	}
 	looks = append(looks, most)
 	return func(int) []int { return slices.Clone(looks) }
-}
-
-// Halving plans looks. The last is after the number most of requests, each earlier one after half
-// as many, but never after fewer than the number least. Halving(5000, 40000) plans looks after
-// 5000, 10000, 20000 and 40000 requests.
-func Halving(least, most int) []int {
-	looks := []int{most}
-	for k := most / 2; k >= least; k /= 2 {
-		looks = append(looks, k)
-	}
-	slices.Reverse(looks)
-	return looks
 }

@@ -18,13 +18,14 @@ const (
 	Check   Purpose = "check"   // a level that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples, because a higher level passes
 	Again   Purpose = "again"   // fresh samples, because the generator was saturated before
-	Deep    Purpose = "deep"    // far more samples than usual, all fresh
 	Confirm Purpose = "confirm" // fresh samples at L
-
-	// In a search over rates, a probe with the purpose Estimate only estimates the limit. A probe
-	// with the purpose Certify may certify a rate.
+	// Certify is the purpose of a probe that may certify a load below the estimated limit, with more
+	// samples than usual, all fresh.
+	Certify Purpose = "certify"
+	// Estimate is the purpose of a probe of a search over rates that only estimates the limit.
 	Estimate Purpose = "estimate"
-	Certify  Purpose = "certify"
+	// deep is a purpose in recordings of earlier versions: far more samples than usual, all fresh.
+	deep Purpose = "deep"
 )
 
 // Probe is a measurement that the search asks for.

@@ -40,7 +40,7 @@ func draw(r *rand.Rand) world {
 	}
 	if w.deep {
 		most := 801 + r.IntN(5000)
-		w.opts.Deep = func(int) []int { return Halving(1000, most) }
+		w.opts.Certify = Doubling(100, max(most, 1000))
 	}
 	return w
 }

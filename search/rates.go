@@ -30,7 +30,7 @@ type Rates struct {
 // RateOptions describes a search over rates. Rates are counted in steps of Step requests per
 // second.
 type RateOptions struct {
-	// Options has no Start, Begin, Confirm, Looks or Deep: the search over rates has rules of its
+	// Options has no Start, Begin, Confirm, Looks or Certify: the search over rates has rules of its
 	// own. Relative is the allowed distance below the estimate.
 	Options
 	// Largest is the largest rate of the saturated server, and Least is a lower bound of it. Both
@@ -238,7 +238,7 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 			p.Looks[0] = int((left - s.overhead()).Seconds() * float64(n) * s.opts.Step)
 		}
 		if p.Looks[0] < s.opts.Short || n != s.opts.Require {
-			return p, fmt.Sprintf("budget: %s left, certifying %s takes about %s", round(left), s.label(n), round(s.takes(n, requests)))
+			return p, fmt.Sprintf("budget: %s left, certifying %s takes about %s", round(max(left, 0)), s.label(n), round(s.takes(n, requests)))
 		}
 	}
 	return p, ""

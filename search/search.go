@@ -8,9 +8,9 @@
 //  3. Bisection narrows the bracket between the largest certified pass L and the smallest
 //     certified fail U. An inconclusive level is extended if more requests can decide it.
 //     Otherwise the search goes on below it and above it.
-//  4. If the inconclusive levels that remain are far apart, one of them is measured again
-//     with many more samples: the highest level that may then pass, or else the lowest
-//     level that may then fail.
+//     A level beside an inconclusive one is not measured: it would stay inconclusive too.
+//  4. If more than L is likely to pass, a level clearly below the estimated limit is certified
+//     with many more samples, all fresh: at 0.8 of it, else at 0.65, else at 0.5.
 //  5. The ladder skips levels. In the widest stretch that it skipped below L, one level
 //     is measured. If that level fails, latency does not always grow with the load.
 //  6. L is measured again on fresh samples. If it does not pass again, L is lowered to the
@@ -83,7 +83,7 @@ func (s *Search) Next() (Probe, bool) {
 		}
 	}
 	if blocked > 0 {
-		s.ended = fmt.Sprintf("budget: %s left, the next probe takes about %s", round(s.budgetLeft()), round(blocked))
+		s.ended = fmt.Sprintf("budget: %s left, the next probe takes about %s", round(max(s.budgetLeft(), 0)), round(blocked))
 	} else {
 		s.ended = s.closed()
 	}

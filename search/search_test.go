@@ -199,8 +199,24 @@ func TestProbes(t *testing.T) {
 			script: script{limit: 39, levels: map[int]string{
 				38: "i", 39: "i", 40: "i", 41: "i",
 			}},
-			probes: "ladder 16p 32p 64f bisect 48f 40i 36p 38i 37p 44f 42f 41i check 24p confirm 37p'",
-			kind:   metric.CapacityInterpolated, l: 37, u: 42, reason: "38 to 41 could not be decided",
+			probes: "ladder 16p 32p 64f bisect 48f 40i 36p 38i 37p 44f 42f check 24p confirm 37p'",
+			kind:   metric.CapacityInterpolated, l: 37, u: 42, reason: "38 to 40 could not be decided", // 41 is too near to 40
+		},
+		{
+			name: "much is undecided: a level clearly below the estimate is certified, and no more is narrowed",
+			opts: Options{UpTo: 64, Begin: 16, Confirm: true, Certify: Doubling(200, 3200)},
+			script: script{limit: 40, levels: map[int]string{
+				16: "i", 20: "i", 24: "i", 32: "i", 28: "i", 36: "i", 40: "i", 44: "i", 48: "i",
+			}},
+			probes: "ladder 16i 8p 32i 64f bisect 12p 14p 15p 48i 56f 52f 50f certify 28i 23p check 19p confirm 23p'",
+			kind:   metric.CapacityInterpolated, l: 23, u: 50, reason: "28 to 48 could not be decided",
+		},
+		{
+			name:   "the required level is undecided: it gets more requests",
+			opts:   Options{UpTo: 64, Require: 24, Certify: Doubling(200, 3200)},
+			script: script{limit: 40, levels: map[int]string{24: "iip"}},
+			probes: "require 24i extend 24i certify 24p' ladder 48f bisect 36p 42f 39p 40p 41f check 12p",
+			kind:   metric.CapacityExact, l: 40, u: 41, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "an inconclusive rung is passed by",

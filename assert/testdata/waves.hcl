@@ -57,7 +57,7 @@ workload "capacity" {
     require      = 20
     max_requests = 2000
   }
-  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 waves of 20 at 98.3% confidence, because requests that are in flight together may fail together; the plan has only 80. Either use requests = 4060 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe. You may also lower
+  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 167 waves of 20 at 96.6% confidence, because requests that are in flight together may fail together; the plan has only 40. Either use requests = 3340 in the capacity block, or write "observed >= 98%" or "every" to judge only the requests of each probe. You may also lower
 }
 
 workload "enough" {

@@ -325,7 +325,7 @@ workload "thinks" {
 
 func TestPlanCommandShowsSearches(t *testing.T) {
 	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
-	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–1,280", "3,200–20,480")
+	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–1,280", "800–5,120")
 }
 
 func TestFmt(t *testing.T) {

@@ -71,7 +71,7 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	case most > 0:
 		c.note("max_requests", strconv.Itoa(most), "the gate's max_requests")
 	default:
-		c.note("max_requests", "16 times the requests of the first look", "")
+		c.note("max_requests", map[bool]string{true: "16", false: "4"}[out.Over == metric.OpenLoop]+" times the requests of the first look", "")
 	}
 }
 
