@@ -215,6 +215,7 @@ define characteristics
 	@cat results/characteristics/windows-further.md >> results/characteristics/windows.md
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongRedEarly$$' -timeout 60m -red-early $(10) -red-early-table $(CURDIR)/results/characteristics/red-early.md
 	@cat results/characteristics/red-early.md >> results/characteristics/windows.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCapacities$$' -timeout 24h -capacities $(12) -capacities-table $(CURDIR)/results/characteristics/capacities.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongFailuresOfEqualServers$$' -timeout 60m -gates 500 -failures-table $(CURDIR)/results/characteristics/failures.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
@@ -234,14 +235,15 @@ endef
 .PHONY: characteristics characteristics-full
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,300,100,40,,5,60,20,30,100)
-	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/staged.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
+	$(call characteristics,500,500,300,100,40,,5,60,20,30,100,10)
+	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/capacities.md results/characteristics/staged.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,300,1000,1000,-rates-full,100,60,300,1000,4000)
+	$(call characteristics,6000,5000,300,1000,1000,-rates-full,100,60,300,1000,4000,200)
 	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- windows -->/,/<!-- end of windows -->/{//!d}' -e '/<!-- windows -->/r results/characteristics/windows.md' docs/characteristics.md
+	@sed -i -e '/<!-- capacities -->/,/<!-- end of capacities -->/{//!d}' -e '/<!-- capacities -->/r results/characteristics/capacities.md' docs/characteristics.md
 	@sed -i -e '/<!-- staged -->/,/<!-- end of staged -->/{//!d}' -e '/<!-- staged -->/r results/characteristics/staged.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/characteristics.md
