@@ -54,6 +54,8 @@ const (
 	// reserve is the factor by which a probe that certifies has more requests than the minimum. The
 	// minimum suffices only if no request exceeds the limit.
 	reserve = 1.5
+	// cheap is how long a probe may take that certifies more than the required rate.
+	cheap   = 100 * time.Second
 	growing = "backlog_growth"
 )
 
@@ -96,8 +98,14 @@ func (s *Rates) made(of func(Probe) bool) (n int) {
 	return n
 }
 
-func (s *Rates) estimates() int {
-	return s.made(func(p Probe) bool { return p.Purpose == Estimate })
+// estimates returns the number of probes that estimate, except those that the generator sent late.
+func (s *Rates) estimates() (n int) {
+	for _, v := range s.visits {
+		if v.Probe.Purpose == Estimate && v.Result.Outcome != Saturated {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *Rates) sets(n int) int { return s.made(func(p Probe) bool { return p.N == n }) }
@@ -124,6 +132,9 @@ func (s *Rates) Next() (Probe, bool) {
 }
 
 func (s *Rates) want() (p Probe, why string) {
+	if n := s.sentLate(); n > 0 {
+		return s.afterLate(n)
+	}
 	estimate, ok := s.estimate()
 	if !ok && s.estimates() >= shortProbes {
 		return p, s.unestimated()
@@ -131,13 +142,16 @@ func (s *Rates) want() (p Probe, why string) {
 	if !ok || s.estimates() == 0 {
 		return s.estimating(s.clamp(firstShort * s.opts.Largest))
 	}
+	if s.gates() && float64(s.opts.Require) < below*estimate {
+		return s.gate(estimate)
+	}
 	if s.estimates() < shortProbes && estimate < float64(s.opts.UpTo) {
 		return s.estimating(s.clamp(min(estimate, mostShort*s.opts.Largest)))
 	}
-	pass, fail := s.bounds()
-	if r := s.opts.Require; r > pass && (fail == 0 || r < fail) && s.sets(r) == 0 {
-		return s.certifying(r)
+	if s.gates() {
+		return s.certifying(s.opts.Require)
 	}
+	pass, fail := s.bounds()
 	if long := s.made(func(p Probe) bool { return p.Purpose != Estimate }); long >= longProbes {
 		return p, fmt.Sprintf("%d certifying probes were sent, the most that a search sends", long)
 	}
@@ -172,12 +186,7 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Stay at least a tenth below each rate that could not be certified.
-	for _, v := range s.visits {
-		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
-			n = min(n, neat(0.9*float64(v.Probe.N)))
-		}
-	}
+	n = s.untried(n)
 	least := max(s.opts.From, int(math.Ceil(float64(pass)*1.03)), int(0.4*float64(n)))
 	if pass == 0 && s.opts.From >= int(below*estimate) {
 		n, least = s.opts.From, s.opts.From
@@ -190,6 +199,87 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 		why = cmp.Or(why, cannot) // keep the reason for the highest rate
 	}
 	return p, s.undecided() + cmp.Or(why, "no higher rate could be certified")
+}
+
+// untried returns n, or a rate a tenth below each rate that could not be certified.
+func (s *Rates) untried(n int) int {
+	for _, v := range s.visits {
+		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
+			n = min(n, neat(0.9*float64(v.Probe.N)))
+		}
+	}
+	return n
+}
+
+// gates reports whether the required rate is undecided, and was not measured yet.
+func (s *Rates) gates() bool {
+	r := s.opts.Require
+	pass, fail := s.bounds()
+	return r > pass && (fail == 0 || r < fail) && s.sets(r) == 0
+}
+
+// gate returns a probe that may certify the required rate, which is far below the estimate. A higher
+// rate certifies it too, because a lower rate is never worse. So gate takes the highest rate that is
+// certified within the time cheap, or else the one that is certified soonest. After two such probes it
+// takes the required rate itself.
+func (s *Rates) gate(estimate float64) (Probe, string) {
+	r := s.opts.Require
+	best, why := s.certifying(r)
+	if s.made(func(p Probe) bool { return p.Purpose == Certify }) >= 2 {
+		return best, why
+	}
+	for n := s.untried(s.clamp(below * estimate)); n > r; n = min(n-1, neat(0.98*float64(n))) {
+		p, cannot := s.certifying(n)
+		if cannot != "" {
+			continue
+		}
+		if s.lasts(p) <= cheap {
+			return p, ""
+		}
+		if why != "" || s.lasts(p) < s.lasts(best) {
+			best, why = p, ""
+		}
+	}
+	return best, why
+}
+
+func (s *Rates) lasts(p Probe) time.Duration { return s.takes(p.N, p.Looks[len(p.Looks)-1]) }
+
+// late reports whether the generator sent a probe late. Such a probe says nothing about the server.
+func late(v Visit) bool { return v.Probe.Purpose != Known && v.Result.Outcome == Saturated }
+
+// sentLate returns how many probes were sent late, if the last was one of them; otherwise 0.
+func (s *Rates) sentLate() (n int) {
+	if last := len(s.visits) - 1; last < 0 || !late(s.visits[last]) {
+		return 0
+	}
+	for _, v := range s.visits {
+		if late(v) {
+			n++
+		}
+	}
+	return n
+}
+
+// afterLate returns the probe after one that was sent late, the given number of them so far: the same
+// once more, then one at half the rate, and then none.
+func (s *Rates) afterLate(so int) (Probe, string) {
+	last := s.visits[len(s.visits)-1]
+	n := last.Probe.N
+	if so > 2 || so == 2 && n <= s.opts.From {
+		why := fmt.Sprintf("the load generator sent %d probes late, the last at %s", so, s.label(n))
+		if last.Result.Note != "" {
+			why += ": " + last.Result.Note
+		}
+		return Probe{}, why
+	}
+	if so == 2 {
+		n = s.clamp(float64(n))
+	}
+	if last.Probe.Purpose == Certify {
+		return s.certifying(n)
+	}
+	return s.estimating(n)
 }
 
 // undecided returns the beginning of a message if the required rate was not decided. Otherwise, or
@@ -261,8 +351,15 @@ func (s *Rates) overhead() time.Duration {
 	return most
 }
 
+// clamp returns a rate within the search, and at most half of each rate that was sent late twice.
 func (s *Rates) clamp(n float64) int {
-	return max(s.opts.From, min(s.opts.UpTo, neat(n)))
+	most := float64(s.opts.UpTo)
+	for i, v := range s.visits {
+		if i > 0 && late(v) && late(s.visits[i-1]) && v.Probe.N == s.visits[i-1].Probe.N {
+			most = min(most, float64(v.Probe.N)/2)
+		}
+	}
+	return max(s.opts.From, neat(min(most, n)))
 }
 
 // neat rounds a rate down to three significant digits.

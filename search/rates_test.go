@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -77,8 +78,21 @@ func TestRates(t *testing.T) {
 		},
 		{
 			name: "what is required comes first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 7000, 0.3 },
-			probes: "estimate 8 req/s, estimate 9 req/s, certify 7 req/s",
+			probes: "estimate 8 req/s, certify 7 req/s, estimate 9 req/s",
 			kind:   metric.CapacityInterpolated, l: 7000, about: 9000, ended: "near enough",
+		},
+		{
+			name: "far above what is required", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 1000, 0.45 },
+			// A probe has at least 600 requests, which take 10 minutes at 1 req/s. 5.28 req/s takes
+			// 132.75 / (1 − 5.28/9.9)² = 610 requests and 115 s: sooner than 2 % more or less.
+			probes: "estimate 8 req/s, certify 5.28 req/s, estimate 9 req/s",
+			kind:   metric.CapacityInterpolated, l: 5280, about: 9000, ended: "near enough",
+		},
+		{
+			name: "far above what is required, and undecided", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Require, o.Most = 1000, 4000 },
+			// After two higher rates comes the required one.
+			probes: "estimate 8 req/s, certify 5.28 req/s, certify 4.75 req/s, certify 1 req/s, estimate 9 req/s, certify 0.9 req/s, certify 0.81 req/s",
+			kind:   metric.CapacityUnknown, about: 9000, ended: "5 certifying probes",
 		},
 		{
 			name: "a requirement that fails bounds the search", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 9500, 0.2 },
@@ -174,6 +188,45 @@ func TestRatesCutOff(t *testing.T) {
 	}
 	if got, want := s.Limit().Reason, "8.5 req/s was not measured to the end; budget: 0s left, certifying 7.38 req/s takes about "; !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A probe that was sent late says nothing about the server. It is made once more, with as many
+// requests, then at half the rate, and then the search ends with the reason.
+func TestRatesSentLate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		late   func(i int, p Probe) bool // of probe i, from 0
+		probes string
+		ended  string
+	}{
+		{"once", func(i int, _ Probe) bool { return i == 0 },
+			"estimate 8 req/s 300, estimate 8 req/s 300, estimate 9 req/s 600, certify 7.38 req/s 2049, certify 8.19 req/s 4450, certify 8.59 req/s 7582",
+			"near enough"},
+		// Nothing above half of 8 req/s is tried any more.
+		{"above 5 req/s", func(_ int, p Probe) bool { return p.N > 5000 },
+			"estimate 8 req/s 300, estimate 8 req/s 300, estimate 4 req/s 300, estimate 4 req/s 600, certify 4 req/s 600",
+			"no higher rate"},
+		{"always", func(int, Probe) bool { return true },
+			"estimate 8 req/s 300, estimate 8 req/s 300, estimate 4 req/s 300",
+			"the load generator sent 3 probes late, the last at 4 req/s: p99 of the lag"},
+		{"what certifies", func(_ int, p Probe) bool { return p.Purpose == Certify },
+			"estimate 8 req/s 300, estimate 9 req/s 600, certify 7.38 req/s 2049, certify 7.38 req/s 2049, certify 3.69 req/s 600",
+			"the load generator sent 3 probes late, the last at 3.69 req/s"},
+	} {
+		s, q := NewRates(rateOptions()), queue{limit: 0.9, tells: true}
+		var probes []string
+		for p, ok := s.Next(); ok; p, ok = s.Next() {
+			r := q.play(p)
+			if tt.late(len(probes), p) {
+				r.Outcome, r.Margins, r.Note = Saturated, nil, "p99 of the lag"
+			}
+			probes = append(probes, fmt.Sprintf("%s %s %d", p.Purpose, s.label(p.N), p.Looks[0]))
+			s.Report(p, r)
+		}
+		if got := strings.Join(probes, ", "); got != tt.probes || !strings.Contains(s.Limit().Reason, tt.ended) {
+			t.Errorf("%s: %s\nended: %s\nwant %s\n%s", tt.name, got, s.Limit().Reason, tt.probes, tt.ended)
+		}
 	}
 }
 

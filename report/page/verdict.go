@@ -63,6 +63,9 @@ func underResult(r Run, v *report.Verdict) Check {
 	if limit.Require > 0 {
 		c.Message = "the plan requires " + limit.Named(limit.Require)
 	}
+	if v.Outcome == report.Error {
+		c.Message = strings.TrimSuffix("no load certainly passed or failed: "+Line(limit.Reason)+"; "+c.Message, "; ")
+	}
 	if v.Outcome == report.Inconclusive {
 		c.Message = strings.TrimPrefix(c.Message+": "+Line(v.Needs), ": ")
 	}
