@@ -209,6 +209,7 @@ func (s *simulatedSearch) probe(p search.Probe) search.Result {
 		set.level.Rounds = append(set.level.Rounds, more.Rounds...)
 	}
 	var r search.Result
+	first := s.workload.Capacity.Level(p.N).Requests
 	for _, k := range looks {
 		look := metric.Look{Requests: k, Planned: p.Planned, Spent: s.workload.SpentAtProbe(p.N, p.Planned, k)}
 		v := JudgeLook(s.plan, s.workload, set.level, look)
@@ -216,7 +217,7 @@ func (s *simulatedSearch) probe(p search.Probe) search.Result {
 			panic(fmt.Sprintf("%s at %d: %s", s.row.name(), p.N, v.Invalid))
 		}
 		set.level.Looks = append(set.level.Looks, look)
-		if r = v.Judgement().Result(p.N, k, set.level); r.Outcome != search.Inconclusive || r.Needs < 0 {
+		if r = v.Judgement().Result(p.N, k, set.level); r.Outcome != search.Inconclusive || r.Needs < 0 && k >= first {
 			break
 		}
 	}
@@ -244,7 +245,7 @@ func TestLongCapacities(t *testing.T) {
 			continue
 		}
 		if curves[r.server][0] == nil {
-			p95, mean := steady(r.server).curves(max(40_000, min(250_000, 5_000**capacities)))
+			p95, mean := steady(r.server).curves(max(10_000, min(250_000, 5_000**capacities)))
 			curves[r.server] = [2][]float64{p95, mean}
 		}
 		r.curve = curves[r.server][slices.Index([]string{"p95", "mean"}, r.stat)]

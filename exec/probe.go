@@ -83,8 +83,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		}
 		look.Outcome = result.Outcome
 		s.level.Looks = append(s.level.Looks, look)
-		if result.Outcome != search.Inconclusive || result.Needs < 0 {
-			break
+		if result.Outcome != search.Inconclusive || result.Needs < 0 && k >= s.Level.Requests {
+			break // before the planned end, too few requests show how many would decide
 		}
 	}
 	s.closes()

@@ -68,7 +68,7 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 		o.levels[key] = l
 	}
 	r := search.Result{N: p.N, Outcome: search.Inconclusive}
-	have := p.Have
+	have, first := p.Have, w.Capacity.Level(p.N).Requests
 	for _, k := range p.Looks {
 		for _, due := range w.Capacity.Level(p.N).More(k - have) {
 			o.batch(l, due)
@@ -81,7 +81,7 @@ func (o *judgedOracle) measure(p search.Probe) search.Result {
 		}
 		l.Looks = append(l.Looks, look)
 		r = v.Judgement().Result(p.N, k, l)
-		if r.Outcome != search.Inconclusive || r.Needs < 0 {
+		if r.Outcome != search.Inconclusive || r.Needs < 0 && k >= first {
 			break
 		}
 	}
