@@ -77,6 +77,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.generator(v, thresholds, invalid)
 	s.opened(v, thresholds, invalid)
 	s.lockStep(v, thresholds)
+	balanced(v, l)
 	v.Note(s.windowed()...)
 	v.Note(s.drift()...)
 	v.Note(witnessed(s.level)...)

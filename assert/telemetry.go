@@ -193,6 +193,9 @@ func (s *subject) judgeLevelValue(v *Verdict, t *plan.Threshold) bool {
 			return false
 		}
 		v.Note("computed from the server's own prefill time")
+	case name == "imbalance":
+		s.imbalanced(v, t)
+		return true
 	case name == "cache_hit_rate":
 		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
 			return false

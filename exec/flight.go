@@ -85,7 +85,7 @@ func (rd *round) send(step shape.Step) {
 	rd.inSession(&request, t)
 	f.known.InputAsked, f.known.OutputAsked, f.known.Row, f.known.Shared = request.Input, request.Output, prompt.Row, prompt.Shared
 	sample := f.known
-	f.sample = &sample
+	f.sample, request.Front = &sample, &sample.Front
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}

@@ -97,6 +97,7 @@ func (rd *round) end() {
 	}
 	rd.read()
 	rd.drain()
+	rd.rest()
 	if rd.reach != nil {
 		rd.reach()
 	}
@@ -127,6 +128,8 @@ func (rd *round) walk(enough func() bool) {
 			rd.opens(beforeUnits)
 			if rd.target.Inside != nil {
 				rd.inside = rd.target.Inside.Begin(rd.flying)
+				rd.rest()
+				rd.inside.Load()
 			}
 		case shape.Fresh:
 			rd.read()
@@ -269,7 +272,9 @@ func (rd *round) unit(i, n int, u shape.Unit, whole load.Window) *metric.Round {
 		if rd.stages != nil { // each unit is a level of its own
 			whole = u.Window
 		}
-		r.Telemetry = rd.toldOver(u.Start, u.End, whole.Start, whole.End)
+		if r.Telemetry = rd.toldOver(u.Start, u.End, whole.Start, whole.End); rd.stages != nil {
+			r.Telemetry.Replicas = nil // their counters are those of all stages
+		}
 	}
 	r.Due, r.WindowStart, r.WindowEnd, r.Busy, r.Samples = u.Due, u.Start, u.End, u.Busy, nil
 	if rd.stages == nil {
@@ -396,6 +401,21 @@ func (rd *round) read() {
 	rd.runUntil(func() bool { return late || !rd.inside.Busy() })
 }
 
+// atRest is the longest time for which a round waits until the replicas of its server are at rest.
+const atRest = 10 * time.Second
+
+// rest waits until the replicas of the server have nothing to do, so that their counters add up.
+func (rd *round) rest() {
+	if rd.inside == nil || !rd.inside.Several() || rd.halted() {
+		return
+	}
+	late := false
+	rd.inside.Settle()
+	stop := rd.Clock.Timer(rd.Clock.Now()+atRest, func() { late = true })
+	defer stop()
+	rd.runUntil(func() bool { return late || rd.inside.Settled() || rd.halted() })
+}
+
 // toldOver returns the server's metrics from one time to another. This is a part of the window that
 // lasts from begin to end, or the whole window.
 func (rd *round) toldOver(from, to, begin, end time.Duration) *metric.Telemetry {
@@ -406,6 +426,10 @@ func (rd *round) toldOver(from, to, begin, end time.Duration) *metric.Telemetry 
 	for name, g := range t.Gauges {
 		g.Why = rd.secrets.Text(g.Why)
 		t.Gauges[name] = g
+	}
+	for i := range t.Replicas {
+		x := &t.Replicas[i]
+		x.Missing = rd.secrets.Text(x.Missing)
 	}
 	return t
 }

@@ -93,7 +93,6 @@ type Def struct {
 	Source  Source
 	Doc     string // one sentence: the definition
 	NoValue string // explains when the metric has no value, for the documentation
-	Later   bool   // plans may name the metric, but it is not measured yet
 	// Streams means that the metric measures the time between the first and the last chunk of an
 	// answer. An answer in one chunk has no value. A level has no value if its streams were
 	// buffered; see Level.Unstreamed.
@@ -267,6 +266,8 @@ var Defs = []Def{
 		Doc: "Share of the KV cache in use.", NoValue: "the server reports no such value"},
 	{Name: "preemptions", Title: "Preemptions", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Source: Server,
 		Doc: "Requests that the scheduler preempted in the window.", NoValue: "the server reports no such value"},
+	{Name: "imbalance", Title: "Imbalance", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Source: Server,
+		Doc: "Behind a gateway: the largest replica's share of the output tokens / its fair share. 1 means that all replicas made the same number; with four replicas, 4 means that one made them all.", NoValue: "the plan does not name several `replicas` of the endpoint"},
 	{Name: "accept_rate", Title: "Accept rate", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, Source: Server,
 		Doc: "Speculative decoding: accepted tokens / drafted tokens. accept_rate[i] in a report, and accept_rate_at[i] in an assert, is the share of drafts in which the token at position i was accepted.", NoValue: "no speculative decoding, or the server does not report it"},
 	{Name: "accept_length", Title: "Accept length", Unit: Tokens, Better: HigherIsBetter, Scope: PerLevel, Source: Server,

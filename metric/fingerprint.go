@@ -35,6 +35,7 @@ var (
 var Facts = []Fact{
 	{Key: "engine", Doc: "the engine, if the server's answers identify it"},
 	{Key: "gateway", Doc: "the gateway before the server, if the headers of answers name it"},
+	{Key: "replicas", Doc: "the number of servers behind the gateway, if the plan names them"},
 	{Key: "version", Doc: "the engine's version", Follows: []string{"engine", "image", "command"}},
 	{Key: "model", Doc: "the model that was loaded", Follows: byModel},
 	{Key: "revision", Doc: "the revision of the model", Follows: byModel, Detail: true},

@@ -479,6 +479,8 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return l.Added(Preempted)
 	case "accept_rate", "accept_length":
 		return l.accepted(name)
+	case "imbalance":
+		return l.imbalance()
 	case "energy_per_token":
 		return l.EnergyPerToken()
 	case "synchrony":

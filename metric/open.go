@@ -282,7 +282,7 @@ func (l *Level) ofArrivals(name string) Value {
 // and after it are in flight too.
 func ofLevels(name string) bool {
 	switch name {
-	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
+	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth", "imbalance":
 		return true
 	}
 	return false

@@ -37,6 +37,7 @@ type Sample struct {
 	Slot     int    `json:"slot"`           // slot of a closed loop, 0-based; position in a burst
 	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
+	Front    string `json:"url,omitempty"` // front end that it went to; "" if the server has only one
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // time when the request was due
 	FromDue     bool          `json:"from_due,omitempty"`        // latencies count from Scheduled

@@ -33,6 +33,23 @@ type Telemetry struct {
 	Restarted bool `json:"restarted,omitempty"`
 	// Missing explains in one line why a value is missing.
 	Missing map[string]string `json:"missing,omitempty"`
+	// Replicas holds what each server behind a gateway did, if the plan names them. Of a window with
+	// several rounds, the last has it.
+	Replicas []Replica `json:"replicas,omitempty"`
+}
+
+// Replica is what one of several servers behind a gateway did during a round.
+type Replica struct {
+	URL string `json:"url"`
+	// Added holds the increase of its counters, such as GeneratedTokens, from a reading before the
+	// load to one after it. The server was at rest at both, so the replicas' counters add up.
+	Added map[string]float64 `json:"added,omitempty"`
+	// Requests is how many requests it finished in that time; 0 if it does not report them.
+	Requests float64 `json:"requests,omitempty"`
+	// Gauges summarises its readings in the measured window, by the name of a metric.
+	Gauges map[string]Gauge `json:"gauges,omitempty"`
+	// Missing explains why Added is empty; "" if it is not.
+	Missing string `json:"missing,omitempty"`
 }
 
 // These are the counters in Telemetry.Added. For a metric that divides one counter by another, both

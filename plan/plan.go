@@ -144,10 +144,13 @@ type Ready struct {
 
 // Endpoint is a server that is already running.
 type Endpoint struct {
-	URL     string            // base URL, with or without /v1 at the end
-	APIKey  string            // "" sends none
-	Headers map[string]string `plan:"headers"` // sent with every request
-	CAFile  string            `plan:"ca_file"` // PEM file of the CA to trust; resolved against the plan's folder
+	URL  string   // base URL, with or without /v1 at the end
+	More []string // further front ends of the same server: requests go to URL and to these in turn
+	// Replicas are the servers behind the URL, if the plan names them. They get no load.
+	Replicas []Replica
+	APIKey   string            // "" sends none
+	Headers  map[string]string `plan:"headers"` // sent with every request
+	CAFile   string            `plan:"ca_file"` // PEM file of the CA to trust; resolved against the plan's folder
 	// CertFile and KeyFile are PEM files of the certificate that is shown to the server, and of its
 	// key, resolved against the plan's folder; both are "" if none is shown.
 	CertFile string            `plan:"cert_file"`
@@ -161,6 +164,15 @@ type Endpoint struct {
 	// only.
 	Redirects string `plan:"redirects"`
 	Range     hcl.Range
+}
+
+// URLs lists the front ends of the server.
+func (e *Endpoint) URLs() []string { return append([]string{e.URL}, e.More...) }
+
+// Replica is one of several servers behind an endpoint.
+type Replica struct {
+	URL     string            `plan:"url"`
+	Headers map[string]string `plan:"headers"` // sent with every request to its pages
 }
 
 // Process is a server that tokgate starts as a child process.

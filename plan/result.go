@@ -106,7 +106,6 @@ func unknownLevelValue(p *Plan) cty.Value {
 	attrs := map[string]cty.Value{}
 	for _, d := range metric.Defs {
 		switch {
-		case d.Later:
 		case d.Scope == metric.PerLevel:
 			attrs[d.Name] = number
 		case d.Scope == metric.Counted:

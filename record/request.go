@@ -68,6 +68,7 @@ func (l *requestLine) fields(s *metric.Sample) {
 	l.int(`,"slot":`, &s.Slot)
 	l.int(`,"order":`, &s.Order)
 	l.word(`,"phase":`, (*string)(&s.Phase))
+	l.optionalWord(`,"url":`, &s.Front)
 
 	l.time(`,"scheduled_ns":`, &s.Scheduled)
 	l.optionalFlag(`,"from_due":true`, &s.FromDue)

@@ -39,9 +39,6 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",
 		"due", "completed", "failed", "reconnects", "at_s", "duration_s", "window_s", "input_tokens", "output_tokens"}
 	for _, def := range metric.Defs {
-		if def.Later {
-			continue
-		}
 		for _, stat := range statsOf(def.Scope) {
 			head = append(head, strings.TrimSuffix(def.Name+"_"+stat, "_"))
 		}
@@ -58,9 +55,6 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			allDigits(metric.Some(c.Begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)),
 			strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {
-			if def.Later {
-				continue
-			}
 			for _, stat := range statsOf(def.Scope) {
 				row = append(row, allDigits(c.Summary(def.Name).Stat(stat)))
 			}
@@ -83,13 +77,13 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 	var values []metric.Def
 	for _, def := range metric.Defs {
 		// Leave out request_speed. For one request it equals speed.
-		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" {
+		if def.Scope == metric.PerRequest && def.Name != "request_speed" {
 			values = append(values, def)
 			head = append(head, def.Name)
 		}
 	}
 	head = append(head, "chunks", "first_tokens", "input_asked", "output_asked", "input", "output", "cached",
-		"finish", "status", "reconnects", "failure", "message")
+		"finish", "status", "reconnects", "failure", "message", "url")
 	if err := out.Write(head); err != nil {
 		return err
 	}
@@ -140,9 +134,9 @@ func sampleRow(s *metric.Sample, values []metric.Def) []string {
 	}
 	row = append(row, field(s.Finish), status, strconv.Itoa(s.Reconnects))
 	if s.Failure == nil {
-		return append(row, "", "")
+		return append(row, "", "", field(s.Front))
 	}
-	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message))
+	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message), field(s.Front))
 }
 
 // offset writes an offset in seconds. It writes "" if the event did not happen.

@@ -157,14 +157,21 @@ type Case struct {
 	Metrics      []Summary `json:"metrics"` // one summary for each metric, in the order of metric.Defs
 	// VLLMBench has the figures by the definitions of vLLM's client; nil if no request completed.
 	VLLMBench *VLLMBench `json:"vllm_bench,omitempty"`
+	Breakdown
+	// Series holds the server and GPU metrics over time, all rounds together; empty
+	// if none were reported.
+	Series []Series `json:"series,omitempty"`
+}
+
+// Breakdown divides a case by turn, by rows of a data set, and by replica.
+type Breakdown struct {
 	// Turns holds the results of conversations by turn, at most ten entries. Absent if there are no
 	// conversations.
 	Turns []Turn `json:"turns,omitempty"`
 	// Rows describes the rows of a data set that were sent. Absent if the workload has no data set.
 	Rows *Rows `json:"rows,omitempty"`
-	// Series holds the server and GPU metrics over time, all rounds together; empty
-	// if none were reported.
-	Series []Series `json:"series,omitempty"`
+	// Replicas holds what each server behind a gateway did; absent if the plan names none.
+	Replicas []metric.Replica `json:"replicas,omitempty"`
 }
 
 // Series is the values of one metric over time. Points are readings in the order of time. There are

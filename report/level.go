@@ -33,9 +33,10 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
 	c.Departures = l.Departures()
-	c.Turns, c.Rows = turnsOf(samples), rowsOf(samples)
+	c.Turns, c.Rows, c.Replicas = turnsOf(samples), rowsOf(samples), l.ByReplica()
 	for _, def := range metric.Defs {
-		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil {
+		if metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil ||
+			def.Name == "imbalance" && c.Replicas == nil {
 			continue
 		}
 		c.Metrics = append(c.Metrics, b.summary(def, l, samples))

@@ -169,6 +169,10 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 		switch {
 		case t.Off:
 			return telemetryOff
+		case m.Name == "imbalance":
+			if s.Endpoint == nil || len(s.Endpoint.Replicas) < 2 {
+				return m.NoValue
+			}
 		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
 			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/metrics.md", s.Engine)
 		}

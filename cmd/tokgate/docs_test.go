@@ -148,11 +148,7 @@ func metricTable() string {
 	b.WriteString("| name | definition | unit, better | no value when |\n|---|---|---|---|\n")
 	better := map[metric.Direction]string{metric.LowerIsBetter: ", lower", metric.HigherIsBetter: ", higher"}
 	for _, d := range slices.Concat(metric.Defs, metric.OfPairs) {
-		doc := d.Doc
-		if d.Later {
-			doc = "*Later.* " + doc
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s%s | %s |\n", d.Name, doc, d.Unit, better[d.Better], d.NoValue)
+		fmt.Fprintf(&b, "| `%s` | %s | %s%s | %s |\n", d.Name, d.Doc, d.Unit, better[d.Better], d.NoValue)
 	}
 	return b.String()
 }

@@ -396,7 +396,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 			endpoint := plan.Endpoint{URL: url, Headers: map[string]string{}}
 			if s.Endpoint != nil {
 				endpoint = *s.Endpoint
-				endpoint.URL = url
+				endpoint.URL, endpoint.More, endpoint.Replicas = url, nil, nil
 			}
 			s.Endpoint, s.Process, s.Container, s.Simulator = &endpoint, nil, nil, nil
 		}

@@ -207,6 +207,7 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 		}
 		h.redirected.Store(&to)
 		r.Header.Del("Authorization")
+		r.Header.Del("Referer") // it has url_query
 		for name := range h.config.Headers {
 			r.Header.Del(name)
 		}

@@ -184,7 +184,7 @@ func (h *HTTP) Prepare(r *Request) Prompt {
 		return p // sending the request will report this error
 	}
 	wire := h.own.wire(r.path(), false, r.Headers, body)
-	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural, r.Headers}
+	p.Ready = &Ready{wire, wire[len(wire)-len(body):], r.API, r.Model, r.Output, r.Natural, r.Headers, h}
 	return p
 }
 

@@ -34,6 +34,9 @@ type Request struct {
 	Extra       map[string]any    // further body fields
 	Headers     map[string]string // of this request; they replace the server's of the same name
 	Timeout     time.Duration     // 0: none
+	// Front is where Send writes the URL of the front end to which the request goes, if the server
+	// has several; nil if nobody asks.
+	Front *string
 }
 
 // mostUnlimited stands in for the tokens that a request asks for, if neither the request nor the
@@ -75,6 +78,7 @@ type Ready struct {
 	output     int
 	natural    bool
 	headers    map[string]string
+	by         Transport // whose request the bytes are
 }
 
 // builtFor reports whether p was built for a request with the fields of r.

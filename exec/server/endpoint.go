@@ -35,6 +35,20 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 	if err != nil {
 		return nil, err
 	}
+	for _, url := range e.More {
+		c := r.config
+		c.BaseURL = url
+		front, err := client.New(c)
+		if err != nil {
+			return nil, err
+		}
+		r.fronts = append(r.fronts, front)
+	}
+	for _, x := range e.Replicas {
+		if err := r.behind(x, roots); err != nil {
+			return nil, err
+		}
+	}
 	t, err := r.target(ctx)
 	if err != nil {
 		return nil, err

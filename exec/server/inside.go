@@ -28,24 +28,17 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 		return w, func() {}
 	}
 	leave := func() {}
+	if len(r.replicas) > 0 {
+		w.Replicas = r.pagesBehind()
+		return w, r.gpuSource(w, t)
+	}
 	// A separate client reads the metrics page, so the load's connections stay undisturbed.
 	page, path, err := r.pages(t.URL)
 	if err != nil {
 		w.NoServer = err.Error()
 	} else {
 		leave = page.Close
-		pages := &telemetry.Pages{Model: model}
-		w.Server = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
-			raw, err := page.Text(ctx, path, telemetry.MaxPage)
-			if err != nil {
-				return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.pageHint(err))
-			}
-			reading, err := pages.Parse(raw)
-			if err != nil {
-				return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.pageHint(err))
-			}
-			return reading, nil
-		})
+		w.Server = telemetry.Fetch(r.Clock, r.reading(page, path, &telemetry.Pages{Model: model}))
 	}
 	stop := r.gpuSource(w, t)
 	return w, func() {
@@ -54,10 +47,43 @@ func (r *reached) openWatch(model string) (w *telemetry.Watch, done func()) {
 	}
 }
 
+// reading returns a function that reads a metrics page once.
+func (r *reached) reading(from *client.HTTP, path string, pages *telemetry.Pages) func(context.Context) (*telemetry.Reading, error) {
+	return func(ctx context.Context) (*telemetry.Reading, error) {
+		raw, err := from.Text(ctx, path, telemetry.MaxPage)
+		if err != nil {
+			return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.pageHint(err))
+		}
+		reading, err := pages.Parse(raw)
+		if err != nil {
+			return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.pageHint(err))
+		}
+		return reading, nil
+	}
+}
+
+// pagesBehind returns the sources of readings of the replicas.
+func (r *reached) pagesBehind() (out []telemetry.Replica) {
+	for _, x := range r.replicas {
+		pages := &telemetry.Pages{Model: x.model}
+		read := r.reading(x.api, r.config.Engine.Pages.Metrics, pages)
+		source := telemetry.Fetch(r.Clock, read)
+		out = append(out, telemetry.Replica{URL: x.url, Read: func(ctx context.Context, done func(*telemetry.Reading, error)) {
+			source(ctx, func(reading *telemetry.Reading, err error) {
+				if err == nil {
+					x.compare(reading)
+				}
+				done(reading, err)
+			})
+		}})
+	}
+	return out
+}
+
 // It adds nothing if the page cannot be read; the reason is reported elsewhere.
 func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	e := r.config.Engine
-	if len(e.Labels) == 0 || r.server.Telemetry.Off {
+	if len(e.Labels) == 0 || r.server.Telemetry.Off || len(r.replicas) > 0 {
 		return
 	}
 	page, err := clock.Await(ctx, r.Clock, func(ctx context.Context) ([]byte, error) {

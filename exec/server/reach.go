@@ -21,8 +21,10 @@ type reached struct {
 	servedAs string // model name to send; "" to take it from the server's list
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
-	listed   []string     // ids of the models that the server lists
-	gone     func() error // why the server has ended; the field is nil if not known
+	listed   []string       // ids of the models that the server lists
+	fronts   []*client.HTTP // of more URLs of the server, in the order of the plan
+	replicas []*replica     // behind the URL, if the plan names them
+	gone     func() error   // why the server has ended; the field is nil if not known
 	log      func() string
 	cleanup  func() error     // ends the server; nil if tokgate did not start the server
 	gpu      telemetry.Source // GPU readings of a simulator; nil means the vendor's tools
@@ -31,6 +33,18 @@ type reached struct {
 	instance  func(context.Context) string                   // identifies the present start of the server
 	listens   func(context.Context) (fact string, err error) // see running
 	lastWords func() string                                  // returns the last lines of the server's log
+}
+
+// replica is one of several servers behind an endpoint. It is asked for its facts and its metrics
+// page, and gets no load.
+type replica struct {
+	url      string
+	api      *client.HTTP
+	model    string             // its name for the model
+	found    metric.Fingerprint // at the start
+	started  string             // when its process was started, in its own words; "" if not reported
+	counters map[string]float64 // at the last reading
+	lost     error              // it was restarted, by its counters
 }
 
 // It sends nothing.
@@ -45,6 +59,16 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 		Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs(),
 		datasets: map[*plan.Workload]rowPrompts{}, items: map[*plan.Workload]taskPrompts{},
 	}, nil
+}
+
+func (r *reached) close() {
+	r.api.Close()
+	for _, h := range r.fronts {
+		h.Close()
+	}
+	for _, x := range r.replicas {
+		x.api.Close()
+	}
 }
 
 func (r *reached) failed(err error) error {

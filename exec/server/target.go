@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -16,12 +17,13 @@ import (
 func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	id, err := r.ready(ctx)
 	if err != nil {
-		r.api.Close()
+		r.close()
 		return nil, err
 	}
-	found, first := r.fingerprint(id), r.incarnation(ctx, true)
+	found := r.fingerprint(id)
+	first := r.incarnation(ctx, len(r.replicas) == 0)
 	if err := r.identified(ctx, found, id.model); err != nil {
-		r.api.Close()
+		r.close()
 		return nil, err
 	}
 	if why := r.api.Detour(); why != "" {
@@ -41,12 +43,14 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Scorer: r.api,
 		Detour: r.api.Detour,
 		Err:    r.gone,
-		Check:  func(ctx context.Context) error { return r.checkSame(ctx, found, first) },
+		Check: func(ctx context.Context) error {
+			return r.sameAll(ctx, found, first)
+		},
 		Log:    r.log,
 		Inside: inside,
 		Close: func() error {
 			leave()
-			r.api.Close()
+			r.close()
 			if r.cleanup != nil {
 				return r.cleanup()
 			}
@@ -60,6 +64,13 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return r.alike(ctx, found, 1)
 		}
 	}
+	if len(r.fronts) > 0 {
+		t.Transport = client.NewFronts(append([]*client.HTTP{r.api}, r.fronts...))
+	}
+	if alike := t.Same; len(r.replicas) > 0 {
+		t.Err = r.restarted
+		t.Same = func(ctx context.Context) error { return cmp.Or(r.unchanged(ctx), alike(ctx)) }
+	}
 	t.Start.Cold, t.Start.ColdEnd = cold(id.cold)
 	return t, nil
 }
@@ -69,6 +80,12 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 func (r *reached) identified(ctx context.Context, found metric.Fingerprint, model client.Model) error {
 	if err := r.listening(ctx, found); err != nil {
 		return r.failed(err)
+	}
+	if err := r.meetFronts(ctx, found); err != nil {
+		return err
+	}
+	if err := r.meet(ctx, found); err != nil {
+		return err
 	}
 	if err := r.alike(ctx, found, looks); err != nil {
 		return err

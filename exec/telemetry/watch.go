@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/clock"
@@ -16,6 +18,14 @@ type Watch struct {
 	// reason why one of them is nil.
 	Server, GPU     Source
 	NoServer, NoGPU string
+	// Replicas read the metrics pages of several servers behind a gateway, in place of Server.
+	Replicas []Replica
+}
+
+// Replica is the source of readings of one of several servers.
+type Replica struct {
+	URL  string
+	Read Source
 }
 
 const patience = 5 * time.Second
@@ -29,16 +39,20 @@ const mostReadings = 4096
 func (w *Watch) Begin(ctx context.Context) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{watch: w, ctx: ctx, cancel: cancel}
-	s.server = feed{session: s, source: w.Server, every: w.Interval, begun: w.Clock.Now()}
-	s.gpu = feed{session: s, source: w.GPU, every: w.Interval, begun: w.Clock.Now()}
-	for _, f := range []*feed{&s.server, &s.gpu} {
-		if f.source == nil {
-			continue
-		}
+	begin := func(source Source) *feed {
+		f := &feed{session: s, source: source, every: w.Interval}
 		if f.every <= 0 {
 			f.every = time.Second
 		}
-		f.tick()
+		s.feeds = append(s.feeds, f)
+		if source != nil {
+			f.tick()
+		}
+		return f
+	}
+	s.server, s.gpu = begin(w.Server), begin(w.GPU)
+	for _, r := range w.Replicas {
+		s.replicas = append(s.replicas, begin(r.Read))
 	}
 	return s
 }
@@ -48,19 +62,51 @@ type Session struct {
 	watch       *Watch
 	ctx         context.Context
 	cancel      context.CancelFunc
-	server, gpu feed
+	server, gpu *feed
+	replicas    []*feed
+	feeds       []*feed // all of them
+	loaded      bool    // the load has begun
 	ended       bool
 }
 
 // Read takes an extra reading at once. One at each end of the measured window makes counters cover
 // exactly that window.
 func (s *Session) Read() {
-	s.server.read()
-	s.gpu.read()
+	for _, f := range s.feeds {
+		f.read()
+	}
 }
 
-// Busy reports whether a reading of the server's metrics page is in progress.
-func (s *Session) Busy() bool { return s.server.busy }
+// Busy reports whether a reading of a server's metrics page is in progress.
+func (s *Session) Busy() bool {
+	return s.server.busy || slices.ContainsFunc(s.replicas, func(f *feed) bool { return f.busy })
+}
+
+// Several reports whether the server is several replicas, whose counters add up only at rest.
+func (s *Session) Several() bool { return len(s.replicas) > 0 }
+
+// Settle reads the replicas until each is at rest; Settled reports when they all are. Call it
+// before the load and after it.
+func (s *Session) Settle() {
+	for _, f := range s.replicas {
+		f.settling, f.before = true, nil
+		f.read()
+	}
+}
+
+// Settled reports whether every replica is at rest since Settle was called. A replica is at rest if
+// it has no request in progress, and its counters are those of the reading before.
+func (s *Session) Settled() bool {
+	return !slices.ContainsFunc(s.replicas, func(f *feed) bool { return f.settling })
+}
+
+// Load ends the wait for rest: the load begins.
+func (s *Session) Load() {
+	s.loaded = true
+	for _, f := range s.replicas {
+		f.settling = false
+	}
+}
 
 // End stops reading. Readings that have begun are dropped.
 func (s *Session) End() {
@@ -69,12 +115,11 @@ func (s *Session) End() {
 	}
 	s.ended = true
 	s.cancel()
-	for _, f := range []*feed{&s.server, &s.gpu} {
-		if f.stop != nil {
-			f.stop()
-		}
-		if f.late != nil {
-			f.late()
+	for _, f := range s.feeds {
+		for _, stop := range []func() bool{f.stop, f.late, f.soon} {
+			if stop != nil {
+				stop()
+			}
 		}
 	}
 }
@@ -89,14 +134,21 @@ func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 // an edge between two parts, both use the same reading, however far from the edge it is. So the
 // parts add up to the whole window.
 func (s *Session) Part(from, to, begin, end time.Duration) *metric.Telemetry {
-	return summarize(span{from, to, begin, end}, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
+	of := span{from, to, begin, end}
+	if !s.Several() {
+		return summarize(of, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
+	}
+	var replicas []behind
+	for i, f := range s.replicas {
+		replicas = append(replicas, behind{s.watch.Replicas[i].URL, f.rested, f.history("")})
+	}
+	return summarizeAll(of, replicas, s.gpu.history(s.watch.NoGPU))
 }
 
 type feed struct {
 	session  *Session
 	source   Source
 	every    time.Duration
-	begun    time.Duration
 	readings []stamped
 	failed   []failure
 	busy     bool
@@ -104,6 +156,10 @@ type feed struct {
 	turn     int  // number of the current reading; an answer with a lower number came too late
 	stop     func() bool
 	late     func() bool
+	soon     func() bool
+	settling bool     // the source is read until it is at rest; see Session.Settle
+	before   *Reading // last reading since then
+	rested   *Reading // last reading before the load
 }
 
 type stamped struct {
@@ -169,6 +225,10 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 		f.failed = append(f.failed, failure{at, err.Error()})
 	case r != nil:
 		f.readings = append(f.readings, stamped{at, r})
+		f.settle(r)
+	}
+	if f.settling {
+		f.soon = f.session.watch.Clock.Timer(now+settling, f.read)
 	}
 	if len(f.readings)+len(f.failed) > mostReadings {
 		f.readings, f.failed = halved(f.readings), halved(f.failed)
@@ -178,6 +238,20 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 		f.reread = false
 		f.read()
 	}
+}
+
+const settling = 100 * time.Millisecond
+
+// settle looks at a reading while the source shall come to rest.
+func (f *feed) settle(r *Reading) {
+	if !f.settling {
+		return
+	}
+	if !f.session.loaded {
+		f.rested = r
+	}
+	f.settling = f.before == nil || r.Gauges["running"]+r.Gauges["waiting"] > 0 || !maps.Equal(f.before.Counters, r.Counters)
+	f.before = r
 }
 
 func halved[T any](s []T) []T {

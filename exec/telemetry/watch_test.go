@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/internal/must"
+	"github.com/tokgate/tokgate/metric"
 )
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
@@ -138,4 +139,52 @@ func TestWatchIsBounded(t *testing.T) {
 	if points := len(got.Series[0].At); points > 500 || points < 250 {
 		t.Errorf("%d points", points)
 	}
+}
+
+// Two replicas are read until they rest, before the load and after it. The whole of each lasts from
+// rest to rest: replica a makes 30 tokens of 2 requests in it, and b none. Neither the 5 tokens that
+// a made before counts, nor what it still made when the load seemed to begin.
+func TestReplicasFromRestToRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		running, tokens, requests := 1.0, 5.0, 1.0
+		page := func(running, tokens, requests *float64) Source {
+			return Direct(func() (*Reading, error) {
+				return &Reading{Gauges: map[string]float64{"running": *running, "waiting": 0}, Counters: map[string]float64{metric.GeneratedTokens: *tokens},
+					Histograms: map[string]metric.Histogram{"server_e2e": {Counts: []float64{*requests}}}}, nil
+			})
+		}
+		var none [3]float64
+		w := Watch{Clock: c, NoGPU: "none", Replicas: []Replica{{"http://a", page(&running, &tokens, &requests)}, {"http://b", page(&none[0], &none[1], &none[2])}}}
+		session := w.Begin(t.Context())
+		session.Settle()
+		sleep(t, c, 250*time.Millisecond)
+		if session.Settled() {
+			t.Fatal("a replica with a request in progress is at rest")
+		}
+		running, tokens = 0, 12 // its request ended
+		sleep(t, c, 250*time.Millisecond)
+		if !session.Settled() {
+			t.Fatal("not at rest")
+		}
+		session.Load()
+		from := c.Now()
+		tokens, requests = 42, 3
+		sleep(t, c, 3*time.Second)
+		session.Settle()
+		sleep(t, c, 250*time.Millisecond)
+		got := session.Over(from, c.Now())
+		session.End()
+		gauges := map[string]metric.Gauge{}
+		for i := range got.Replicas {
+			gauges, got.Replicas[i].Gauges = got.Replicas[i].Gauges, nil
+		}
+		must.Same(t, "replicas (-want +got)", []metric.Replica{
+			{URL: "http://a", Added: map[string]float64{metric.GeneratedTokens: 30}, Requests: 2},
+			{URL: "http://b", Added: map[string]float64{metric.GeneratedTokens: 0}},
+		}, got.Replicas)
+		if gauges["running"].N == 0 || got.Gauges["running"].N != 2*gauges["running"].N {
+			t.Errorf("gauges %v, of all %v", gauges, got.Gauges["running"])
+		}
+	})
 }

@@ -26,39 +26,105 @@ type span struct{ from, to, begin, end time.Duration }
 
 // summarize computes the telemetry of a round from readings. It depends only on its arguments.
 func summarize(of span, server, gpu history) *metric.Telemetry {
-	from, to := of.from, of.to
+	t := server.told(of)
+	gpu.addGPU(t, of)
+	return t
+}
+
+// behind is what was read of one of several replicas. rested is its last reading before the load; nil
+// if there is none.
+type behind struct {
+	url    string
+	rested *Reading
+	history
+}
+
+// summarizeAll is summarize for several replicas. If the part ends with the window, it also has what
+// each replica did from rest to rest.
+func summarizeAll(of span, replicas []behind, gpu history) *metric.Telemetry {
+	var parts []*metric.Telemetry
+	var names []string
+	for _, r := range replicas {
+		parts, names = append(parts, r.told(of)), append(names, r.url)
+	}
+	t := metric.Together(parts, names)
+	for i, r := range replicas {
+		if of.to == of.end {
+			t.Replicas = append(t.Replicas, r.whole(parts[i].Gauges))
+		}
+	}
+	gpu.addGPU(t, of)
+	return t
+}
+
+// whole returns what a replica did from its last reading before the load to its last reading.
+func (r behind) whole(gauges map[string]metric.Gauge) metric.Replica {
+	out := metric.Replica{URL: r.url, Gauges: map[string]metric.Gauge{}}
+	for _, name := range []string{"running", "waiting", "kv_usage"} {
+		if g, ok := gauges[name]; ok {
+			g.Why = ""
+			out.Gauges[name] = g
+		}
+	}
+	if out.Missing = r.unread(); out.Missing != "" {
+		return out
+	}
+	last := r.readings[len(r.readings)-1]
+	switch {
+	case r.wentBack():
+		out.Missing = restarted
+		return out
+	case r.rested == nil || last.Reading == r.rested:
+		out.Missing = "it was not read both before the load and after it"
+		return out
+	}
+	out.Added = map[string]float64{}
+	for _, name := range serverCounters {
+		if n, ok := last.Counters[name]; ok {
+			out.Added[name] = n - r.rested.Counters[name]
+		}
+	}
+	out.Requests = last.Histograms["server_e2e"].N() - r.rested.Histograms["server_e2e"].N()
+	return out
+}
+
+// told returns what a server reported of itself.
+func (h history) told(of span) *metric.Telemetry {
 	t := &metric.Telemetry{
-		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
+		Reads: len(h.readings) + len(h.failed), Failed: len(h.failed),
 		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{}, Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
 	}
-	if t.Restarted = server.wentBack(); t.Restarted {
+	if t.Restarted = h.wentBack(); t.Restarted {
 		// The page was of two servers in turn, or of one that was restarted. No figure on it is of the
 		// server that answered the load.
-		server.absent, server.reason = true, restarted
+		h.absent, h.reason = true, restarted
 	}
-	a, b, why := server.edges(of)
+	a, b, why := h.edges(of)
 	if why == "" {
-		t.From, t.To = server.readings[a].at, server.readings[b].at
+		t.From, t.To = h.readings[a].at, h.readings[b].at
 	}
 	for _, name := range wantedOf(metric.Server) {
-		server.describe(t, name, from, to, a, b, why)
+		h.describe(t, name, of.from, of.to, a, b, why)
 	}
 	for _, name := range serverCounters {
 		if why != "" {
 			t.Missing[name] = why
 			continue
 		}
-		server.counter(t, name, a, b)
-	}
-	if a, b, why := gpu.edges(of); why == "" {
-		gpu.counter(t, metric.Energy, a, b)
-		gpu.counter(t, metric.ECCErrors, a, b)
-		t.Added[metric.EnergySeconds] = (gpu.readings[b].at - gpu.readings[a].at).Seconds()
-	}
-	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
-		gpu.gauge(t, name, from, to)
+		h.counter(t, name, a, b)
 	}
 	return t
+}
+
+func (h history) addGPU(t *metric.Telemetry, of span) {
+	if a, b, why := h.edges(of); why == "" {
+		h.counter(t, metric.Energy, a, b)
+		h.counter(t, metric.ECCErrors, a, b)
+		t.Added[metric.EnergySeconds] = (h.readings[b].at - h.readings[a].at).Seconds()
+	}
+	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
+		h.gauge(t, name, of.from, of.to)
+	}
 }
 
 const restarted = "the server's counters went back in the middle of the round: it was restarted, or its page is that of several servers in turn"

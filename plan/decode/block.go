@@ -17,7 +17,6 @@ type Block struct {
 	Blocks []*Block
 	Repeat bool   // whether the block may occur more than once
 	Free   string // meaning of attributes that Attrs does not list; "": there are none
-	Later  bool   // the language reserves this block; it is not supported yet
 	// ToServer says that the texts of the block go to a server, or describe it. Only they may be
 	// made of secrets.
 	ToServer bool
@@ -36,7 +35,6 @@ type Attr struct {
 	Default  string
 	Computed string // text that describes the default if it is not a constant
 	Doc      string
-	Later    bool
 	Example  string // a value for messages, as HCL source; a list that has one must not be empty
 	Bounds
 	OneOf []string // the allowed words; any other word is replaced by the first of them
@@ -81,7 +79,7 @@ type Clash struct{ With, Why string }
 // conditional reports whether what else the plan sets decides whether it may set the attribute.
 func (a *Attr) conditional() bool { return len(a.With)+len(a.Not) > 0 }
 
-var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object"}
+var texts = []string{"string", "path", "string or list of strings", "list of strings", "map of strings", "object", "list of objects"}
 
 // Fields that the schema does not list are text too.
 func (b *Block) takesSecrets(name string) bool {

@@ -23,7 +23,6 @@ type body struct {
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
 	quiet  bool               // defaults are not noted
-	later  bool               // whether the block has something that is not supported yet
 	stray  bool               // whether the block has an unknown name, which may be a misspelt setting or preset
 	of     *item              // the object whose keys are the attributes; nil for a block
 	bare   bool               // whether the value of the item stands for one key
@@ -56,19 +55,12 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	d.explainUnsupported(diags, spec)
 	d.add(diags...)
 	for _, attr := range sortedAttributes(content.Attributes) {
-		if a := spec.attr(attr.Name); a != nil && a.Later {
-			b.later = true
-			d.reportUnsupported(attr.NameRange, attr.Name)
-			continue
-		}
 		b.attrs[attr.Name] = attr
 	}
 	for _, c := range content.Blocks {
 		child := spec.block(c.Type)
 		switch {
 		case child == nil:
-		case child.Later:
-			d.reportUnsupported(c.DefRange, "The block "+c.Type)
 		case !child.Repeat && len(b.blocks[c.Type]) > 0:
 			d.errorf(c.DefRange, sumDuplicateBlock, "The `%s` block may contain only one `%s` block. The first is at %s.", spec.Name, c.Type, b.blocks[c.Type][0].DefRange)
 		default:

@@ -25,7 +25,7 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	b.bind(out)
 	out.Changes = readChanges(b, out)
 	if len(out.Changes) == 0 {
-		if !b.later && !b.stray && !b.anyMetric() && !b.isSet("capacity") {
+		if !b.stray && !b.anyMetric() && !b.isSet("capacity") {
 			b.d.errorf(b.rng, sumEmptySLA, `The block needs a change, such as ttft = "p95 %s10%%".`, map[bool]string{true: "-", false: "+"}[improve])
 		}
 		return nil

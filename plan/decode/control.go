@@ -226,7 +226,7 @@ func unchanged(a, b *plan.Server) bool {
 	if len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.ServedAs() != b.ServedAs() {
 		return false
 	}
-	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL {
+	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && !slices.Equal(a.Endpoint.URLs(), b.Endpoint.URLs()) {
 		return false
 	}
 	if (a.Process == nil) != (b.Process == nil) || a.Process != nil && (len(a.Process.Command) == 0 ||

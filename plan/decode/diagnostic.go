@@ -14,7 +14,6 @@ import (
 // has a fixture under testdata/bad. The detail of a diagnostic says what is wrong, why, and what to
 // do. Its subject is the smallest range of the source that is wrong.
 const (
-	sumNotSupported      = "Not supported yet"
 	sumDataset           = "Unusable data set"
 	sumTrace             = "Unusable trace"
 	sumScore             = "Unusable score"
@@ -329,8 +328,4 @@ func choices(names []string) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-func (d *decoder) reportUnsupported(rng hcl.Range, what string) {
-	d.errorf(rng, sumNotSupported, "%s is part of the language but not supported yet.", what)
 }

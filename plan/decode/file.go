@@ -93,13 +93,6 @@ func (d *decoder) load() {
 	d.decodeCompares()
 	d.decodeAccepts()
 	d.decodeAsserts()
-	for _, spec := range schema.Blocks {
-		for _, b := range d.blocks[spec.Name] {
-			if spec.Later {
-				d.reportUnsupported(b.DefRange, "The block "+spec.Name)
-			}
-		}
-	}
 	d.checkPlan()
 }
 

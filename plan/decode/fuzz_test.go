@@ -199,7 +199,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 				}
 			}
 			for _, th := range s.Thresholds {
-				if th.Metric.Later || th.Range.Empty() || th.Limit < 0 || th.Op == "" && th.Stat.String() != "every" {
+				if th.Range.Empty() || th.Limit < 0 || th.Op == "" && th.Stat.String() != "every" {
 					t.Errorf("threshold %+v", th)
 				}
 			}

@@ -35,18 +35,13 @@ func (s jsonSchema) body(b *Block, path string) object {
 	properties := object{"//": object{"description": "A comment."}}
 	var required []string
 	for _, a := range b.Attrs {
-		if a.Later {
-			continue
-		}
 		properties[a.Name] = s.attr(a)
 		if a.Required && !a.conditional() {
 			required = append(required, a.Name)
 		}
 	}
 	for _, c := range b.Blocks {
-		if !c.Later {
-			properties[c.Name] = s.block(c, strings.TrimPrefix(path+"."+c.Name, "."))
-		}
+		properties[c.Name] = s.block(c, strings.TrimPrefix(path+"."+c.Name, "."))
 	}
 	out := object{"type": "object", "description": b.Doc, "properties": properties}
 	if b.Free == "" {
@@ -76,6 +71,13 @@ func (b *Block) rules() []any {
 		clashes(a.Name, a.Not)
 		if len(a.With) > 0 {
 			rule(a.Name, maySet(a.With))
+		}
+		if a.Required && len(a.With) == 0 && len(a.Not) > 0 {
+			instead := []string{a.Name}
+			for _, c := range a.Not {
+				instead = append(instead, c.With)
+			}
+			all = append(all, maySet(instead))
 		}
 		if a.Required && len(a.With) == 1 {
 			rule(a.With[0], maySet([]string{a.Name}))
@@ -164,13 +166,17 @@ func (s jsonSchema) typeOf(a *Attr, typ string) object {
 	}
 	if a.Keys != nil {
 		keys := &Block{Attrs: a.Keys}
-		properties := object{}
+		properties, of := object{}, out
+		if strings.HasPrefix(typ, "list") {
+			of = object{}
+			out["items"] = of
+		}
 		for _, k := range a.Keys {
 			properties[k.Name] = s.attr(k)
 		}
-		out["properties"], out["patternProperties"], out["additionalProperties"] = properties, object{`[$%]\{`: true}, false
+		of["properties"], of["patternProperties"], of["additionalProperties"] = properties, object{`[$%]\{`: true}, false
 		if rules := keys.rules(); rules != nil {
-			out["allOf"] = rules
+			of["allOf"] = rules
 		}
 	}
 	return out
@@ -243,7 +249,7 @@ var jsonTypes = func() map[string][]object {
 	}{
 		{[]string{"string", "path", "type", "change", "server", "comparison"}, of{text}},
 		{[]string{"object", "map of strings", "map of shares", "map of limits"}, of{anObject}},
-		{[]string{"list of strings", "list of paths", "list of numbers or strings"}, of{anyList}},
+		{[]string{"list of strings", "list of paths", "list of numbers or strings", "list of objects"}, of{anyList}},
 		{[]string{"threshold or list of thresholds", "string or list of strings", "server or list of servers", "workload or list of workloads"}, of{text, list(text)}},
 	} {
 		for _, name := range alike.names {

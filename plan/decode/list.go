@@ -106,8 +106,25 @@ func (b *body) textMap(name string) map[string]string {
 // value that is no object stands for its key Bare. object returns nil if the attribute has no value,
 // or a wrong one.
 func (b *body) object(name string) *body {
-	x, ok := b.item(name)
-	if !ok || x.unknown() {
+	if x, ok := b.item(name); ok {
+		return b.open(name, x)
+	}
+	return nil
+}
+
+// objects opens each object of a list; see object.
+func (b *body) objects(name string) []*body {
+	var out []*body
+	for _, x := range b.list(name) {
+		if o := b.open(name, x); o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (b *body) open(name string, x item) *body {
+	if x.unknown() {
 		return nil
 	}
 	o := &body{

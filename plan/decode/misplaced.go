@@ -97,9 +97,7 @@ func whereIs(b *Block, path, name string) []string {
 		places = append(places, path)
 	}
 	for _, c := range b.Blocks {
-		if !c.Later {
-			places = append(places, whereIs(c, strings.TrimPrefix(path+"."+c.Name, "."), name)...)
-		}
+		places = append(places, whereIs(c, strings.TrimPrefix(path+"."+c.Name, "."), name)...)
 	}
 	if path == "" && b.block(name) != nil {
 		places = append(places, "the top level of the plan")

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
 )
@@ -42,10 +41,6 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 			return false
 		}
 		if name == "" || !typ.HasAttribute(name) {
-			if def, ok := metric.Lookup(name); ok && def.Later {
-				d.reportUnsupported(rng, "The metric "+name)
-				return false
-			}
 			have := slices.Sorted(maps.Keys(typ.AttributeTypes()))
 			hint := suggest.DidYouMean(name, have)
 			if hint == "" {

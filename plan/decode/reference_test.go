@@ -83,9 +83,6 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 			if a.Default != "" {
 				d.constant(a.Default) // panics on a bad default
 			}
-			if _, isMetric := metric.Lookup(a.Name); isMetric && a.Later {
-				continue
-			}
 			if !strings.Contains(text, a.Name+"`") {
 				t.Errorf("%s.%s is not in the reference", path, a.Name)
 			}
@@ -95,9 +92,7 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 				t.Errorf("%s.%s is declared twice", path, c.Name)
 			}
 			seen[c.Name] = true
-			if !c.Later {
-				walk(c, path+"."+c.Name)
-			}
+			walk(c, path+"."+c.Name)
 		}
 	}
 	walk(schema, "plan")
@@ -108,15 +103,12 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 	}
 }
 
-// The decoder reads every attribute of the schema, except those marked Later. It must reject a list
-// of the wrong type for each.
+// The decoder reads every attribute of the schema. It must reject a list of the wrong type for
+// each.
 func TestDecoderReadsEverySetting(t *testing.T) {
 	var walk func(b *Block, wrap func(string) string)
 	walk = func(b *Block, wrap func(string) string) {
 		for _, a := range b.Attrs {
-			if a.Later {
-				continue
-			}
 			src := wrap(beside(b, a) + a.Name + " = [[{}]]\n")
 			_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
 			at, found := strings.Index(src, a.Name+" = [["), false
@@ -128,9 +120,6 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 			}
 		}
 		for _, c := range b.Blocks {
-			if c.Later {
-				continue
-			}
 			walk(c, func(body string) string {
 				labels := ""
 				for range c.Labels {
@@ -157,19 +146,17 @@ var readsAnything = map[string]bool{"variable.default": true}
 
 // reference writes the reference of the language in Markdown, from the schema that the decoder
 // reads. It lists every block with its attributes and defaults. Metrics, presets and functions
-// follow. At the end it lists what is not supported yet.
+// follow.
 func reference() string {
 	var b strings.Builder
-	var later []string
-	writeBlock(&b, schema, "", &later)
+	writeBlock(&b, schema, "")
 	writeMetrics(&b)
 	writePresets(&b)
 	writeFunctions(&b)
-	b.WriteString("## Not supported yet\n\nThese are part of the language and answered with \"Not supported yet\": " + strings.Join(later, ", ") + ".\n")
 	return b.String()
 }
 
-func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) {
+func writeBlock(b *strings.Builder, block *Block, path string) {
 	if path == "" {
 		b.WriteString("## The plan file\n\n")
 	} else {
@@ -201,9 +188,6 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 	for _, a := range block.Attrs {
 		def, isMetric := metric.Lookup(a.Name)
 		switch isMetric = isMetric && !def.Paired; {
-		case a.Later && isMetric:
-		case a.Later:
-			*later = append(*later, "`"+strings.TrimPrefix(path+"."+a.Name, ".")+"`")
 		case isMetric:
 			thresholds = true // the reference lists thresholds in a separate table
 		default:
@@ -225,11 +209,7 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 	}
 	for _, c := range block.Blocks {
 		child := strings.TrimPrefix(path+"."+c.Name, ".")
-		if c.Later {
-			*later = append(*later, "`"+child+"`")
-			continue
-		}
-		writeBlock(b, c, child, later)
+		writeBlock(b, c, child)
 	}
 }
 
@@ -237,9 +217,6 @@ func writeMetrics(b *strings.Builder) {
 	b.WriteString("## Metrics\n\nA threshold is a statistic, a comparison, a number and its unit. Metrics of a whole level take no statistic. Those marked good may stand in a `good` block, without a statistic.\n\n")
 	b.WriteString("| metric | threshold | units | good |\n|---|---|---|---|\n")
 	for _, d := range metric.Defs {
-		if d.Later {
-			continue
-		}
 		good := ""
 		if boundsRequest(d) {
 			good = "yes"

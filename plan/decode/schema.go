@@ -85,7 +85,8 @@ var serverBlock = &Block{
 		{
 			Name: "endpoint", ToServer: true, Doc: "A server that runs already.",
 			Attrs: []*Attr{
-				{Name: "url", Type: "string", Required: true, Doc: "Base URL of the server, with or without /v1."},
+				{Name: "url", Type: "string", Required: true, Doc: "Base URL of the server, with or without /v1.", Example: `"http://127.0.0.1:8000"`, Not: []Clash{{"urls", "write every front end in urls"}}},
+				{Name: "urls", Type: "list of strings", Doc: "Base URLs of several front ends of one server. Requests go to them in turn, and each sample says where it went.", Example: `["http://10.0.0.1:8000", "http://10.0.0.2:8000"]`},
 				{Name: "api_key", Type: "string", Computed: "no key is sent", Doc: "The key that tokgate sends as a bearer token. tokgate never prints or stores it."},
 				{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every request."},
 				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "A PEM file with the certificate authority that tokgate trusts. The path is relative to the plan. A file outside the repository may contain only certificates."},
@@ -96,7 +97,10 @@ var serverBlock = &Block{
 				{Name: "h2c", Type: "bool", Default: `false`, Doc: "Whether requests to an http:// URL use HTTP/2 from the start, without TLS. Requests to an https:// URL use HTTP/2 anyway if the server offers it."},
 				{Name: "redirects", Type: "string", Default: `"same"`, Doc: "Which redirects tokgate follows. `same`: redirects to the same host, also from http to https. `any`: redirects to other hosts too; the fingerprint then records the last host.", OneOf: []string{"same", "any"}},
 				{Name: "served_as", Type: "string", Computed: "the server's answer at /v1/models", Doc: "The model id that tokgate sends in each request."},
-				{Name: "replicas", Type: "number", Doc: "How many servers stand behind the URL.", Later: true},
+				{Name: "replicas", Type: "list of objects", Doc: "The servers behind a gateway, such as [{ url = \"http://10.0.0.1:8000\" }, { url = \"http://10.0.0.2:8000\" }]. tokgate reads what each reports about itself and its metrics page, and sends it no load. It sends them neither `api_key` nor the `headers` of the endpoint. A replica that restarts, changes or differs from the others is an error.", Example: `[{ url = "http://10.0.0.1:8000" }, { url = "http://10.0.0.2:8000" }]`, Keys: []*Attr{
+					{Name: "url", Type: "string", Required: true, Doc: "Base URL of the replica."},
+					{Name: "headers", Type: "map of strings", Doc: "Headers that are sent with every request to the pages of the replica."},
+				}},
 			},
 		},
 		{
@@ -347,7 +351,7 @@ func metricAttrs(keep func(metric.Def) bool) []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.Defs {
 		if keep(d) {
-			attrs = append(attrs, &Attr{Name: d.Name, Type: "threshold or list of thresholds", Doc: d.Doc, Later: d.Later})
+			attrs = append(attrs, &Attr{Name: d.Name, Type: "threshold or list of thresholds", Doc: d.Doc})
 		}
 	}
 	return attrs

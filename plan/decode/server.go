@@ -54,6 +54,9 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	d.checkTarget(s, blk.DefRange, b.stray)
 	setReady(b, s)
 	s.Telemetry = readTelemetry(b)
+	if e := s.Endpoint; e != nil && len(e.Replicas) > 0 && s.Telemetry.URL != "" {
+		d.errorf(s.Telemetry.Range, sumConflict, "metrics_url does not go with replicas: tokgate reads the metrics page of each replica. Remove it.")
+	}
 	s.Expect = readExpect(b)
 	d.namedSecrets(s)
 	return s
@@ -203,9 +206,18 @@ func readEndpoint(b *body) *plan.Endpoint {
 	}
 	out := &plan.Endpoint{Range: e.rng}
 	e.bind(out)
+	name, urls := "urls", e.texts("urls")
 	if text, ok := get(e, "url", item.text); ok {
-		out.URL = text
-		checkURL(e, text)
+		name, urls = "url", []string{text}
+	}
+	for i, text := range urls {
+		checkURL(e, name, text)
+		if slices.Contains(urls[:i], text) {
+			b.d.errorf(e.rangeOf("urls"), sumConflict, "urls names %s twice. Remove one of them.", text)
+		}
+	}
+	if len(urls) > 0 {
+		out.URL, out.More = urls[0], urls[1:]
 	}
 	if attr := e.attrs["api_key"]; attr != nil {
 		if v, ok := b.d.eval(attr.Expr, e.scope); ok && !v.IsNull() {
@@ -215,7 +227,8 @@ func readEndpoint(b *body) *plan.Endpoint {
 	}
 	checkCA(e, out.CAFile)
 	checkCertificate(e, out)
-	checkHeaders(e, out.Headers)
+	checkHeaders(e, "headers", out.Headers)
+	readReplicas(e, out)
 	for name, value := range out.Query {
 		if secretHeader.MatchString(name) {
 			b.d.addSecret(value)
@@ -225,11 +238,28 @@ func readEndpoint(b *body) *plan.Endpoint {
 	return out
 }
 
+func readReplicas(e *body, out *plan.Endpoint) {
+	urls := out.URLs()
+	for _, o := range e.objects("replicas") {
+		var r plan.Replica
+		if o.bind(&r); r.URL == "" {
+			continue
+		}
+		checkURL(e, "replicas", r.URL)
+		checkHeaders(e, "replicas", r.Headers)
+		if slices.Contains(urls, r.URL) && r.URL != unknownText {
+			e.d.errorf(e.rangeOf("replicas"), sumConflict,
+				"%s stands in the endpoint twice. A replica has a URL of its own, which is not that of the gateway.", r.URL)
+		}
+		out.Replicas, urls = append(out.Replicas, r), append(urls, r.URL)
+	}
+}
+
 // The values of headers that authenticate are secrets.
-func checkHeaders(b *body, headers map[string]string) {
+func checkHeaders(b *body, attr string, headers map[string]string) {
 	for name, value := range headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			b.d.errorf(b.rangeOf("headers"), sumOutOfRange, "%q is not a valid HTTP header.", name)
+			b.d.errorf(b.rangeOf(attr), sumOutOfRange, "%q is not a valid HTTP header.", name)
 		}
 		if secretHeader.MatchString(name) {
 			b.d.addSecret(value)
@@ -289,9 +319,7 @@ var (
 	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 )
 
-func checkURL(b *body, text string) { checkURLOf(b, "url", text) }
-
-func checkURLOf(b *body, name, text string) {
+func checkURL(b *body, name, text string) {
 	if text == unknownText {
 		return
 	}
@@ -326,7 +354,7 @@ func address(b *body, name string) string {
 		return ""
 	}
 	if text != "" {
-		checkURLOf(b, name, text)
+		checkURL(b, name, text)
 	}
 	return text
 }

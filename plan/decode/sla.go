@@ -39,7 +39,7 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	sla.At = readAt(b, sla, w, levels)
 	b.bind(sla)
 	sla.Thresholds = readThresholds(b, false)
-	if len(sla.Thresholds) == 0 && !b.later && !b.stray && !b.anyMetric() {
+	if len(sla.Thresholds) == 0 && !b.stray && !b.anyMetric() {
 		b.d.errorf(b.rng, sumEmptySLA, `An sla block needs a threshold, such as ttft = "p95 < 2s".`)
 	}
 	for _, t := range sla.Thresholds {

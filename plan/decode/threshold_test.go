@@ -101,9 +101,6 @@ func TestParseThreshold(t *testing.T) {
 // The thresholds in the examples of error messages are valid.
 func TestExamplesParse(t *testing.T) {
 	for _, def := range metric.Defs {
-		if def.Later {
-			continue
-		}
 		for _, good := range []bool{false, true} {
 			if good && !boundsRequest(def) {
 				continue

@@ -91,7 +91,11 @@ func (b *body) clash(name string, not []Clash) string {
 
 func (b *body) missing(a *Attr) {
 	i := slices.IndexFunc(a.With, b.holds)
-	if i < 0 {
+	switch {
+	case i < 0 && b.of == nil:
+		b.d.errorf(b.rng, sumMissing, "The %s block needs %s, such as %s.", b.spec.Name, a.Name, a.example())
+		return
+	case i < 0:
 		b.d.errorf(b.rng, sumMissing, "%s needs %s, such as %s.", b.of.name, a.Name, b.of.attr.Example)
 		return
 	}
@@ -110,7 +114,7 @@ func (b *body) checkChoice() {
 			b.d.errorf(b.nameRange(name), sumConflict, "A %[1]s block has only one of %[2]s. Write one %[1]s block for each.", b.spec.Name, choices(b.spec.One))
 		}
 	}
-	if first == "" && len(b.spec.One)+len(b.spec.Any) > 0 && !b.later && !b.stray {
+	if first == "" && len(b.spec.One)+len(b.spec.Any) > 0 && !b.stray {
 		var examples []string
 		for _, name := range append(slices.Clone(b.spec.One), b.spec.Any...) {
 			examples = append(examples, b.spec.example(name))

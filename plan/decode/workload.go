@@ -58,7 +58,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 func readRequest(b *body, out *plan.Request) {
 	if b.given("headers") {
 		out.Headers = b.textMap("headers")
-		checkHeaders(b, out.Headers)
+		checkHeaders(b, "headers", out.Headers)
 	}
 	r := b.child("request")
 	if r == nil {

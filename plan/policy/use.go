@@ -98,7 +98,16 @@ func (l *listing) server(s *plan.Server) {
 	case s.Endpoint != nil:
 		e := s.Endpoint
 		l.add("servers", "endpoint", e.Range)
-		l.url(e.URL, l.at(e.Range, "url"))
+		attr := "url"
+		if len(e.More) > 0 {
+			attr = "urls"
+		}
+		for _, url := range e.URLs() {
+			l.url(url, l.at(e.Range, attr))
+		}
+		for _, r := range e.Replicas {
+			l.url(r.URL, l.at(e.Range, "replicas"))
+		}
 		if e.Redirects == "any" {
 			l.add("urls", "any host that "+e.URL+" redirects to", l.at(e.Range, "redirects"))
 		}

@@ -126,18 +126,43 @@ func tableOf(caption string, columns []measure, cases []*report.Case) *Table {
 }
 
 // levelTables returns the tables of a workload's levels on a server: what users saw, what answers
-// said, what the server reported, conversations turn by turn, and the rows of a data set.
+// said, what the server reported, replica by replica, conversations turn by turn, and the rows of a data set.
 func levelTables(cases []*report.Case) []Block {
 	var out []Block
 	for _, t := range []*Table{
 		tableOf("Levels", clientColumns, cases), tableOf("What natural answers said", answerColumns, cases),
-		tableOf("Inside the server", insideColumns, cases), turns(cases), dataRows(cases),
+		tableOf("Inside the server", insideColumns, cases), replicas(cases), turns(cases), dataRows(cases),
 	} {
 		if t != nil && len(t.Rows) > 0 {
 			out = append(out, Block{Table: t})
 		}
 	}
 	return out
+}
+
+// replicas returns a table with a row for each server behind a gateway, at each level.
+func replicas(cases []*report.Case) *Table {
+	t := &Table{Caption: "Replica by replica", Columns: Heads("Level", "Replica", "Requests", "Output tokens", "Share", "Cache hits", "Running mean", "Waiting max", "KV max")}
+	for _, c := range cases {
+		total := 0.0
+		for _, x := range c.Replicas {
+			total += x.Added[metric.GeneratedTokens]
+		}
+		for _, x := range c.Replicas {
+			tokens, known := x.Added[metric.GeneratedTokens]
+			hits, looks := x.Added[metric.CacheHits], x.Added[metric.CacheQueries]
+			running, waiting, kv := x.Gauges["running"], x.Gauges["waiting"], x.Gauges["kv_usage"]
+			t.Rows = append(t.Rows, Row(levelOf(c), Line(x.URL), told(metric.Count, x.Requests, x.Requests > 0),
+				told(metric.Count, tokens, known), told(metric.Ratio, tokens/total, total > 0),
+				told(metric.Ratio, hits/looks, looks > 0), told(metric.Count, running.Mean, running.N > 0),
+				told(metric.Count, waiting.Max, waiting.N > 0), told(metric.Ratio, kv.Max, kv.N > 0)))
+		}
+	}
+	return t
+}
+
+func told(unit metric.Unit, v float64, known bool) string {
+	return metric.Value{V: v, OK: known}.Format(unit)
 }
 
 // turns returns a table with a row for each turn of the conversations at each level.

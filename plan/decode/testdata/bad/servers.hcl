@@ -42,7 +42,7 @@ server "control" {
 }
 
 server "missing" {
-  endpoint { # ERROR: Missing required argument
+  endpoint { # ERROR: Missing setting
   }
 }
 
