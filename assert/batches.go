@@ -71,18 +71,40 @@ func (e evidence) enoughFor(share float64) float64 {
 // clear.
 func (e evidence) grouped(share float64, n int) bool { return float64(n) < e.enoughFor(share) }
 
-// early withdraws a pass before the planned end of a window if the estimate is not clear of its
-// limit. The first batches often look good by chance: a pause may not have come yet.
+// early withdraws a verdict before the planned end of a level, if the rest may well change it: a fail of
+// an exact statistic that later requests could mend, and in a window a pass whose estimate is not clear
+// of its limit. The first batches often look good by chance: a pause may not have come yet.
 func (s *subject) early(v *Verdict, t *plan.Threshold) {
-	if !s.batched() || !s.unfinished() || v.Outcome != Pass || t.Stat.Exact() || t.Stat.Kind == metric.Implied ||
-		s.policy.Decide == plan.Estimate {
+	rest := s.due - s.n
+	switch {
+	case !s.unfinished():
+		return
+	case v.Outcome == Fail && mends(v, t, rest):
+		v.Needs = "needs the rest of the planned requests, which could still mend it"
+	case v.Outcome == Pass && s.batched() && !t.Stat.Exact() && s.policy.Decide != plan.Estimate && !clearly(v.Value.V, t):
+		v.Needs = fmt.Sprintf("needs the rest of the planned requests: before the end, a pass needs an estimate at most %s of the way to its limit", metric.Format(metric.Ratio, clearShare))
+	default:
 		return
 	}
-	if clearly(v.Value.V, t) {
-		return
+	v.Outcome, v.More = Inconclusive, rest
+}
+
+// mends reports whether further requests could still mend an exact statistic that fails: all of them
+// good, or one that is the smallest or largest.
+func mends(v *Verdict, t *plan.Threshold, further int) bool {
+	switch all := float64(v.N + further); t.Stat.Kind {
+	case metric.Min:
+		return !sample.Upward(t.Op)
+	case metric.Max:
+		return sample.Upward(t.Op)
+	case metric.Observed:
+		share := v.Over / all
+		if t.Metric.Better != metric.LowerIsBetter {
+			share = 1 - share
+		}
+		return sample.Meets(share, t.Op, t.Limit)
 	}
-	v.Outcome, v.More = Inconclusive, s.due-s.n
-	v.Needs = fmt.Sprintf("needs the rest of the planned requests: before the end, a pass needs an estimate at most %s of the way to its limit", metric.Format(metric.Ratio, clearShare))
+	return false
 }
 
 // clearly reports whether an estimate stays at a distance from its limit: at most clearShare of it,

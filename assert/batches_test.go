@@ -101,6 +101,37 @@ func TestEarlyPassIsClear(t *testing.T) {
 	}
 }
 
+// An exact statistic fails before the end only if no outcome of the requests still planned could mend it.
+func TestExactFailsForGood(t *testing.T) {
+	for _, c := range []struct {
+		metric, text string
+		failed       int // of the first 100 requests; their TTFT is 1.5 s, and 0.5 s in the second batch
+		due          int
+		want         Outcome
+	}{
+		{"ttft", "every < 1s", 0, 200, Fail},
+		{"ttft", "max < 1.2s", 0, 200, Fail},
+		{"ttft", "min < 0.2s", 0, 200, Inconclusive}, // the smallest may still come
+		{"ttft", "min < 0.2s", 0, 100, Fail},
+		{"ttft", "min > 1s", 0, 200, Fail},
+		{"ttft", "max > 2s", 0, 200, Inconclusive},
+		{"success", "observed >= 95%", 10, 200, Inconclusive}, // 190 of 200 are 95 %
+		{"success", "observed >= 95%", 11, 200, Fail},         // 189 of 200
+		{"success", "observed >= 95%", 6, 100, Fail},
+		{"success", "every", 1, 200, Fail},
+	} {
+		l := batches(1.5, 0.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5)
+		for _, x := range l.MeasuredSamples()[:c.failed] {
+			x.Failure = &metric.Failure{Kind: metric.FailStatus, Message: "Internal Server Error"}
+		}
+		th := threshold(c.metric, c.text)
+		s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05, due: c.due}
+		if v := s.judge(th); v.Outcome != c.want {
+			t.Errorf("%s %s, %d failed, %d due: %s: %s", c.metric, c.text, c.failed, c.due, v.Outcome, v.Message)
+		}
+	}
+}
+
 // Fewer than five waves decide nothing, however far from the limit they are.
 func TestFewBatches(t *testing.T) {
 	for _, text := range []string{"mean < 2s", "p95 < 2s", "mean < 30ms", "p95 < 30ms"} {
