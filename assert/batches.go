@@ -89,6 +89,10 @@ func (s *subject) early(v *Verdict, t *plan.Threshold) {
 	v.Outcome, v.More = Inconclusive, rest
 }
 
+// forGood reports whether a threshold that fails before the end of a level fails for good. What an exact
+// statistic could still mend does not fail before the end; see early.
+func forGood(t *plan.Threshold) bool { return t.Stat.Exact() && t.Stat.Kind != metric.Implied }
+
 // mends reports whether further requests could still mend an exact statistic that fails: all of them
 // good, or one that is the smallest or largest.
 func mends(v *Verdict, t *plan.Threshold, further int) bool {

@@ -28,6 +28,8 @@ type LookVerdict struct {
 	// Follows is set if a saturation after the level may still certify its rate, and no threshold
 	// fails.
 	Follows bool
+	// ForGood is set if an exact threshold fails, and nothing that is still due could mend it.
+	ForGood bool
 	// Binding is the name of the threshold that decided the outcome. If several thresholds decided
 	// it, Binding is the one that is nearest to its limit.
 	Binding    string
@@ -36,7 +38,7 @@ type LookVerdict struct {
 
 // Judgement returns the verdict as a capacity search takes it.
 func (v LookVerdict) Judgement() search.Judgement {
-	j := search.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, Binding: v.Binding}
+	j := search.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, ForGood: v.ForGood, Binding: v.Binding}
 	switch {
 	case v.Cause == verdict.CauseGenerator:
 		j.Outcome = search.Saturated
@@ -144,6 +146,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		out.Thresholds = append(out.Thresholds, t)
 		out.Outcome = max(out.Outcome, v.Outcome)
 		out.Follows = out.Follows || s.awaits(list[i].Threshold)
+		out.ForGood = out.ForGood || v.Outcome == Fail && s.unfinished() && forGood(list[i].Threshold)
 		if v.Outcome == Inconclusive && out.Needs >= 0 {
 			out.Needs = max(out.Needs, v.More)
 			if v.More < 0 {

@@ -74,7 +74,7 @@ func (o *sight) add(w *plan.Workload, v LookVerdict) {
 	if o.Outcome == Pending {
 		o.Outcome = Pass
 	}
-	o.Follows = o.Follows || v.Follows
+	o.Follows, o.ForGood = o.Follows || v.Follows, o.ForGood || v.ForGood
 	for _, t := range v.Thresholds {
 		t.Threshold = part + t.Threshold
 		o.Thresholds = append(o.Thresholds, t)

@@ -93,10 +93,31 @@ func (t *turns) play() {
 		if t.rounds == t.looks[0] && len(t.looks) > 1 {
 			t.foresee()
 		}
+		if t.rounds < t.looks[0] && t.rounds%unit == 0 && t.failsForGood() {
+			t.plan(append([]int{t.rounds}, t.looks...))
+		}
 		if slices.Contains(t.looks, t.rounds) && t.look() {
 			return
 		}
 	}
+}
+
+// failsForGood reports whether an exact threshold of an undecided candidate fails already, whatever its
+// further starts bring. The comparison is then judged at once.
+func (t *turns) failsForGood() bool {
+	if len(t.looks) < 2 || t.Judge == nil {
+		return false
+	}
+	for i, c := range t.group.Compares {
+		for _, x := range t.sides {
+			for k, l := range x.levels {
+				if x.server == c.Candidate && !t.decided[i] && t.judge(x.cases[k].Workload, l, Look{Planned: 1}).ForGood {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // affords reports whether the budget has time for further rounds. If not, the comparisons end as

@@ -21,6 +21,9 @@ type Judgement struct {
 	// Follows is set if a saturation after the level may still certify its rate. Nothing else
 	// failed.
 	Follows bool
+	// ForGood is set if an exact threshold fails, and nothing that the level may still measure could
+	// mend it.
+	ForGood bool
 	Binding string // name of the threshold that decided; of several, the nearest to its limit
 	Margins []Margin
 }

@@ -32,6 +32,7 @@ func (x *comparison) unfounded() {
 // default limits on the form of answers count if they fail: they fail the comparison if that is
 // certain among all tests, and otherwise warn.
 func (x *comparison) settle() {
+	x.withdraw()
 	var tests []test
 	var rows []*Change
 	forms := map[*Change]bool{}
@@ -63,6 +64,25 @@ func (x *comparison) settle() {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
 			row.Notes = append(row.Notes, fmt.Sprintf("judged alone, this change would fail (p = %.2g). But %s, so one of them may fail by chance", row.pFail, many))
+		}
+	}
+}
+
+// endedBefore says why a comparison that ended before its first look shows nothing about changes; "" if it
+// did not.
+func (x *comparison) endedBefore() string {
+	if !x.staged() || x.look == nil || x.look.Rounds >= x.Block.LeastRounds {
+		return ""
+	}
+	return fmt.Sprintf("it ended before its first look, which comes after %d rounds, because an exact threshold of the candidate had failed for good", x.Block.LeastRounds)
+}
+
+// withdraw makes passes inconclusive if the comparison ended before its first look.
+func (x *comparison) withdraw() {
+	why := x.endedBefore()
+	for _, c := range x.claims {
+		if row := &x.out.Changes[c.index]; why != "" && row.Outcome == verdict.Pass {
+			row.Outcome, row.Needs = verdict.Inconclusive, "needs "+verdict.Count(x.Block.LeastRounds, "rounds")
 		}
 	}
 }
@@ -189,6 +209,9 @@ func (x *comparison) decide() {
 			continue
 		}
 		answer, why := tallies[at].answer()
+		if ended := x.endedBefore(); ended != "" && answer != AnswerNo {
+			answer, why = AnswerUnknown, ended
+		}
 		x.out.Decisions = append(x.out.Decisions, Decision{at.workload, at.level, answer, why})
 	}
 	x.out.Line = x.sentence()

@@ -76,9 +76,59 @@ func TestLongRedEarly(t *testing.T) {
 	}
 }
 
+// A comparison ends after the first starts if an exact threshold of the candidate fails for good. It then
+// shows nothing about changes. Certified thresholds wait for the planned looks.
+func TestRedAfterOneStart(t *testing.T) {
+	for _, tt := range []struct {
+		sla    string
+		rounds int // of the first look
+		fails  bool
+	}{
+		{`e2e = "every < 1ms"`, 1, true},
+		{`e2e = "max < 1ms"`, 1, true},
+		{`e2e = "p95 < 1ms"`, 3, true},
+		{`e2e = "every < 1m"`, 3, false},
+	} {
+		p := planOf(t, fmt.Sprintf(`
+server "a" {
+  simulator {}
+}
+server "b" {
+  simulator { seed = 2 }
+}
+workload "w" {
+  server        = [server.a, server.b]
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "50%%" }
+  load {
+    concurrency = 8
+    requests    = 480
+  }
+  sla { %s }
+}
+compare "them" {
+  control   = server.a
+  candidate = server.b
+  changed   = ["simulator"]
+  tolerate { e2e = "mean +20%%" }
+}
+`, tt.sla))
+		run, v := redEarlyRun(t, p, 1, nil)
+		looks := run.Comparisons[0].Looks
+		if len(looks) == 0 || looks[0].Rounds != tt.rounds || (v.Outcome == assert.Fail) != tt.fails {
+			t.Errorf("%s: %v, looks %+v; want the first look after %d", tt.sla, v.Outcome, looks, tt.rounds)
+		}
+		for _, x := range v.List {
+			if strings.HasPrefix(x.Name, "compare.them") && tt.rounds < 3 && x.Outcome == assert.Pass {
+				t.Errorf("%s: %s passes after %d round: %s", tt.sla, x.Name, tt.rounds, x.Message)
+			}
+		}
+	}
+}
+
 func redEarlyPlan(t *testing.T, load, rest string) *plan.Plan {
 	t.Helper()
-	src := fmt.Sprintf(`
+	return planOf(t, fmt.Sprintf(`
 server "s" {
   simulator {}
 }
@@ -90,7 +140,11 @@ workload "w" {
   }
   %s
 }
-`, load, rest)
+`, load, rest))
+}
+
+func planOf(t *testing.T, src string) *plan.Plan {
+	t.Helper()
 	path := t.TempDir() + "/plan.hcl"
 	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
 		t.Fatal(err)
