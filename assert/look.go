@@ -38,7 +38,9 @@ type LookVerdict struct {
 
 // Judgement returns the verdict as a capacity search takes it.
 func (v LookVerdict) Judgement() search.Judgement {
-	j := search.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, ForGood: v.ForGood, Binding: v.Binding}
+	j := search.Judgement{
+		Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Follows: v.Follows, ForGood: v.ForGood, Binding: v.Binding,
+	}
 	switch {
 	case v.Cause == verdict.CauseGenerator:
 		j.Outcome = search.Saturated
