@@ -362,5 +362,11 @@ func Names(keep func(Def) bool) []string {
 	return names
 }
 
+// IgnoresFailures reports whether a statistic gives failed requests little or no weight. A mean, and what the
+// server observes, cover only completed requests. A failed request has few gaps between tokens.
+func (d Def) IgnoresFailures(s Stat) bool {
+	return s.Kind == Mean || d.Scope == PerGap || d.Scope == Counted
+}
+
 // String returns the metric's name, as a plan writes it.
 func (d Def) String() string { return strings.TrimSpace(d.Name) }

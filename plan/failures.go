@@ -6,14 +6,11 @@ import "github.com/tokgate/tokgate/metric"
 // may.
 const MostFailed = 0.02
 
-// IgnoresFailures reports whether a threshold hardly sees failed requests. A mean covers only
-// completed requests. A failed request has few gaps between tokens, so statistics of gaps miss it.
-// Under such a threshold every request must succeed, unless a threshold on success allows failures.
+// IgnoresFailures reports whether a threshold hardly sees failed requests; see metric.Def. Under such
+// a threshold every request must succeed, unless a threshold on success allows failures. Readings of
+// the server have no requests.
 func (t *Threshold) IgnoresFailures() bool {
-	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
-		return false
-	}
-	return t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
+	return t.Metric.Scope != metric.PerReading && t.Metric.IgnoresFailures(t.Stat)
 }
 
 // BoundsFailures reports whether a threshold itself says how many requests may fail. Under all

@@ -50,7 +50,7 @@ func implies(c *plan.Compare, w *plan.Workload, level string) (by *plan.Change, 
 				if !claim.Improve && (success == "" || fails) {
 					success = claim.Severity
 				}
-			case !ignoresFailures(ch.Metric, ch.Stat) && (by == nil || fails && severity == plan.SeverityWarn):
+			case !ch.Metric.IgnoresFailures(ch.Stat) && (by == nil || fails && severity == plan.SeverityWarn):
 				by, severity = ch, claim.Severity
 			}
 		}
@@ -59,11 +59,6 @@ func implies(c *plan.Compare, w *plan.Workload, level string) (by *plan.Change, 
 		return nil, ""
 	}
 	return by, severity
-}
-
-// ignoresFailures reports whether a statistic gives failed requests little or no weight.
-func ignoresFailures(def metric.Def, stat metric.Stat) bool {
-	return stat.Kind == metric.Mean || def.Scope == metric.PerGap
 }
 
 // fewMore decides the default limit on failed requests where the test does not. A certain change for

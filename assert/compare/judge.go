@@ -253,7 +253,7 @@ func (x *comparison) blind(m matched, begin int) {
 	}
 	for i := begin; i < len(x.out.Changes); i++ {
 		row := &x.out.Changes[i]
-		if row.Outcome == verdict.Pass && outcome != verdict.Pass && ignoresFailures(row.Metric, row.Stat) {
+		if row.Outcome == verdict.Pass && outcome != verdict.Pass && row.Metric.IgnoresFailures(row.Stat) {
 			row.Outcome = outcome
 			row.Message += ", but the candidate fails more requests"
 			row.Notes = append(row.Notes, fmt.Sprintf("%s ignores failed requests, so it passes only if the change of success passes (%s). To allow failed requests, add success to a tolerate block", row.Name(), success.line()))

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -146,7 +147,7 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 
 func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts,
 	noticed *report.Strength) (*report.Document, int, error) {
-	code := verdicts.ExitCode(run.Stopped == "interrupted")
+	code := verdicts.ExitCode(run.Stopped == exec.StoppedInterrupted)
 	host, _ := os.Hostname()
 	doc := report.New(run, p, verdicts, report.Meta{
 		ExitCode:    code,
