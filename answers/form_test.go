@@ -85,9 +85,7 @@ func TestLook(t *testing.T) {
 		var fields map[string]any
 		must.Do(t, json.Unmarshal([]byte(tt.fields), &fields))
 		ask, err := Read(fields)
-		if err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
+		must.Need(t, err == nil, "%s: %v", tt.name, err)
 		must.Same(t, tt.name+" (-want +got)", tt.want, ask.Look(tt.said))
 	}
 }
@@ -103,9 +101,7 @@ func TestReadRefuses(t *testing.T) {
 		var m map[string]any
 		must.Do(t, json.Unmarshal([]byte(fields), &m))
 		ask, err := Read(m)
-		if err == nil {
-			t.Errorf("%s: no error", fields)
-		}
+		must.Hold(t, err != nil, "%s: no error", fields)
 		if got := ask.Look(Said{Text: "{}"}); got.JSON != metric.Unasked || got.Call != metric.Unasked {
 			t.Errorf("%s: looked at all the same: %+v", fields, got)
 		}

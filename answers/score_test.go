@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -43,9 +44,7 @@ func TestRight(t *testing.T) {
 		{"reasoning in the text", Rule{Match: "exact"}, Said{Text: "<think>hm</think>\nParis"}, `"Paris"`, metric.Answer{}, metric.Yes},
 		{"cut", Rule{Match: "contains"}, Said{Text: "Paris", Cut: true}, `"Paris"`, metric.Answer{}, metric.No},
 	} {
-		if got := tt.rule.Right(tt.said, tt.form, json.RawMessage(tt.want)); got != tt.hit {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.hit)
-		}
+		must.Same(t, tt.name, tt.hit, tt.rule.Right(tt.said, tt.form, json.RawMessage(tt.want)))
 	}
 }
 
@@ -72,9 +71,7 @@ func TestSolve(t *testing.T) {
 				t.Fatalf("%s: item %d is not the same again", task.Name, i)
 			}
 		}
-		if right != n || len(seen) < n*9/10 {
-			t.Errorf("%s: %d of %d right, %d different", task.Name, right, n, len(seen))
-		}
+		must.Hold(t, right == n && len(seen) >= n*9/10, "%s: %d of %d right, %d different", task.Name, right, n, len(seen))
 		// The fact that answers the question lies at a depth of 10, 20, … or 90 % of the prompt.
 		// Solve reads only the first half of the prompt, so it finds about half of these facts.
 		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -41,10 +42,6 @@ func TestReread(t *testing.T) {
 			t.Errorf("answer %d: %+v, want %+v", i, got, want)
 		}
 	}
-	if len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "2 of 5 answers was not kept") {
-		t.Errorf("notes %q", l.Notes)
-	}
-	if *other.Rounds[0].Samples[0].Answer != wrong || other.Notes != nil {
-		t.Error("answers of a workload that the plan does not have were looked at")
-	}
+	must.Hold(t, len(l.Notes) == 1 && strings.Contains(l.Notes[0], "2 of 5 answers was not kept"), "notes %q", l.Notes)
+	must.Hold(t, *other.Rounds[0].Samples[0].Answer == wrong && other.Notes == nil, "answers of a workload that the plan does not have were looked at")
 }

@@ -1,11 +1,13 @@
 package assert
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -41,9 +43,7 @@ func TestClearly(t *testing.T) {
 		{"cache_hit_rate", "< 50%", 0.42, true},
 		{"ttft", "p95 < 2s", math.NaN(), false},
 	} {
-		if got := clearly(c.value, threshold(c.metric, c.text)); got != c.want {
-			t.Errorf("%s %s, %v: %v", c.metric, c.text, c.value, got)
-		}
+		must.Same(t, fmt.Sprintf("%s %s, %v", c.metric, c.text, c.value), c.want, clearly(c.value, threshold(c.metric, c.text)))
 	}
 }
 
@@ -65,9 +65,7 @@ func TestBatchesThatResembleTheirNeighbours(t *testing.T) {
 	// The deviations are ±0.05; of 19 products 16 are positive and 3 negative, so the lag-1
 	// autocorrelation is 13/20. r = min(0.65 + 1/20 + 0.5/√20, 0.9) = 0.8118, and √((1+r)/(1−r)) = 3.103.
 	widened := (now.Value.V - now.Low.V) / (old.Value.V - old.Low.V)
-	if math.Abs(widened-3.103) > 0.001 {
-		t.Errorf("the interval is %.3f times as wide", widened)
-	}
+	must.Hold(t, math.Abs(widened-3.103) <= 0.001, "the interval is %.3f times as wide", widened)
 	p95 := threshold("ttft", "p95 < 2s")
 	if was, is := judge(waves, false, p95).Effective, judge(waves, true, p95).Effective; math.Abs(was/is-1.7/0.3) > 1e-9 { // r = 0.65 + 0.05
 		t.Errorf("%v effective requests in rounds, %v in batches", was, is)
@@ -252,7 +250,5 @@ func TestCertifyWindows(t *testing.T) {
 	level.Cut()
 	th := threshold("ttft", "p99 < 2s")
 	f := certify(th, level, metric.ClosedLoop, plan.Policy{Confidence: 0.95}, []plan.Look{{Requests: 640, Spent: 1, Planned: 1}})
-	if f.Impossible || !strings.Contains(f.Remark, "waves = 40") {
-		t.Errorf("p99: %+v", f)
-	}
+	must.Hold(t, !f.Impossible && strings.Contains(f.Remark, "waves = 40"), "p99: %+v", f)
 }

@@ -113,9 +113,7 @@ func TestCapacity(t *testing.T) {
 			if got.Outcome != c.want || !strings.Contains(got.Message, c.says) || v.Outcome != c.run {
 				t.Fatalf("%v %q, the run %v (%s), want %v, %q, %v\n%s", got.Outcome, got.Message, v.Outcome, v.Why, c.want, c.says, c.run, strings.Join(names(v), "\n"))
 			}
-			if (got.Capacity != nil) != (c.kind != "") {
-				t.Fatalf("capacity %+v", got.Capacity)
-			}
+			must.Need(t, (got.Capacity != nil) == (c.kind != ""), "capacity %+v", got.Capacity)
 			if c.kind != "" && (got.Capacity.Kind != c.kind || got.Capacity.Pass != c.pass || got.Capacity.Fail != c.fail) {
 				t.Errorf("%s, pass %d, fail %d; want %s, %d, %d", got.Capacity.Kind, got.Capacity.Pass, got.Capacity.Fail, c.kind, c.pass, c.fail)
 			}

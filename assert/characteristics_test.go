@@ -310,9 +310,7 @@ func healthy(t *testing.T, out *strings.Builder) {
 			if srv.share == 0 && c.pass < n || c.fail > 0 && srv.share < 1-th.Limit-1e-9 {
 				t.Errorf("%s, %s by %s in %d rounds: %d of %d pass, %d fail", srv.name, d.text, d.clusters, d.rounds, c.pass, n, c.fail)
 			}
-			if srv.share == 0.02 && k == 2 && n >= 50 && c.share(c.pass) < 0.8 {
-				t.Errorf("98 %% of requests succeed, %s: %d of %d pass", d.text, c.pass, n)
-			}
+			must.Hold(t, srv.share != 0.02 || k != 2 || n < 50 || c.share(c.pass) >= 0.8, "98 %% of requests succeed, %s: %d of %d pass", d.text, c.pass, n)
 		}
 		out.WriteString("\n")
 	}
@@ -403,9 +401,7 @@ func onTheWay(t *testing.T, out *strings.Builder) {
 			}
 		}
 		fmt.Fprintf(out, "| %s | %.1f%% (%.0f%%) | %.1f%% (%.0f%%) | %.0f%% |\n", name, 100*e.pass, 100*e.passHalf, 100*e.fail, 100*e.failHalf, 100*e.spent)
-		if n >= 100 && !kept(e) {
-			t.Errorf("on the way, %s: %+v", name, e)
-		}
+		must.Hold(t, n < 100 || kept(e), "on the way, %s: %+v", name, e)
 	}
 	out.WriteString("**Looks on the way: p95, 10 rounds of 20 requests**\n\n| server | passes (half-way) | fails (half-way) | requests it takes |\n|---|---|---|---|\n")
 	for i, p := range processes {

@@ -43,12 +43,8 @@ func TestCompareRefusing(t *testing.T) {
 		p, run := duel{rounds: 8, perRound: 20, controlFails: firstOf(c.control), candidateFails: firstOf(c.candidate), claims: c.claims}.make()
 		v := Judge(p, run, Options{})
 		got := verdictOf(t, v, implied)
-		if got.Outcome != c.want || c.want == Inconclusive && got.Needs == "" {
-			t.Errorf("%s: %v %q, want %v", c.name, got.Outcome, got.Message, c.want)
-		}
-		if c.want != Pass && v.Outcome == Pass {
-			t.Errorf("%s: the run passes", c.name)
-		}
+		must.Hold(t, got.Outcome == c.want && (c.want != Inconclusive || got.Needs != ""), "%s: %v %q, want %v", c.name, got.Outcome, got.Message, c.want)
+		must.Hold(t, c.want == Pass || v.Outcome != Pass, "%s: the run passes", c.name)
 	}
 	for _, c := range []struct {
 		name   string
@@ -66,9 +62,7 @@ func TestCompareRefusing(t *testing.T) {
 				got += x.Outcome.String() + " "
 			}
 		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
+		must.Hold(t, got == c.want, "%s: %q, want %q", c.name, got, c.want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -474,9 +475,7 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 			kind := map[bool]string{true: "improve", false: "tolerate"}[row.improve]
 			verdicts := Judge(p, run, Options{})
 			v := verdictOf(t, verdicts, "compare.ab."+kind+".capacity")
-			if v.Outcome != row.want || !strings.Contains(v.Message, row.says) {
-				t.Errorf("%v: %s (%s)", v.Outcome, v.Message, v.Needs)
-			}
+			must.Hold(t, v.Outcome == row.want && strings.Contains(v.Message, row.says), "%v: %s (%s)", v.Outcome, v.Message, v.Needs)
 			changes := verdicts.Comparisons[0].Changes
 			i := slices.IndexFunc(changes, func(c compare.Change) bool { return c.Level == "capacity" })
 			if better := changes[i].Direction == compare.Better; better != (row.pass >= row.controlFail) {
@@ -601,9 +600,7 @@ func TestCompareOutliers(t *testing.T) {
 			notes = append(notes, fmt.Sprint(pair.Round, " ", pair.Note))
 		}
 	}
-	if len(notes) != 1 || !strings.HasPrefix(notes[0], "3 stands out: the first request on the candidate had a ttft of 30 s") {
-		t.Errorf("%q", notes)
-	}
+	must.Hold(t, len(notes) == 1 && strings.HasPrefix(notes[0], "3 stands out: the first request on the candidate had a ttft of 30 s"), "%q", notes)
 	if c.Changes[0].Outcome == Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the ttft of the first measured request was more than 3 times") {
 		t.Errorf("%v: it was dropped\n%q", c.Changes[0].Outcome, c.Notes)
 	}
@@ -626,9 +623,7 @@ func TestCapacityTarget(t *testing.T) {
 		change  float64
 		want    int
 	}{{20, -0.15, 17}, {39, -0.15, 34}, {1, -0.15, 1}, {10, 0.1, 11}, {3, -0.5, 2}} {
-		if got := compare.CapacityTarget(row.control, row.change); got != row.want {
-			t.Errorf("%d %+.2f: %d, want %d", row.control, row.change, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("%d %+.2f", row.control, row.change), row.want, compare.CapacityTarget(row.control, row.change))
 	}
 }
 
@@ -781,9 +776,7 @@ func TestCardsThatDoNotCancel(t *testing.T) {
 			for _, c := range x.Changes {
 				said += "; " + c.Message
 			}
-			if x.Outcome != Error || !strings.Contains(said, row.says) {
-				t.Errorf("%v: %s", x.Outcome, said)
-			}
+			must.Hold(t, x.Outcome == Error && strings.Contains(said, row.says), "%v: %s", x.Outcome, said)
 		})
 	}
 }

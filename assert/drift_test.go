@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestSlope(t *testing.T) {
@@ -14,9 +16,7 @@ func TestSlope(t *testing.T) {
 	// The residuals −0.4, 0.8, 0, −0.8 and 0.4 have the variance s² = 1.6/3. The slope's t
 	// statistic is 0.8/√(0.5333/10) = 3.464, so p = 0.0405 with 3 degrees of freedom.
 	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
-	if !ok || math.Abs(change-0.8*4) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
-		t.Errorf("slope = %v, p = %v, %v", change, p, ok)
-	}
+	must.Hold(t, ok && math.Abs(change-0.8*4) <= 1e-12 && math.Abs(p-0.0405) <= 1e-4, "slope = %v, p = %v, %v", change, p, ok)
 	if _, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{1, 1, 1, 1, 1}); !ok || p != 1 {
 		t.Errorf("no slope: p = %v", p)
 	}
@@ -63,17 +63,11 @@ func TestDrift(t *testing.T) {
 			}
 		}
 		text := strings.Join(said, "\n")
-		if (len(said) == 0) != (len(c.says) == 0) {
-			t.Errorf("%s: says %q", c.name, text)
-		}
+		must.Hold(t, (len(said) == 0) == (len(c.says) == 0), "%s: says %q", c.name, text)
 		for _, want := range c.says {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: says %q, want %q", c.name, text, want)
-			}
+			must.Hold(t, strings.Contains(text, want), "%s: says %q, want %q", c.name, text, want)
 		}
-		if strings.Contains(text, "falls by 1") || load.Outcome != Pass {
-			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
-		}
+		must.Hold(t, !strings.Contains(text, "falls by 1") && load.Outcome == Pass, "%s: %v %s", c.name, load.Outcome, load.Message)
 	}
 	// Of levels without drift, at most 1% may get a note on a rise, and at most 1% one on a fall.
 	// So 300 levels get about 6 notes or fewer.
@@ -82,9 +76,7 @@ func TestDrift(t *testing.T) {
 		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())
 		said += len(e.drift())
 	}
-	if said > 15 {
-		t.Errorf("300 steady levels have %d notes", said)
-	}
+	must.Hold(t, said <= 15, "300 steady levels have %d notes", said)
 }
 
 // If a server was slow only while it warmed up, more requests would not help to decide.
@@ -97,7 +89,5 @@ func TestWarmingNeeds(t *testing.T) {
 	}}
 	p, run := gate(warms.level(), threshold("ttft", "p95 < 2s"))
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.ttft.p95 at 4")
-	if v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "needs a longer warmup") {
-		t.Errorf("%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
-	}
+	must.Hold(t, v.Outcome == Inconclusive && v.More == -1 && strings.Contains(v.Needs, "needs a longer warmup"), "%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
 }

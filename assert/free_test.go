@@ -65,15 +65,11 @@ workload "chat" {
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{l}}
 		v := Judge(p, run, Options{})
 		got := verdictOf(t, v, "a")
-		if got.Outcome != c.want || !strings.Contains(got.Message, c.says) {
-			t.Errorf("%s: %v %q, want %v %q", c.name, got.Outcome, got.Message, c.want, c.says)
-		}
+		must.Hold(t, got.Outcome == c.want && strings.Contains(got.Message, c.says), "%s: %v %q, want %v %q", c.name, got.Outcome, got.Message, c.want, c.says)
 		if !strings.Contains(strings.Join(got.NotesOf(), "\n"), "point estimate") || got.File != "chat.hcl" || got.Line == 0 {
 			t.Errorf("%s: not labelled or not placed: %+v", c.name, got)
 		}
-		if c.want == Error && v.Outcome != Error || c.want == Fail && v.Outcome != Fail {
-			t.Errorf("%s: the run is %v", c.name, v.Outcome)
-		}
+		must.Hold(t, (c.want != Error || v.Outcome == Error) && (c.want != Fail || v.Outcome == Fail), "%s: the run is %v", c.name, v.Outcome)
 	}
 }
 

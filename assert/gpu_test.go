@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -49,9 +50,7 @@ func TestGPUsOfALevel(t *testing.T) {
 		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || v.Outcome == Error && v.Cause != verdict.CauseInvalid {
 			t.Errorf("%s: %v %q", tt.name, v.Outcome, v.Message)
 		}
-		if !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
-			t.Errorf("%s: notes %q", tt.name, v.Notes)
-		}
+		must.Hold(t, strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note), "%s: notes %q", tt.name, v.Notes)
 	}
 }
 

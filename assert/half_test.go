@@ -1,6 +1,10 @@
 package assert
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 func TestHalfWords(t *testing.T) {
 	const head = `
@@ -25,8 +29,6 @@ workload "chat" {
 		{"names only some", "sla {\n ttft = \"p99 < 8s\"\n e2e = \"p99 < 8s\"\n speed = \"p1 > 8 tok/s\"\n tpot = \"p99 < 8s\"\n }",
 			"4 of 4 requirements could not be certified: ttft p99 < 8s of chat at 30 (needs 299 effective requests), e2e p99 < 8s of chat at 30 (needs 299 effective requests), speed p1 > 8 tok/s of chat at 30 (needs 299 effective requests) and 1 more"},
 	} {
-		if got := HalfWords(load(t, head+tt.rest+"\n}\n")); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, HalfWords(load(t, head+tt.rest+"\n}\n")))
 	}
 }

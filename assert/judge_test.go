@@ -2,6 +2,7 @@ package assert
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -48,26 +50,18 @@ func TestCombine(t *testing.T) {
 			j.add(v, c.on)
 		}
 		got, why := verdict.Combine(j.list, c.measure)
-		if got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		must.Hold(t, got == c.want, "%s: %v, want %v", c.name, got, c.want)
 		if code := (Verdicts{Outcome: got}).ExitCode(false); code == ExitPass && c.want != Pass {
 			t.Errorf("%s: exit %d", c.name, code)
 		}
-		if why == "" && len(c.list) == 0 {
-			t.Errorf("%s is not explained", c.name)
-		}
+		must.Hold(t, why != "" || len(c.list) != 0, "%s is not explained", c.name)
 	}
 }
 
 func TestExitCode(t *testing.T) {
 	for o, want := range map[Outcome]int{Pass: 0, Fail: 1, Inconclusive: 3, Error: 4, Pending: 4, Skipped: 4, Outcome(9): 4} {
-		if got := (Verdicts{Outcome: o}).ExitCode(false); got != want {
-			t.Errorf("%v: exit %d, want %d", o, got, want)
-		}
-		if got := (Verdicts{Outcome: o}).ExitCode(true); got != 130 {
-			t.Errorf("%v, interrupted: exit %d, want 130", o, got)
-		}
+		must.Same(t, fmt.Sprintf("%v: exit", o), want, (Verdicts{Outcome: o}).ExitCode(false))
+		must.Same(t, fmt.Sprintf("%v, interrupted: exit", o), 130, (Verdicts{Outcome: o}).ExitCode(true))
 	}
 	if got := (Verdicts{}).ExitCode(false); got != ExitError {
 		t.Errorf("the zero value exits %d", got)
@@ -171,19 +165,13 @@ func TestFailsClosed(t *testing.T) {
 		withGood(p)
 		change(run)
 		v := Judge(p, run, Options{})
-		if v.Outcome != Error || v.ExitCode(false) != ExitError {
-			t.Errorf("%s: the run is %v", name, v.Outcome)
-		}
+		must.Hold(t, v.Outcome == Error && v.ExitCode(false) == ExitError, "%s: the run is %v", name, v.Outcome)
 		for _, x := range v.List {
-			if x.Kind == KindSLA && x.Outcome == Pass {
-				t.Errorf("%s: %s passes: %s", name, x.Name, x.Message)
-			}
+			must.Hold(t, x.Kind != KindSLA || x.Outcome != Pass, "%s: %s passes: %s", name, x.Name, x.Message)
 		}
 	}
 	for name, v := range map[string]Verdicts{"no plan": Judge(nil, &metric.Run{}, Options{}), "no run": Judge(&plan.Plan{}, nil, Options{}), "empty": Judge(&plan.Plan{}, &metric.Run{}, Options{})} {
-		if v.Outcome != Error || v.Why == "" {
-			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
-		}
+		must.Hold(t, v.Outcome == Error && v.Why != "", "%s: %v, because %q", name, v.Outcome, v.Why)
 	}
 	// These limits cannot come from a checked plan.
 	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -233,9 +221,7 @@ func TestAllPass(t *testing.T) {
 	run.Levels[0].Name, p.Workloads[0].Loads[0].Levels[0].Name, p.Workloads[0].SLAs[0].At = "1", "1", []string{"1"}
 	v := Judge(p, run, Options{})
 	for _, x := range v.List {
-		if x.Outcome != Pass && x.Name != "sla.synchrony at 1" {
-			t.Errorf("%s: %v: %s %s", x.Name, x.Outcome, x.Message, x.Needs)
-		}
+		must.Hold(t, x.Outcome == Pass || x.Name == "sla.synchrony at 1", "%s: %v: %s %s", x.Name, x.Outcome, x.Message, x.Needs)
 	}
 }
 
@@ -287,9 +273,7 @@ func FuzzJudge(f *testing.F) {
 			p.Workloads[0].Policy.Decide = plan.Estimate
 		}
 		v := Judge(p, run, Options{})
-		if v.Outcome < Pass || v.Outcome > Error {
-			t.Fatalf("the run is %v", v.Outcome)
-		}
+		must.Need(t, v.Outcome >= Pass && v.Outcome <= Error, "the run is %v", v.Outcome)
 		completed := 0
 		for _, x := range l.MeasuredSamples() {
 			if x.Completed() {
@@ -297,15 +281,9 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 		for _, x := range v.List {
-			if x.Outcome == Pass && x.Kind != KindServer && completed == 0 {
-				t.Fatalf("%s passes though nothing completed: %s", x.Name, x.Message)
-			}
-			if x.Outcome == Pending || x.Message == "" || strings.ContainsAny(x.Message, "\n\r") {
-				t.Fatalf("%s: %v %q", x.Name, x.Outcome, x.Message)
-			}
-			if x.Kind == KindSLA && x.Low.OK && !(x.Low.V <= x.High.V) {
-				t.Fatalf("%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
-			}
+			must.Need(t, x.Outcome != Pass || x.Kind == KindServer || completed != 0, "%s passes though nothing completed: %s", x.Name, x.Message)
+			must.Need(t, x.Outcome != Pending && x.Message != "" && !strings.ContainsAny(x.Message, "\n\r"), "%s: %v %q", x.Name, x.Outcome, x.Message)
+			must.Need(t, x.Kind != KindSLA || !x.Low.OK || x.Low.V <= x.High.V, "%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
 		}
 		if _, err := json.Marshal(run); err != nil && !strings.Contains(err.Error(), "unsupported value") {
 			t.Fatal(err)

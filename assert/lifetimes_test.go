@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -233,9 +234,7 @@ func TestWidenedBound(t *testing.T) {
 	last := 0.0
 	for _, k := range []float64{1, 1.2, 1.6, 3} {
 		got := stat.LogMeanBound(units, k, 0.05)
-		if !(got > last) {
-			t.Errorf("the bound falls from %v to %v at k = %v", last, got, k)
-		}
+		must.Hold(t, got > last, "the bound falls from %v to %v at k = %v", last, got, k)
 		last = got
 	}
 	// A factor of 2 doubles the distance from the mean logarithm, here that of 4. So 2 and 8, which
@@ -365,9 +364,7 @@ func TestPartBesideLongRequests(t *testing.T) {
 	if v := alone.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Pass {
 		t.Errorf("alone: %v, %q", v.Outcome, v.Notes)
 	}
-	if len(got.verdicts[mix.Mix[0]]) == 0 {
-		t.Error("the part was not judged")
-	}
+	must.Hold(t, len(got.verdicts[mix.Mix[0]]) != 0, "the part was not judged")
 }
 
 func TestLifetimes(t *testing.T) {
@@ -412,12 +409,8 @@ func TestLifetimes(t *testing.T) {
 	}
 	// One request takes 1 s and another takes 3 s. The longer request is in flight at three times
 	// as many moments, so the mean is (1·1 + 3·3)/4 = 2.5 s.
-	if got := Lifetime(slices.Values([]float64{1, 3})); got != 2.5 {
-		t.Errorf("%v, want 2.5", got)
-	}
+	must.Same(t, "", 2.5, Lifetime(slices.Values([]float64{1, 3})))
 	for seconds, want := range map[float64]time.Duration{25: 14 * time.Minute, 12.5: 400 * time.Second} { // 31.6 lifetimes of 25 s or 12.5 s are 790 s or 395 s, rounded up
-		if got := Window(31.6, seconds); got != want {
-			t.Errorf("%v s each: %v, want %v", seconds, got, want)
-		}
+		must.Same(t, fmt.Sprintf("%v s each", seconds), want, Window(31.6, seconds))
 	}
 }

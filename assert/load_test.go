@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -115,16 +116,12 @@ func TestLoad(t *testing.T) {
 		c.change(run.Levels[0])
 		v := Judge(p, run, Options{})
 		load, sla := verdictOf(t, v, "load at 4"), verdictOf(t, v, "sla.ttft.p95 at 4")
-		if load.Outcome != c.want {
-			t.Errorf("%s: %v, want %v: %s", c.name, load.Outcome, c.want, load.Message)
-		}
+		must.Hold(t, load.Outcome == c.want, "%s: %v, want %v: %s", c.name, load.Outcome, c.want, load.Message)
 		said := load.Message
 		if c.want == Pass {
 			said += "\n" + strings.Join(load.NotesOf(), "\n")
 		}
-		if !strings.Contains(said, c.says) {
-			t.Errorf("%s: says %q, want %q", c.name, said, c.says)
-		}
+		must.Hold(t, strings.Contains(said, c.says), "%s: says %q, want %q", c.name, said, c.says)
 		if (sla.Outcome == Skipped) != (c.want == Error) || c.want == Error && v.Outcome != Error {
 			t.Errorf("%s: the threshold is %v and the run %v", c.name, sla.Outcome, v.Outcome)
 		}
@@ -319,8 +316,6 @@ func TestMeasuredForItsTime(t *testing.T) {
 		level := &p.Workloads[0].Loads[0].Levels[0]
 		level.Duration, level.Requests = c.planned, 5*level.N
 		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
-		if v.Outcome != c.want || !strings.Contains(v.Message, c.says) {
-			t.Errorf("%s: %v %q, want %v %q", c.name, v.Outcome, v.Message, c.want, c.says)
-		}
+		must.Hold(t, v.Outcome == c.want && strings.Contains(v.Message, c.says), "%s: %v %q, want %v %q", c.name, v.Outcome, v.Message, c.want, c.says)
 	}
 }

@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -71,9 +73,7 @@ func TestJudgeLook(t *testing.T) {
 			if !math.IsNaN(c.log) && math.Abs(got.Log-c.log) > 1e-9 || got.Low > got.Log || got.High < got.Log || got.Shown == "" {
 				t.Errorf("%+v, want a distance of %v", got, c.log)
 			}
-			if (v.Needs != 0) != (v.Outcome == Inconclusive) {
-				t.Errorf("%v needs %d", v.Outcome, v.Needs)
-			}
+			must.Hold(t, (v.Needs != 0) == (v.Outcome == Inconclusive), "%v needs %d", v.Outcome, v.Needs)
 		})
 	}
 }
@@ -99,12 +99,8 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 		l := shape{rounds: 20, perRound: 20, failed: func(r, i int) bool { return i == 0 && r < c.failed }}.level()
 		p, _ := gate(l, threshold(c.metric, c.text))
 		v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 1})
-		if v.Outcome != c.want {
-			t.Errorf("%s: %v, want %v", c.name, v, c.want)
-		}
-		if (v.Needs > 0) != (c.want == Inconclusive) {
-			t.Errorf("%s: needs %d", c.name, v.Needs)
-		}
+		must.Hold(t, v.Outcome == c.want, "%s: %v, want %v", c.name, v, c.want)
+		must.Hold(t, (v.Needs > 0) == (c.want == Inconclusive), "%s: needs %d", c.name, v.Needs)
 	}
 }
 
@@ -173,9 +169,7 @@ func TestJudgeLookBinds(t *testing.T) {
 	// At a level of the plan, all thresholds that can fail the gate decide, even the one on success
 	// that tokgate adds. Binding names the threshold that failed.
 	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
-	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
-		t.Errorf("at its level: %+v", v)
-	}
+	must.Hold(t, v.Outcome == Fail && v.Binding == "ttft mean" && slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}), "at its level: %+v", v)
 	// At a probe of a search, only the thresholds on the capacity decide the outcome.
 	probe := *l
 	probe.Probe = &metric.Probe{}
@@ -243,9 +237,7 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	p.Workloads[0].Loads[0].Levels[0].Requests = 200
 	v := Judge(p, run, Options{})
 	sla, load := verdictOf(t, v, "sla.ttft.p95 at 4"), verdictOf(t, v, "load at 4")
-	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
-		t.Errorf("%+v\n%+v", sla, load)
-	}
+	must.Hold(t, v.Outcome == Pass && sla.Effective == 80 && math.Abs(sla.Confidence-(1-0.05/3)) <= 1e-12 && load.N == 80, "%+v\n%+v", sla, load)
 	if !strings.Contains(strings.Join(sla.NotesOf(), "\n"), "judged on the 80 requests that started first, at one of 3 planned looks; the confidence is 98.3%, because the looks share the allowed error") || !slices.Contains(load.NotesOf(), "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
@@ -283,9 +275,7 @@ func TestJudgeLookIdle(t *testing.T) {
 	for i, want := range []Outcome{Pass, Pass, Pass, Error, Error} {
 		run.Levels[0].Rounds[i].Busy = 0.8
 		v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
-		if v.Outcome != want || want == Error && v.Cause != verdict.CauseGenerator {
-			t.Errorf("in %d rounds: %v, cause %q: %s", i+1, v.Outcome, v.Cause, v.Invalid)
-		}
+		must.Hold(t, v.Outcome == want && (want != Error || v.Cause == verdict.CauseGenerator), "in %d rounds: %v, cause %q: %s", i+1, v.Outcome, v.Cause, v.Invalid)
 	}
 }
 
@@ -302,8 +292,6 @@ func TestJudgement(t *testing.T) {
 		{LookVerdict{Outcome: Error, Invalid: "output tokens"}, search.Inconclusive},
 		{LookVerdict{}, search.Inconclusive}, // pending decides nothing
 	} {
-		if got := tt.v.Judgement().Outcome; got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.v, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%v", tt.v), tt.want, tt.v.Judgement().Outcome)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -91,24 +92,16 @@ func TestMargin(t *testing.T) {
 			if sample.Upward(plan.Op(v.Threshold.Op)) {
 				bound = v.Low.V
 			}
-			if math.Abs(bound/c.bound-1) > 0.002 {
-				t.Errorf("the bound is %v, want %v", bound, c.bound)
-			}
-			if (v.High.V < v.Value.V || v.Low.V > v.Value.V) && v.Outcome == Pass {
-				t.Errorf("%v is outside [%v, %v]", v.Value.V, v.Low.V, v.High.V)
-			}
+			must.Hold(t, math.Abs(bound/c.bound-1) <= 0.002, "the bound is %v, want %v", bound, c.bound)
+			must.Hold(t, v.High.V >= v.Value.V && v.Low.V <= v.Value.V || v.Outcome != Pass, "%v is outside [%v, %v]", v.Value.V, v.Low.V, v.High.V)
 		})
 	}
 	// If the plan decides by estimates, a pass needs no margin.
 	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
-	if v.Outcome != Pass || strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin) {
-		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
-	}
+	must.Hold(t, v.Outcome == Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by point estimate: %v %v", v.Outcome, v.Notes)
 	// If the number of requests is enough for a pass, no note mentions the margin.
 	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
-	if v.Outcome != Pass || strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin) {
-		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
-	}
+	must.Hold(t, v.Outcome == Pass && !strings.Contains(strings.Join(v.NotesOf(), "\n"), certifiedByMargin), "by its count: %v %v", v.Outcome, v.Notes)
 }
 
 // pace returns a function that sets the duration of an answer, in seconds. The duration is the

@@ -144,9 +144,7 @@ func TestAPartThatFails(t *testing.T) {
 		t.Errorf("%v: %s", v.Outcome, diff)
 	}
 	look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1, Spent: 1})
-	if look.Outcome != Fail || look.Binding != "long: ttft p95" {
-		t.Errorf("at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
-	}
+	must.Hold(t, look.Outcome == Fail && look.Binding == "long: ttft p95", "at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
 }
 
 // At a look, each part of a mix is judged on its requests up to that look.
@@ -159,9 +157,7 @@ func TestPartsUpToALook(t *testing.T) {
 	v := Judge(p, run, Options{})
 	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 %, 5 % of 600 requests
 		for _, x := range partVerdicts(v, "production/"+name) {
-			if x.N != want {
-				t.Errorf("%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)
-			}
+			must.Hold(t, x.N == want, "%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)
 		}
 	}
 	// The part "long" has 30 requests so far, but its p95 needs 59. It is 5% of the mix, so the mix
@@ -213,13 +209,9 @@ func TestCertifyCountsByPart(t *testing.T) {
 			if f.Needed != tt.needed || f.Impossible != tt.impossible {
 				t.Errorf("%s of %d: %q, impossible %v: %s", tt.text, tt.requests, f.Needed, f.Impossible, f.Remark)
 			}
-			if f.Impossible && !strings.Contains(f.Remark, "of its mix") {
-				t.Errorf("%q does not say how many of the mix", f.Remark)
-			}
+			must.Hold(t, !f.Impossible || strings.Contains(f.Remark, "of its mix"), "%q does not say how many of the mix", f.Remark)
 		}
-		if !found {
-			t.Error("nothing is said of the part")
-		}
+		must.Hold(t, found, "nothing is said of the part")
 	}
 }
 
@@ -232,8 +224,6 @@ func TestSpaced(t *testing.T) {
 		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 10 requests of the mix count as 1, 10 of a part as 5.3
 		{0, 0.05, 0},
 	} {
-		if got := spaced(tt.worth, tt.share); got != tt.want {
-			t.Errorf("%v of %v: %v, want %v", tt.share, tt.worth, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%v of %v", tt.share, tt.worth), tt.want, spaced(tt.worth, tt.share))
 	}
 }

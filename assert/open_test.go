@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -79,13 +80,9 @@ func TestGrowth(t *testing.T) {
 	// Of every 100 requests, 8 are not answered. At any time, ten other requests are in flight. So
 	// at the end 80 + 10 of 1,000 requests are in flight, a growth of 9 %.
 	g, ok := backlog(8).Growth()
-	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
-		t.Errorf("growth %+v, want 9%% of 1000", g)
-	}
+	must.Hold(t, ok && g.Arrivals == 1000 && math.Abs(g.Share-0.09) <= 0.0021, "growth %+v, want 9%% of 1000", g)
 	p := backlog(8).Passages()
-	if len(p) != 1 || len(p[0].Rounds) != 10 || p[0].Begin != 0 || p[0].Max != p[0].End {
-		t.Errorf("passages %+v", p)
-	}
+	must.Hold(t, len(p) == 1 && len(p[0].Rounds) == 10 && p[0].Begin == 0 && p[0].Max == p[0].End, "passages %+v", p)
 	if _, ok := (&metric.Level{Kind: metric.ClosedLoop, N: 1, Rounds: backlog(0).Rounds}).Growth(); ok {
 		t.Error("a closed loop has a backlog")
 	}
@@ -319,9 +316,7 @@ func TestGivenUp(t *testing.T) {
 		s, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
 		problems := 0
 		s.opened(&Verdict{}, []judgedThreshold{{withGrowth(nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
-		if (problems == 0) != tt.valid {
-			t.Errorf("%d %% stay: %d problems", tt.kept, problems)
-		}
+		must.Hold(t, (problems == 0) == tt.valid, "%d %% stay: %d problems", tt.kept, problems)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -72,9 +73,7 @@ func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 			}
 		}
 	}
-	if passed < gates*8/10 || byCount > gates/10 {
-		t.Errorf("%d of %d pass, %d of them by their count", passed, gates, byCount)
-	}
+	must.Hold(t, passed >= gates*8/10 && byCount <= gates/10, "%d of %d pass, %d of them by their count", passed, gates, byCount)
 }
 
 // TestLongOperatingCharacteristicsOfMeans checks gates whose limit is the true mean: at most 5% of
@@ -128,12 +127,8 @@ func TestGather(t *testing.T) {
 		n := 0
 		for _, b := range e.blocks {
 			n += len(b.samples) + b.lost
-			if len(b.samples) < min(l.N, c.shape.perRound) {
-				t.Errorf("%+v: a block of %d, less than a wave", c.shape, len(b.samples))
-			}
+			must.Hold(t, len(b.samples) >= min(l.N, c.shape.perRound), "%+v: a block of %d, less than a wave", c.shape, len(b.samples))
 		}
-		if n != e.n {
-			t.Errorf("%+v: the blocks hold %d of %d requests", c.shape, n, e.n)
-		}
+		must.Hold(t, n == e.n, "%+v: the blocks hold %d of %d requests", c.shape, n, e.n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -44,14 +45,10 @@ func TestCompareRecords(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			_, v, err := CompareRecords(row.r)
 			if row.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), row.fails) {
-					t.Errorf("error %v, want %q", err, row.fails)
-				}
+				must.Hold(t, err != nil && strings.Contains(err.Error(), row.fails), "error %v, want %q", err, row.fails)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if v.Outcome != row.want || len(v.Comparisons) != 1 || v.Comparisons[0].Paired != row.paired {
 				t.Errorf("%v (%s), %q", v.Outcome, v.Why, names(v))
 			}
@@ -92,15 +89,11 @@ func TestCompareRecords(t *testing.T) {
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: metric.SkippedOnly})
 	}), ControlName: "old", Claims: mean()})
-	if err != nil || v.Outcome != Pass || !v.Partial {
-		t.Errorf("%v, %v: it is partial", v, err)
-	}
+	must.Hold(t, err == nil && v.Outcome == Pass && v.Partial, "%v, %v: it is partial", v, err)
 	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: "the budget was spent"})
 	}), ControlName: "old", Claims: mean()})
-	if err != nil || v.Outcome != Error {
-		t.Errorf("%v, %v: a level was not run", v, err)
-	}
+	must.Hold(t, err == nil && v.Outcome == Error, "%v, %v: a level was not run", v, err)
 	// In one run with both servers, the control also scored the candidate's answers, and these
 	// scores are judged. Two separate runs have no such scores.
 	answered := func(nats float64) *metric.Run {

@@ -45,9 +45,7 @@ func TestRefusing(t *testing.T) {
 		if !implied.Threshold.Implied || implied.Outcome != c.want || v.Outcome != c.want || !strings.Contains(implied.Message, c.says) {
 			t.Errorf("%s %s with %d failures: %v %q, the run %v", c.name, c.text, c.failed, implied.Outcome, implied.Message, v.Outcome)
 		}
-		if c.want == Inconclusive && implied.Needs == "" {
-			t.Errorf("%d failures: nothing says what would decide", c.failed)
-		}
+		must.Hold(t, c.want != Inconclusive || implied.Needs != "", "%d failures: nothing says what would decide", c.failed)
 		// The point estimate decides without a test.
 		p.Workloads[0].Policy.Decide = plan.Estimate
 		if got := verdictOf(t, Judge(p, run, Options{}), "sla.success.implied at 4"); (got.Outcome == Pass) != (c.failed <= 4) || got.Outcome == Inconclusive {
@@ -116,9 +114,7 @@ func TestRefusingAPart(t *testing.T) {
 	// Whoever overloads on purpose says how many may fail, for the mix or for one part.
 	p.Workloads[0].SLAs[0].Thresholds = append(p.Workloads[0].SLAs[0].Thresholds, threshold("success", "rate >= 90%"))
 	for _, x := range Judge(p, run, Options{}).List {
-		if x.Name == "sla.success.implied at 4" {
-			t.Errorf("with success written for the mix: %s %v", x.Workload, x.Outcome)
-		}
+		must.Hold(t, x.Name != "sla.success.implied at 4", "with success written for the mix: %s %v", x.Workload, x.Outcome)
 	}
 }
 

@@ -79,9 +79,7 @@ func TestJudgementsOfCorpus(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(path, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 // TestLongReworded checks that no decision depends on a message. It changes every sentence of this
@@ -109,12 +107,8 @@ func TestLongReworded(t *testing.T) {
 		replaced[whole] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
 		return os.WriteFile(replaced[whole], reworded, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if literals < 300 {
-		t.Fatalf("%d sentences were reworded", literals)
-	}
+	must.Do(t, err)
+	must.Need(t, literals >= 300, "%d sentences were reworded", literals)
 	overlay, path := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "judgements.json")
 	text, _ := json.Marshal(map[string]any{"Replace": replaced})
 	must.Do(t, os.WriteFile(overlay, text, 0o600))
@@ -127,14 +121,10 @@ func TestLongReworded(t *testing.T) {
 	if text, err = os.ReadFile(path); err == nil {
 		err = json.Unmarshal(text, &got)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := judgeCorpus(t)
 	for name, said := range want.Messages {
-		if said == got.Messages[name] {
-			t.Errorf("%s: no message was reworded: %s", name, said)
-		}
+		must.Hold(t, said != got.Messages[name], "%s: no message was reworded: %s", name, said)
 	}
 	must.Same(t, "decisions that read a message (-as it is +reworded)", want.Decisions, got.Decisions)
 }

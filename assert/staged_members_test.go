@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -129,8 +130,6 @@ func TestLongStagedMembersAtTheirLimits(t *testing.T) {
 	out.WriteString("\n")
 	t.Log("\n" + out.String())
 	if *membersTable != "" {
-		if err := os.WriteFile(*membersTable, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(*membersTable, []byte(out.String()), 0o644))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -89,7 +90,5 @@ func TestTokensPerChunk(t *testing.T) {
 	l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) { x.Chunks = 10 }}.level()
 	s := subject{evidence: gather(l), alpha: 0.05}
 	v := s.judge(threshold("itl", "p95 < 30ms"))
-	if !strings.Contains(strings.Join(v.NotesOf(), "; "), "a chunk holds 1.1 tokens on average") {
-		t.Errorf("notes %q", v.Notes)
-	}
+	must.Hold(t, strings.Contains(strings.Join(v.NotesOf(), "; "), "a chunk holds 1.1 tokens on average"), "notes %q", v.Notes)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -97,7 +98,5 @@ func TestAftermaths(t *testing.T) {
 	if want := "0.99 1.5 2.5 3.49 3.99 5.99 "; got != want {
 		t.Errorf("in %s, want %s", got, want)
 	}
-	if aftermaths(&metric.Round{}, time.Second)(0) {
-		t.Error("a round without standstills has one")
-	}
+	must.Hold(t, !aftermaths(&metric.Round{}, time.Second)(0), "a round without standstills has one")
 }

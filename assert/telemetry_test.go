@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -113,17 +114,13 @@ func TestCountedThresholds(t *testing.T) {
 	// With a single round, each wave of requests counts as one request. The result is then
 	// uncertain, because 100 requests with 4 in flight make only 25 waves.
 	v := judged(t, telemetryLevel(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
-	if v.Outcome != Inconclusive || v.Effective > 25 {
-		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
-	}
+	must.Hold(t, v.Outcome == Inconclusive && v.Effective <= 25, "one round: %v, effective %v", v.Outcome, v.Effective)
 	// Rounds that differ make the effective number of requests smaller.
 	v = judged(t, telemetryLevel(10, func(i int) *metric.Telemetry {
 		k := map[bool]int{true: 30, false: 0}[i == 3]
 		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
 	}), bound("queue_wait", "p95", plan.Less, 1), nil)
-	if v.Outcome != Inconclusive || v.Effective > 300 {
-		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
-	}
+	must.Hold(t, v.Outcome == Inconclusive && v.Effective <= 300, "one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	// The server's histogram does not contain requests that it never finished, so they count as
 	// bad.
 	l := telemetryLevel(10, queue(map[float64]int{0.2: 100}))
@@ -131,9 +128,7 @@ func TestCountedThresholds(t *testing.T) {
 		fail(l.Rounds[2].Samples[i])
 	}
 	v = judged(t, l, bound("queue_wait", "p95", plan.Less, 1), nil)
-	if v.Outcome == Pass {
-		t.Errorf("30 requests failed: %v, %s", v.Outcome, v.Message)
-	}
+	must.Hold(t, v.Outcome != Pass, "30 requests failed: %v, %s", v.Outcome, v.Message)
 }
 
 // A verdict from a histogram's buckets never contradicts the verdict from the exact values.
@@ -163,14 +158,10 @@ func TestLongCountedIsNotLessStrict(t *testing.T) {
 		}
 		if all := slices.Concat(values...); v.Low.OK {
 			p, _ := metric.NewDistribution(all, 0, metric.LowerIsBetter).Percentile(90)
-			if p < v.Low.V || p > v.High.V {
-				t.Fatalf("p90 is %v, its bounds %v to %v", p, v.Low.V, v.High.V)
-			}
+			must.Need(t, p >= v.Low.V && p <= v.High.V, "p90 is %v, its bounds %v to %v", p, v.Low.V, v.High.V)
 		}
 	}
-	if decided < 75 {
-		t.Errorf("%d of 150 were decided", decided)
-	}
+	must.Hold(t, decided >= 75, "%d of 150 were decided", decided)
 }
 
 func TestReadThresholds(t *testing.T) {
@@ -192,12 +183,8 @@ func TestReadThresholds(t *testing.T) {
 		{"mean", plan.Less, 0.45, Fail, "over 5 rounds"},
 	} {
 		v := judged(t, telemetryLevel(5, tell), bound("kv_usage", tt.stat, tt.op, tt.limit), nil)
-		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
-			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
-		}
-		if tt.stat == "max" && !strings.Contains(strings.Join(v.NotesOf(), ";"), "it says nothing about the time between readings") {
-			t.Errorf("notes %q", v.Notes)
-		}
+		must.Hold(t, v.Outcome == tt.outcome && strings.Contains(v.Message, tt.words), "%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
+		must.Hold(t, tt.stat != "max" || strings.Contains(strings.Join(v.NotesOf(), ";"), "it says nothing about the time between readings"), "notes %q", v.Notes)
 	}
 	// A statistic has no value if more than one reading in twenty failed. For example, a missed
 	// reading may have been the highest.
@@ -290,9 +277,7 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 			continue
 		}
 		stats := map[metric.Scope][]string{metric.Counted: {"mean", "p95"}, metric.PerReading: {"mean", "min", "max"}, metric.PerLevel: {""}}[def.Scope]
-		if len(stats) == 0 {
-			t.Fatalf("%s has the scope %v", def.Name, def.Scope)
-		}
+		must.Need(t, len(stats) != 0, "%s has the scope %v", def.Name, def.Scope)
 		for _, st := range stats {
 			for _, op := range []plan.Op{plan.Less, plan.Greater} {
 				for why, l := range levels {
@@ -329,17 +314,11 @@ func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
 	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
 	const want = "the server then: the queue held up to 11 requests, and 6.2 on average; up to 4 requests ran at once; the KV cache was up to 98% full; 15 preemptions; " +
 		"requests waited 1.3 s on average; the clock of a GPU fell to 1.2 GHz from 1.7 GHz"
-	if failed.Outcome != Fail || !slices.Contains(failed.NotesOf(), want) {
-		t.Errorf("%v, notes %q", failed.Outcome, failed.Notes)
-	}
+	must.Hold(t, failed.Outcome == Fail && slices.Contains(failed.NotesOf(), want), "%v, notes %q", failed.Outcome, failed.Notes)
 	for _, x := range v.List {
-		if x.Outcome == Pass && strings.Contains(strings.Join(x.NotesOf(), ";"), "the server then") {
-			t.Errorf("%s passes and says %q", x.Name, x.Notes)
-		}
+		must.Hold(t, x.Outcome != Pass || !strings.Contains(strings.Join(x.NotesOf(), ";"), "the server then"), "%s passes and says %q", x.Name, x.Notes)
 	}
-	if got := doing(&metric.Level{Rounds: []*metric.Round{{}}}); got != "" {
-		t.Errorf("without telemetry: %q", got)
-	}
+	must.Same(t, "without telemetry", "", doing(&metric.Level{Rounds: []*metric.Round{{}}}))
 }
 
 func TestAssertsOnTelemetry(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -79,15 +80,9 @@ func TestPercentile(t *testing.T) {
 		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, nil)
-		if v.Outcome != c.want {
-			t.Errorf("%s %s: %v, want %v: %s %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs, v.Notes)
-		}
-		if c.effective != 0 && math.Abs(v.Effective-c.effective) > 1e-6 {
-			t.Errorf("%s %s: worth %v requests, want %v", c.name, c.text, v.Effective, c.effective)
-		}
-		if (v.Needs != "") != (v.Outcome == Inconclusive) {
-			t.Errorf("%s %s: %v, but needs %q", c.name, c.text, v.Outcome, v.Needs)
-		}
+		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs, v.Notes)
+		must.Hold(t, c.effective == 0 || math.Abs(v.Effective-c.effective) <= 1e-6, "%s %s: worth %v requests, want %v", c.name, c.text, v.Effective, c.effective)
+		must.Hold(t, (v.Needs != "") == (v.Outcome == Inconclusive), "%s %s: %v, but needs %q", c.name, c.text, v.Outcome, v.Needs)
 	}
 }
 
@@ -111,17 +106,11 @@ func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 			case v.Low.V >= 2:
 				want = Fail
 			}
-			if v.Outcome != want {
-				t.Fatalf("%s: bounds [%v, %v] but %v", text, v.Low.V, v.High.V, v.Outcome)
-			}
-			if v.Value.V < v.Low.V || v.Value.V > v.High.V {
-				t.Fatalf("%s: %v outside [%v, %v]", text, v.Value.V, v.Low.V, v.High.V)
-			}
+			must.Need(t, v.Outcome == want, "%s: bounds [%v, %v] but %v", text, v.Low.V, v.High.V, v.Outcome)
+			must.Need(t, v.Value.V >= v.Low.V && v.Value.V <= v.High.V, "%s: %v outside [%v, %v]", text, v.Value.V, v.Low.V, v.High.V)
 		}
 	}
-	if seen[Pass] < 20 || seen[Fail] < 20 || seen[Inconclusive] < 20 {
-		t.Errorf("the cases do not cover every outcome: %v", seen)
-	}
+	must.Hold(t, seen[Pass] >= 20 && seen[Fail] >= 20 && seen[Inconclusive] >= 20, "the cases do not cover every outcome: %v", seen)
 }
 
 func TestMean(t *testing.T) {
@@ -174,9 +163,7 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if mean.Outcome != Pass || v.Outcome != Pass || mean.N != 199 {
 		t.Errorf("1 of 200 observed against 98%%: %v", names(v))
 	}
-	if !strings.Contains(strings.Join(mean.NotesOf(), "\n"), "leaves 1 failed request out") {
-		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
-	}
+	must.Hold(t, strings.Contains(strings.Join(mean.NotesOf(), "\n"), "leaves 1 failed request out"), "the mean does not say what it leaves out: %q", mean.Notes)
 	// A failed request has few gaps, so it hardly changes a percentile of gaps. To make up for
 	// this, a threshold on gaps also requires that every request succeeds.
 	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
@@ -225,9 +212,7 @@ func TestShares(t *testing.T) {
 			w.Policy.Clusters = plan.ClustersRound
 			w.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Every}, Op: plan.LessEqual, Limit: 2}}
 		})
-		if v.Outcome != c.want {
-			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
-		}
+		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
 	}
 	if v := one(t, shape{rounds: 5, perRound: 12}.level(), "goodput", "share >= 95%", nil); v.Outcome != Error {
 		t.Errorf("goodput without a good block: %v", v.Outcome)
@@ -246,9 +231,7 @@ func TestShareOfUnequalRounds(t *testing.T) {
 	}
 	l.Rounds = append(l.Rounds, long)
 	v := one(t, l, "success", "rate >= 98%", nil)
-	if v.Outcome == Pass || !(v.Low.V <= v.Value.V && v.Low.V < 0.98) {
-		t.Errorf("%v, from %v: %s", v.Outcome, v.Low.V, v.Message)
-	}
+	must.Hold(t, v.Outcome != Pass && (v.Low.V <= v.Value.V && v.Low.V < 0.98), "%v, from %v: %s", v.Outcome, v.Low.V, v.Message)
 }
 
 // If requests of one round may fail together, a share that passes still passes with fewer failures.
@@ -286,9 +269,7 @@ func TestLongSharesAreMonotone(t *testing.T) {
 			fails = fails[1:]
 		}
 	}
-	if seen[Pass] == 0 || seen[Inconclusive] == 0 || seen[Fail] == 0 {
-		t.Errorf("outcomes %v", seen)
-	}
+	must.Hold(t, seen[Pass] != 0 && seen[Inconclusive] != 0 && seen[Fail] != 0, "outcomes %v", seen)
 }
 
 func TestThisRun(t *testing.T) {
@@ -313,12 +294,8 @@ func TestThisRun(t *testing.T) {
 		{"speed", "min > 10 tok/s", shape{rounds: 5, perRound: 8, failed: fails}, Fail},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, nil)
-		if v.Outcome != c.want {
-			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
-		}
-		if !strings.Contains(strings.Join(v.NotesOf(), "\n"), "this run") {
-			t.Errorf("%s %s is not labelled: %q", c.name, c.text, v.Notes)
-		}
+		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
+		must.Hold(t, strings.Contains(strings.Join(v.NotesOf(), "\n"), "this run"), "%s %s is not labelled: %q", c.name, c.text, v.Notes)
 	}
 }
 
@@ -381,9 +358,7 @@ func TestScalingEfficiency(t *testing.T) {
 	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
 	// With one slot and with four, a slot generates 11 tokens in 1.2 s. So the efficiency is close
 	// to 1, and a little less because not all slots start at once.
-	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
-		t.Errorf("%v: %s", v.Outcome, v.Message)
-	}
+	must.Hold(t, v.Outcome == Pass && v.Value.V >= 0.9 && v.Value.V <= 1.05, "%v: %s", v.Outcome, v.Message)
 }
 
 func TestEstimate(t *testing.T) {
@@ -409,12 +384,8 @@ func TestEstimate(t *testing.T) {
 		{"throughput", "> 10 tok/s", shape{n: 1, rounds: 1, perRound: 3}, Fail},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, estimate)
-		if v.Outcome != c.want {
-			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
-		}
-		if !strings.Contains(strings.Join(v.NotesOf(), "\n"), "point estimate") {
-			t.Errorf("%s %s is not labelled as an estimate: %q", c.name, c.text, v.Notes)
-		}
+		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
+		must.Hold(t, strings.Contains(strings.Join(v.NotesOf(), "\n"), "point estimate"), "%s %s is not labelled as an estimate: %q", c.name, c.text, v.Notes)
 	}
 }
 
@@ -426,14 +397,10 @@ func TestMoreOverNeverHelps(t *testing.T) {
 			// The failures are the same in every round, so the rounds do not differ.
 			l := shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < k && k < 40 || k == 40 && i < 39 }}.level()
 			v := one(t, l, "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = decide })
-			if v.Outcome < last {
-				t.Fatalf("%s: %d failures a round turn %v into %v", decide, k, last, v.Outcome)
-			}
+			must.Need(t, v.Outcome >= last, "%s: %d failures a round turn %v into %v", decide, k, last, v.Outcome)
 			last = v.Outcome
 		}
-		if last != Fail {
-			t.Errorf("%s: 39 of 40 failures are %v", decide, last)
-		}
+		must.Hold(t, last == Fail, "%s: 39 of 40 failures are %v", decide, last)
 	}
 }
 
@@ -452,9 +419,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	got := Judge(p, run, Options{})
 	for i := range want.List {
 		a, b := want.List[i], got.List[i]
-		if a.Outcome != b.Outcome || a.Message != b.Message || a.Effective != b.Effective {
-			t.Errorf("shuffled: %q became %q", a.Message, b.Message)
-		}
+		must.Hold(t, a.Outcome == b.Outcome && a.Message == b.Message && a.Effective == b.Effective, "shuffled: %q became %q", a.Message, b.Message)
 	}
 }
 
@@ -490,9 +455,7 @@ func TestMessages(t *testing.T) {
 		if v.Message != c.message || v.Needs != c.needs {
 			t.Errorf("%s %s:\n got %q needs %q\nwant %q needs %q", c.name, c.text, v.Message, v.Needs, c.message, c.needs)
 		}
-		if strings.ContainsAny(v.Message, "\n\r") {
-			t.Errorf("%q is more than one line", v.Message)
-		}
+		must.Hold(t, !strings.ContainsAny(v.Message, "\n\r"), "%q is more than one line", v.Message)
 	}
 }
 
@@ -505,9 +468,7 @@ func TestNeedsSaysHowLong(t *testing.T) {
 	v := one(t, l, "ttft", "p95 < 2s", nil)
 	// The rounds take 30 min for 40 requests, so 19 more requests take 14.25 min. The hours between
 	// the rounds do not count.
-	if v.Needs != "needs about 19 more requests, 15 min" {
-		t.Errorf("needs %q", v.Needs)
-	}
+	must.Hold(t, v.Needs == "needs about 19 more requests, 15 min", "needs %q", v.Needs)
 }
 
 // The number of requests that count towards a pass depends on which requests are assumed to fail
@@ -566,9 +527,7 @@ func TestLongFewerFailuresPass(t *testing.T) {
 					l := shape{lean: true, n: n, rounds: 10, perRound: perRound, failed: func(r, i int) bool { return r < 2*k && i == 0 }}.level()
 					s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05}
 					pass := s.judge(threshold("success", text)).Outcome == Pass
-					if pass && !passed {
-						t.Errorf("%d in flight, %d a round, %s: passes with %d failures, not with fewer", n, perRound, text, 2*k)
-					}
+					must.Hold(t, !pass || passed, "%d in flight, %d a round, %s: passes with %d failures, not with fewer", n, perRound, text, 2*k)
 					passed = pass
 				}
 			}
@@ -610,8 +569,6 @@ func TestMadePrompts(t *testing.T) {
 		for _, v := range Judge(p, run, Options{}).List {
 			noted = noted || slices.ContainsFunc(v.NotesOf(), func(n string) bool { return strings.HasPrefix(n, "synthetic prompts: ") })
 		}
-		if noted != tt.noted {
-			t.Errorf("%s: noted %v", tt.name, noted)
-		}
+		must.Hold(t, noted == tt.noted, "%s: noted %v", tt.name, noted)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -44,9 +45,7 @@ func TestBelievable(t *testing.T) {
 		var said []string
 		believable(samples, func(_ verdict.Cause, format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 		got := strings.Join(said, "; ")
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -69,9 +68,7 @@ func TestOddities(t *testing.T) {
 	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}
 	got := strings.Join(oddities(l, waits), "; ")
 	for _, want := range []string{"a reused connection died before the first byte: 2", "the server refused 2 requests with Retry-After, and the slots of these requests waited for up to 30s", "counters went backwards", "the tokens could not be counted"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Hold(t, strings.Contains(got, want), "%q, want %q", got, want)
 	}
 	if got := oddities(&metric.Level{Rounds: []*metric.Round{{Telemetry: &metric.Telemetry{}}}}, []*metric.Sample{{}}); len(got) > 0 {
 		t.Errorf("%q of nothing odd", got)
@@ -127,8 +124,6 @@ func TestGenerated(t *testing.T) {
 		var said []string
 		generated(tt.a, func(_ verdict.Cause, format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 		got := strings.Join(said, "; ")
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }

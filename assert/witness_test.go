@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -59,13 +60,9 @@ func TestWitness(t *testing.T) {
 		}(), nil},
 	} {
 		got := strings.Join(witnessed(tt.level), "\n")
-		if len(tt.want) == 0 && got != "" {
-			t.Errorf("%s: %s", tt.name, got)
-		}
+		must.Hold(t, len(tt.want) != 0 || got == "", "%s: %s", tt.name, got)
 		for _, w := range tt.want {
-			if got == "" || !strings.Contains(got, w) {
-				t.Errorf("%s: nothing says %q: %q", tt.name, w, got)
-			}
+			must.Hold(t, got != "" && strings.Contains(got, w), "%s: nothing says %q: %q", tt.name, w, got)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -34,9 +35,7 @@ func TestEverythingIsKnown(t *testing.T) {
 		}
 		look("", reflect.ValueOf(e))
 		for name, why := range e.Without {
-			if !reasons[name] || why == "" {
-				t.Errorf("%s: Without has %q: %q", e.Name, name, why)
-			}
+			must.Hold(t, reasons[name] && why != "", "%s: Without has %q: %q", e.Name, name, why)
 		}
 	}
 }
@@ -47,9 +46,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("names %v", got)
 	}
 	for _, e := range All {
-		if Of(e.Name).Name != e.Name {
-			t.Errorf("%s is not found", e.Name)
-		}
+		must.Hold(t, Of(e.Name).Name == e.Name, "%s is not found", e.Name)
 		for _, f := range e.Log {
 			if _, ok := metric.FactOf(f.Key); !ok && f.Key != Phase {
 				t.Errorf("%s: the log tells %q, which is no fact", e.Name, f.Key)
@@ -60,14 +57,10 @@ func TestNames(t *testing.T) {
 		}
 		pages := append([]string{e.Pages.Health, e.Pages.Tokenize, e.Pages.Template, e.Pages.Reset, e.Pages.Metrics, e.Scores.Path}, e.Pages.Version...)
 		for _, path := range pages {
-			if path != "" && path[0] != '/' {
-				t.Errorf("%s: %q is no path", e.Name, path)
-			}
+			must.Hold(t, path == "" || path[0] == '/', "%s: %q is no path", e.Name, path)
 		}
 	}
-	if Of("another").Name != Plain || Of("another").Known() || (Engine{}).Known() || !Of("vllm").Known() {
-		t.Error("another engine is known")
-	}
+	must.Hold(t, Of("another").Name == Plain && !Of("another").Known() && !(Engine{}).Known() && Of("vllm").Known(), "another engine is known")
 }
 
 func TestGuessed(t *testing.T) {
@@ -75,9 +68,7 @@ func TestGuessed(t *testing.T) {
 		"vllm/vllm-openai:v0.19.1": "vllm", "lmsysorg/sglang:v0.5.4": "sglang", "ghcr.io/ggml-org/llama.cpp:server": "llama.cpp",
 		"/usr/bin/llama-server -m x": "llama.cpp", "nvcr.io/nvidia/tensorrt-llm/release:1.1.0": "trtllm", "python3 serve.py": "",
 	} {
-		if got := Guessed(name); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
+		must.Same(t, fmt.Sprintf("%q", name), want, Guessed(name))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -118,9 +119,7 @@ func TestAnswering(t *testing.T) {
 			if n := 4 * tt.rounds; len(got.Sampled) != 2*n || candidates != n || tt.why == "" && sampled != 2*n {
 				t.Errorf("%d measured answers, %d of the candidate, %d read, want %d of each", len(got.Sampled), candidates, sampled, n)
 			}
-			if weighed != tt.weighed {
-				t.Errorf("%d of the candidate's answers were read by both, want %d", weighed, tt.weighed)
-			}
+			must.Hold(t, weighed == tt.weighed, "%d of the candidate's answers were read by both, want %d", weighed, tt.weighed)
 			if len(got.Pairs) != tt.pairs || got.Due != 53 || scored != tt.scored || again != tt.again || got.Again != tt.again || !strings.Contains(got.Unscored, tt.why) {
 				t.Errorf("%d pairs of %d, %d read, %d again of %d, unread because %q", len(got.Pairs), got.Due, scored, again, got.Again, got.Unscored)
 			}

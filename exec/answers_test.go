@@ -93,8 +93,6 @@ func TestKeepsWhatWasSent(t *testing.T) {
 		for _, k := range l.kept.texts {
 			got += k.claimed
 		}
-		if got != tt.want {
-			t.Errorf("%+v: %d tokens are to be counted again", tt, got)
-		}
+		must.Hold(t, got == tt.want, "%+v: %d tokens are to be counted again", tt, got)
 	}
 }

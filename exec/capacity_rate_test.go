@@ -69,8 +69,6 @@ func TestRateCapacity(t *testing.T) {
 		if certified.Rate != found.Load(found.Pass) || len(certified.Rounds) != 10 || certified.Saturation == nil {
 			t.Errorf("certified at %v in %d rounds, saturation %v", certified.Rate, len(certified.Rounds), certified.Saturation)
 		}
-		if !strings.HasPrefix(found.Line, "certified "+found.Amount(found.Pass)+" req/s; estimate ") {
-			t.Errorf("line %q", found.Line)
-		}
+		must.Hold(t, strings.HasPrefix(found.Line, "certified "+found.Amount(found.Pass)+" req/s; estimate "), "line %q", found.Line)
 	})
 }

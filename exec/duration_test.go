@@ -35,20 +35,12 @@ func TestRoundsByTime(t *testing.T) {
 		}
 		for i, r := range run.Levels[0].Rounds {
 			measured := r.MeasuredSamples()
-			if len(measured) != r.Due || !r.Complete || r.Time != 15*s {
-				t.Errorf("round %d: %d measured, %+v", i, len(measured), r)
-			}
-			if r.Due < 30 || r.Due > 31 {
-				t.Errorf("round %d: %d requests, want 30, or 31 where the last tick counts", i, r.Due)
-			}
+			must.Hold(t, len(measured) == r.Due && r.Complete && r.Time == 15*s, "round %d: %d measured, %+v", i, len(measured), r)
+			must.Hold(t, r.Due >= 30 && r.Due <= 31, "round %d: %d requests, want 30, or 31 where the last tick counts", i, r.Due)
 			for _, x := range measured {
-				if x.Sent-r.Start > 15*s {
-					t.Errorf("round %d: one was sent after %v", i, x.Sent-r.Start)
-				}
+				must.Hold(t, x.Sent-r.Start <= 15*s, "round %d: one was sent after %v", i, x.Sent-r.Start)
 			}
-			if r.Busy < 1-1e-9 {
-				t.Errorf("round %d: busy %v", i, r.Busy)
-			}
+			must.Hold(t, r.Busy >= 1-1e-9, "round %d: busy %v", i, r.Busy)
 		}
 	})
 }
@@ -58,9 +50,7 @@ func TestTimeIsTooShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, s, 1, 2)), steady(s, 10*ms))
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	for i, r := range run.Levels[0].Rounds {
-		if r.Due != 4 || !r.Complete {
-			t.Errorf("round %d: %+v", i, r)
-		}
+		must.Hold(t, r.Due == 4 && r.Complete, "round %d: %+v", i, r)
 	}
 }
 

@@ -74,9 +74,7 @@ func TestFollows(t *testing.T) {
 					t.Fatal(diff)
 				}
 				if tt.takes == 0 {
-					if l.After != nil {
-						t.Errorf("after it %v", l.After)
-					}
+					must.Hold(t, l.After == nil, "after it %v", l.After)
 					return
 				}
 				w := run.Levels[2].Rounds[0]
@@ -153,9 +151,7 @@ func TestRecovers(t *testing.T) {
 				b := newBench(t, c, planOf(3, rateLoad(2, 40, 4)), func(n int, r *client.Request) reply {
 					switch {
 					case strings.Contains(r.Prompt.Text, "Phase:"+string(exec.Alone)):
-						if r.Output != 1 {
-							t.Errorf("a request alone asks for %d tokens", r.Output)
-						}
+						must.Hold(t, r.Output == 1, "a request alone asks for %d tokens", r.Output)
 						if alone++; alone <= 3 {
 							return reply{ttft: 400 * ms}
 						}
@@ -173,9 +169,7 @@ func TestRecovers(t *testing.T) {
 					t.Errorf("%d requests alone after the saturation, want %d; the level begins %v later, want %v; unrecovered %v, saturation %v", alone-3, tt.sent, began-saturated, tt.waits, l.Unrecovered, l.Saturation)
 				}
 				for _, x := range run.Levels[1].Rounds[0].Samples {
-					if x.Phase == exec.Alone {
-						t.Error("a request alone is recorded")
-					}
+					must.Hold(t, x.Phase != exec.Alone, "a request alone is recorded")
 				}
 			})
 		})

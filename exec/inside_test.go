@@ -46,9 +46,7 @@ func TestInside(t *testing.T) {
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		for _, r := range run.Levels[0].Rounds {
 			tm := r.Telemetry
-			if tm == nil {
-				t.Fatal("nothing was told")
-			}
+			must.Need(t, tm != nil, "nothing was told")
 			if (tm.From-r.WindowStart).Abs() > ms || (tm.To-r.WindowEnd).Abs() > ms {
 				t.Errorf("read from %v to %v, the window is %v to %v", tm.From, tm.To, r.WindowStart, r.WindowEnd)
 			}
@@ -67,9 +65,7 @@ func TestInside(t *testing.T) {
 			if seconds := int((r.WindowEnd - r.WindowStart) / s); g.N < seconds || g.N > seconds+3 || g.Max != 4 || g.Mean < 3.9 {
 				t.Errorf("%d readings in %d s: %+v", g.N, seconds, g)
 			}
-			if tm.Missing["power"] != "there is none" || tm.Missing["kv_usage"] == "" {
-				t.Errorf("missing %v", tm.Missing)
-			}
+			must.Hold(t, tm.Missing["power"] == "there is none" && tm.Missing["kv_usage"] != "", "missing %v", tm.Missing)
 		}
 	})
 }
@@ -121,17 +117,13 @@ func TestInsideFails(t *testing.T) {
 				tm := l.Rounds[0].Telemetry
 				switch name {
 				case "now and then":
-					if why != "" || g.N < 20 || tm.Failed < 1 || tm.Added[metric.Preempted] == 0 {
-						t.Errorf("%+v, %q, %+v", g, why, tm)
-					}
+					must.Hold(t, why == "" && g.N >= 20 && tm.Failed >= 1 && tm.Added[metric.Preempted] != 0, "%+v, %q, %+v", g, why, tm)
 				case "often":
 					if !strings.HasSuffix(why, "readings failed: 500 for [redacted]") || tm.Failed < 3 || tm.Added[metric.Preempted] == 0 {
 						t.Errorf("%+v, %q, %+v", g, why, tm)
 					}
 				default:
-					if g.N != 0 || !strings.Contains(why, "key [redacted] refused") {
-						t.Errorf("%+v, %q", g, why)
-					}
+					must.Hold(t, g.N == 0 && strings.Contains(why, "key [redacted] refused"), "%+v, %q", g, why)
 				}
 			})
 		})

@@ -142,9 +142,7 @@ func asked(t *testing.T, b *bench, p *plan.Plan) {
 	for _, r := range b.requests {
 		of, rest, _ := strings.Cut(r.Prompt.Text, " ")
 		i := slices.IndexFunc(p.Workloads, func(w *plan.Workload) bool { return w.Address() == of })
-		if i < 1 {
-			t.Fatalf("a request of %s: %s", of, rest)
-		}
+		must.Need(t, i >= 1, "a request of %s: %s", of, rest)
 		w, output := p.Workloads[i], p.Workloads[i].Output.Mean
 		if strings.Contains(rest, "Phase:"+string(exec.Alone)) {
 			output = 1
@@ -152,15 +150,11 @@ func asked(t *testing.T, b *bench, p *plan.Plan) {
 		if r.Input != w.Input || r.Output != output || r.Model != w.Request.Model {
 			t.Errorf("%s is sent %d tokens, asked for %d of %s", of, r.Input, r.Output, r.Model)
 		}
-		if b.prompts[r.Prompt.Text] != 1 {
-			t.Errorf("%d times the prompt %s", b.prompts[r.Prompt.Text], r.Prompt.Text)
-		}
+		must.Hold(t, b.prompts[r.Prompt.Text] == 1, "%d times the prompt %s", b.prompts[r.Prompt.Text], r.Prompt.Text)
 	}
 	for _, id := range []string{"production/chat", "production/rag", "production/long"} {
 		first := exec.PromptID{Level: p.Workloads[0].Loads[0].Levels[0].Name, Seed: 1, Phase: metric.Measured}
-		if b.prompts[fmt.Sprintf("%s %+v", id, first)] != 1 {
-			t.Errorf("the first prompt of %s was not sent: %+v", id, first)
-		}
+		must.Hold(t, b.prompts[fmt.Sprintf("%s %+v", id, first)] == 1, "the first prompt of %s was not sent: %+v", id, first)
 	}
 }
 

@@ -81,9 +81,7 @@ func TestOpenLoop(t *testing.T) {
 				count[s.Phase]++
 			}
 		}
-		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
-			t.Errorf("sent %v", count)
-		}
+		must.Hold(t, count[metric.Warmup] >= 8 && count[metric.Measured] == 40 && count[metric.Filler] == 2, "sent %v", count)
 		// Requests are due every 0.5 s and take 1.2 s. So in each half second, two requests are in
 		// flight for 0.3 s and three for 0.2 s: 2.4 on average.
 		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
@@ -139,9 +137,7 @@ func TestOpenLoopFull(t *testing.T) {
 			free = max(free, c.Now()) + time.Second
 			return reply{ttft: free - c.Now() - 2*time.Millisecond, itl: time.Millisecond}
 		})
-		if l.Cut != metric.CutFull {
-			t.Fatalf("cut %q", l.Cut)
-		}
+		must.Need(t, l.Cut == metric.CutFull, "cut %q", l.Cut)
 		unfinished, due := 0, 0
 		for i, r := range l.Rounds {
 			if !r.Complete {
@@ -154,9 +150,7 @@ func TestOpenLoopFull(t *testing.T) {
 				}
 			}
 		}
-		if unfinished != 20 || due < 28 || due > 32 {
-			t.Errorf("%d of %d requests unfinished, want 20 of about 30", unfinished, due)
-		}
+		must.Hold(t, unfinished == 20 && due >= 28 && due <= 32, "%d of %d requests unfinished, want 20 of about 30", unfinished, due)
 		if g, ok := l.Growth(); !ok || g.Share < 0.6 || g.Share > 0.7 {
 			t.Errorf("growth %+v, want about 2/3", g)
 		}
@@ -175,9 +169,7 @@ func TestOpenLoopStalled(t *testing.T) {
 			}
 			return reply{ttft: 100 * time.Millisecond, itl: 100 * time.Millisecond}
 		})
-		if l.Cut != metric.CutStalled {
-			t.Fatalf("cut %q", l.Cut)
-		}
+		must.Need(t, l.Cut == metric.CutStalled, "cut %q", l.Cut)
 		last := time.Duration(0)
 		for _, s := range l.MeasuredSamples() {
 			last = max(last, s.Last)
@@ -228,9 +220,7 @@ func TestOpenLoopSilent(t *testing.T) {
 func TestOpenLoopFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		_, l := playRate(t, c, rateLoad(5, 100, 10), func(int, *client.Request) reply { return reply{status: errBusy} })
-		if len(l.Rounds) != 1 || l.Rounds[0].Complete || l.Rounds[0].Stopped == "" {
-			t.Fatalf("%d rounds, %+v", len(l.Rounds), l.Rounds)
-		}
+		must.Need(t, len(l.Rounds) == 1 && !l.Rounds[0].Complete && l.Rounds[0].Stopped != "", "%d rounds, %+v", len(l.Rounds), l.Rounds)
 		if n := len(l.Rounds[0].Samples); n < 10 || n > 12 {
 			t.Errorf("%d requests were sent to a server that refuses all", n)
 		}
@@ -298,9 +288,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 			if d := time.Since(begin); took[i] == 0 || d < took[i] {
 				took[i] = d
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			if n := len(run.Levels[0].MeasuredSamples()); n != requests {
 				b.Fatalf("%s: %d requests", l.Kind, n)
 			}
@@ -338,11 +326,7 @@ func TestTurnsOfRates(t *testing.T) {
 	for _, x := range arrivals {
 		sides = append(sides, x)
 	}
-	if len(sides) != 2 {
-		t.Fatalf("%d sides", len(sides))
-	}
+	must.Need(t, len(sides) == 2, "%d sides", len(sides))
 	must.Same(t, "", sides[0], sides[1])
-	if cmp.Equal(sides[0][0], sides[0][1]) {
-		t.Error("two rounds got the same arrivals")
-	}
+	must.Hold(t, !cmp.Equal(sides[0][0], sides[0][1]), "two rounds got the same arrivals")
 }

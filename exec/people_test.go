@@ -99,9 +99,7 @@ func TestUsers(t *testing.T) {
 				t.Errorf("user %d: turn %d at %v after turn %d that ended at %v", s.Slot, s.Turn, s.Scheduled, before.Turn, before.End)
 			}
 		}
-		if len(last) != 8 {
-			t.Errorf("%d users", len(last))
-		}
+		must.Hold(t, len(last) == 8, "%d users", len(last))
 	})
 }
 
@@ -140,9 +138,7 @@ func TestFailedConversation(t *testing.T) {
 					}
 				}
 			}
-			if count[3] < 10 || count[2] != count[3] {
-				t.Errorf("turns %v", count)
-			}
+			must.Hold(t, count[3] >= 10 && count[2] == count[3], "turns %v", count)
 		})
 	}
 }
@@ -165,11 +161,7 @@ func TestRateOfConversations(t *testing.T) {
 				}
 			}
 		}
-		if turns[1] != 40 || turns[2] != 40 || turns[3] != 40 {
-			t.Errorf("%v", turns)
-		}
-		if len(l.Saturation) != 0 {
-			t.Errorf("saturation %v: single requests say nothing of conversations", l.Saturation)
-		}
+		must.Hold(t, turns[1] == 40 && turns[2] == 40 && turns[3] == 40, "%v", turns)
+		must.Hold(t, len(l.Saturation) == 0, "saturation %v: single requests say nothing of conversations", l.Saturation)
 	})
 }

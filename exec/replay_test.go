@@ -69,9 +69,7 @@ func TestReplay(t *testing.T) {
 				}
 			}
 			must.Same(t, "", want, judged)
-			if len(l.Rounds) != 10 || before == 0 || after == 0 {
-				t.Errorf("%d rounds, %d requests before and %d after", len(l.Rounds), before, after)
-			}
+			must.Hold(t, len(l.Rounds) == 10 && before != 0 && after != 0, "%d rounds, %d requests before and %d after", len(l.Rounds), before, after)
 		})
 	}
 }
@@ -149,11 +147,7 @@ func TestReplayCompared(t *testing.T) {
 				t.Errorf("%s: row %d was due %v after the one before", server, row, s.Scheduled-got[i-1].Scheduled)
 			}
 		}
-		if len(got) != 40 {
-			t.Errorf("%s was sent %d requests of the stretch's 40", server, len(got))
-		}
+		must.Hold(t, len(got) == 40, "%s was sent %d requests of the stretch's 40", server, len(got))
 	}
-	if len(sent) != 2 {
-		t.Errorf("%d servers were sent the stretch", len(sent))
-	}
+	must.Hold(t, len(sent) == 2, "%d servers were sent the stretch", len(sent))
 }

@@ -35,42 +35,28 @@ func TestClosedLoop(t *testing.T) {
 		}
 		must.Same(t, "calls (-want +got)", want, b.calls)
 		l := run.Levels[0]
-		if len(l.Rounds) != 2 || !l.Exact || l.N != 4 || l.Kind != metric.ClosedLoop {
-			t.Fatalf("level %+v", l)
-		}
+		must.Need(t, len(l.Rounds) == 2 && l.Exact && l.N == 4 && l.Kind == metric.ClosedLoop, "level %+v", l)
 		if b.closed != 1 || run.Servers[0].Error != "" || run.Servers[0].Fingerprint["model"] != "fake" {
 			t.Errorf("closed %d times, server %+v", b.closed, run.Servers[0])
 		}
-		if b.most != 4 {
-			t.Errorf("%d in flight at most, want 4", b.most)
-		}
+		must.Hold(t, b.most == 4, "%d in flight at most, want 4", b.most)
 		if b.started != len(b.samples) || b.inFlight != 0 {
 			t.Errorf("%d requests started, %d ended, %d in flight at the end", b.started, len(b.samples), b.inFlight)
 		}
 		for text, n := range b.transport.prompts {
-			if n > 1 {
-				t.Errorf("prompt %q was sent %d times", text, n)
-			}
+			must.Hold(t, n <= 1, "prompt %q was sent %d times", text, n)
 		}
 		for i, r := range l.Rounds {
 			measured := r.MeasuredSamples()
-			if len(measured) != 30 || r.Due != 30 || !r.Complete || r.Stopped != "" {
-				t.Fatalf("round %d: %d measured, %+v", i, len(measured), r)
-			}
-			if r.Seed != []int64{42, 123}[i] {
-				t.Errorf("round %d has seed %d", i, r.Seed)
-			}
-			if r.Busy < 1-1e-9 {
-				t.Errorf("round %d: busy %v, want 1", i, r.Busy)
-			}
+			must.Need(t, len(measured) == 30 && r.Due == 30 && r.Complete && r.Stopped == "", "round %d: %d measured, %+v", i, len(measured), r)
+			must.Hold(t, r.Seed == []int64{42, 123}[i], "round %d has seed %d", i, r.Seed)
+			must.Hold(t, r.Busy >= 1-1e-9, "round %d: busy %v, want 1", i, r.Busy)
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
 			// The last request ends after 0.5 + 8·2 = 16.5 s. It is the eighth of the second slot,
 			// which started 0.5 s late, and each request takes 2 s.
-			if got := r.End - r.Start; got != 16500*ms {
-				t.Errorf("round %d: took %v, want 16.5s", i, got)
-			}
+			must.Same(t, fmt.Sprintf("round %d: took", i), 16500*ms, r.End-r.Start)
 			for _, m := range measured {
 				ttft, _ := m.Value("ttft")
 				tpot, _ := m.Value("tpot")
@@ -155,9 +141,7 @@ func TestPauseAndStagger(t *testing.T) {
 		if got, want := r.WindowEnd-first, 10400*ms; got != want {
 			t.Errorf("the window ends at %v, want %v", got, want)
 		}
-		if r.Busy < 1-1e-9 {
-			t.Errorf("busy is %v, want 1: the pauses are declared", r.Busy)
-		}
+		must.Hold(t, r.Busy >= 1-1e-9, "busy is %v, want 1: the pauses are declared", r.Busy)
 	})
 }
 
@@ -185,9 +169,7 @@ func TestBurst(t *testing.T) {
 				t.Errorf("round %d: %d measured, %+v; want 8 over 8 s", i, len(measured), r)
 			}
 			for _, m := range measured {
-				if m.Sent != r.Start || m.Scheduled != r.Start {
-					t.Errorf("%v was sent at %v, the burst was at %v", m, m.Sent, r.Start)
-				}
+				must.Hold(t, m.Sent == r.Start && m.Scheduled == r.Start, "%v was sent at %v, the burst was at %v", m, m.Sent, r.Start)
 			}
 		}
 	})
@@ -235,12 +217,8 @@ func TestJitterIsTheSameOnEveryServer(t *testing.T) {
 		return n
 	}
 	a, z := lengths(run.Levels[0]), lengths(run.Levels[1])
-	if len(a) != 40 || !slices.Equal(a, z) {
-		t.Errorf("asked %v of one server and %v of the other", a, z)
-	}
-	if slices.Min(a) == slices.Max(a) {
-		t.Error("no jitter at all")
-	}
+	must.Hold(t, len(a) == 40 && slices.Equal(a, z), "asked %v of one server and %v of the other", a, z)
+	must.Hold(t, slices.Min(a) != slices.Max(a), "no jitter at all")
 }
 
 func TestVirtualRunsAreTheSame(t *testing.T) {
@@ -296,13 +274,9 @@ func TestInterruptedOnce(t *testing.T) {
 		time.AfterFunc(61*s, interrupt)
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
-		if run.Stopped != "interrupted" || r.Complete || r.Stopped != "interrupted" {
-			t.Errorf("stopped %q, round %+v", run.Stopped, r)
-		}
+		must.Hold(t, run.Stopped == "interrupted" && !r.Complete && r.Stopped == "interrupted", "stopped %q, round %+v", run.Stopped, r)
 		for _, m := range r.MeasuredSamples() {
-			if m.Failure != nil {
-				t.Errorf("%v was in flight and should have been waited for: %+v", m, m.Failure)
-			}
+			must.Hold(t, m.Failure == nil, "%v was in flight and should have been waited for: %+v", m, m.Failure)
 		}
 		if c.Now() > 66*s || c.Now() < 61*s {
 			t.Errorf("the run ended at %v, want within one request of 61s", c.Now())
@@ -310,12 +284,8 @@ func TestInterruptedOnce(t *testing.T) {
 		if run.Levels[1].Skipped != "interrupted" || b.closed != 1 {
 			t.Errorf("second level %+v, closed %d times", run.Levels[1], b.closed)
 		}
-		if last := b.calls[len(b.calls)-1]; last != `run done "interrupted"` {
-			t.Errorf("the last call was %q", last)
-		}
-		if len(b.samples) != b.started {
-			t.Errorf("%d of %d requests were handed on", len(b.samples), b.started)
-		}
+		must.Same(t, "the last call", `run done "interrupted"`, b.calls[len(b.calls)-1])
+		must.Hold(t, len(b.samples) == b.started, "%d of %d requests were handed on", len(b.samples), b.started)
 	})
 }
 
@@ -336,9 +306,7 @@ func TestInterruptedOnceIsBounded(t *testing.T) {
 			t.Errorf("ended at %v, want 10s + 20s", now)
 		}
 		for _, m := range run.Levels[0].MeasuredSamples() {
-			if m.Failure == nil || m.Failure.Kind != metric.FailCanceled {
-				t.Errorf("%v: %+v, want cancelled", m, m.Failure)
-			}
+			must.Hold(t, m.Failure != nil && m.Failure.Kind == metric.FailCanceled, "%v: %+v, want cancelled", m, m.Failure)
 		}
 	})
 }
@@ -388,9 +356,7 @@ func TestDeafTransport(t *testing.T) {
 			t.Errorf("ended at %v, want the budget of 30s and 10s of patience", got)
 		}
 		m := run.Levels[0].MeasuredSamples()
-		if len(m) != 2 || m[1].Failure == nil || m[1].Failure.Kind != metric.FailCanceled {
-			t.Errorf("measured %v, want the second given up on", m)
-		}
+		must.Hold(t, len(m) == 2 && m[1].Failure != nil && m[1].Failure.Kind == metric.FailCanceled, "measured %v, want the second given up on", m)
 	})
 }
 
@@ -403,15 +369,11 @@ func TestBudget(t *testing.T) {
 		if run.Stopped != "budget" || run.End > 61*s || b.closed != 1 {
 			t.Errorf("stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
 		}
-		if !run.Levels[0].Rounds[0].Complete {
-			t.Error("the first level was done well before the budget")
-		}
+		must.Hold(t, run.Levels[0].Rounds[0].Complete, "the first level was done well before the budget")
 		if r := run.Levels[1].Rounds[0]; r.Complete || r.Stopped != "the budget of 1m0s was spent" {
 			t.Errorf("second level: %+v", r)
 		}
-		if got := run.Levels[2].Skipped; got != "the budget of 1m0s was spent" {
-			t.Errorf("third level skipped because of %q", got)
-		}
+		must.Same(t, "third level skipped because", "the budget of 1m0s was spent", run.Levels[2].Skipped)
 	})
 }
 
@@ -443,18 +405,14 @@ func TestServerDies(t *testing.T) {
 		})
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		want := "10 connections in a row failed: connection refused"
-		if got := run.Servers[0].Error; got != want {
-			t.Errorf("server error %q, want %q", got, want)
-		}
+		must.Same(t, "server error", want, run.Servers[0].Error)
 		if got := len(b.requests); got > 120 {
 			t.Errorf("%d requests were sent to a server that died after 100", got)
 		}
 		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != want {
 			t.Errorf("round %+v", r)
 		}
-		if got := run.Levels[1].Skipped; got != "the server could not be measured: "+want {
-			t.Errorf("second level skipped because of %q", got)
-		}
+		must.Same(t, "second level skipped because", "the server could not be measured: "+want, run.Levels[1].Skipped)
 		if b.closed != 1 || run.Stopped != "" {
 			t.Errorf("closed %d times, stopped %q", b.closed, run.Stopped)
 		}
@@ -473,9 +431,7 @@ func TestOutOfPorts(t *testing.T) {
 			return reply{ttft: s}
 		})
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if got := run.Servers[0].Error; got != noPorts.Message {
-			t.Errorf("server error %q, want %q", got, noPorts.Message)
-		}
+		must.Same(t, "server error", noPorts.Message, run.Servers[0].Error)
 		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != noPorts.Message || len(b.requests) > 110 {
 			t.Errorf("round %+v after %d requests", r, len(b.requests))
 		}
@@ -590,9 +546,7 @@ func TestRequestTimeout(t *testing.T) {
 				t.Errorf("%v: %+v after %v, want a time-out after 5s", m, m.Failure, m.End-m.Sent)
 			}
 		}
-		if !r.Complete {
-			t.Error("time-outs are answers: the round is complete")
-		}
+		must.Hold(t, r.Complete, "time-outs are answers: the round is complete")
 	})
 }
 
@@ -601,9 +555,7 @@ func TestObserverFails(t *testing.T) {
 		b := newBench(t, c, planOf(1, closedLoad(4, 100), closedLoad(2, 10)), steady(s, 0))
 		b.observer.fail = errDisk
 		run, err := exec.Run(t.Context(), b.Config)
-		if !errors.Is(err, errDisk) {
-			t.Errorf("error %v, want %v", err, errDisk)
-		}
+		must.Hold(t, errors.Is(err, errDisk), "error %v, want %v", err, errDisk)
 		if b.closed != 1 || len(b.requests) > 8 || run.Levels[1].Skipped == "" {
 			t.Errorf("closed %d times, %d requests, second level %+v", b.closed, len(b.requests), run.Levels[1])
 		}
@@ -639,9 +591,7 @@ func TestAnotherServerAtTheEnd(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
 	b.target.Check = func(context.Context) error { return errors.New("version was 0.19.1 and is 0.19.2") }
 	run, _ := exec.Run(t.Context(), b.Config)
-	if got := run.Servers[0].Error; got != "version was 0.19.1 and is 0.19.2" {
-		t.Errorf("server error %q", got)
-	}
+	must.Same(t, "server error", "version was 0.19.1 and is 0.19.2", run.Servers[0].Error)
 }
 
 func TestOnly(t *testing.T) {
@@ -669,9 +619,7 @@ func TestMeterAndCalibration(t *testing.T) {
 	b.Calibrate = func(context.Context) (*metric.Calibration, error) { return &metric.Calibration{Streams: 64}, nil }
 	run, _ := exec.Run(t.Context(), b.Config)
 	for _, r := range run.Levels[0].Rounds {
-		if r.Health.CPU != 0.25 || r.Health.Delay != 3*ms {
-			t.Errorf("health %+v", r.Health)
-		}
+		must.Hold(t, r.Health.CPU == 0.25 && r.Health.Delay == 3*ms, "health %+v", r.Health)
 	}
 	if running != 0 || run.Calibration == nil || run.Calibration.Streams != 64 {
 		t.Errorf("%d meters still run, calibration %+v", running, run.Calibration)
@@ -716,9 +664,7 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 			}
 		}
 		first := run.Levels[0].Rounds[0].Samples[0]
-		if got := first.Sent - run.Servers[0].Starts[0].At; got != tt.load {
-			t.Errorf("the load began after %v, want %v", got, tt.load)
-		}
+		must.Same(t, "the load began after", tt.load, first.Sent-run.Servers[0].Starts[0].At)
 	}
 }
 
@@ -750,9 +696,7 @@ func TestPromptsFail(t *testing.T) {
 		return nil, errors.New("the context holds 8192 tokens")
 	}
 	run, _ := exec.Run(t.Context(), b.Config)
-	if got := run.Levels[0].Skipped; got != "no prompts could be made: the context holds 8192 tokens" {
-		t.Errorf("skipped because of %q", got)
-	}
+	must.Same(t, "skipped because", "no prompts could be made: the context holds 8192 tokens", run.Levels[0].Skipped)
 }
 
 func TestSecretsStayHere(t *testing.T) {
@@ -775,9 +719,7 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	raw := must.Get(json.Marshal([]any{run, b.samples, b.calls}))(t)
-	if strings.Contains(string(raw), key) || !strings.Contains(string(raw), "Bearer [redacted]") {
-		t.Errorf("the secret got out: %s", raw)
-	}
+	must.Hold(t, !strings.Contains(string(raw), key) && strings.Contains(string(raw), "Bearer [redacted]"), "the secret got out: %s", raw)
 }
 
 // Half of all requests fail, so all warm-up requests of some rounds fail. Such a round is still
@@ -858,9 +800,7 @@ func stalled(t *testing.T, still time.Duration) {
 			t.Errorf("a round that ran on time has the standstills %#v; want an empty record", got)
 		}
 		for _, n := range b.transport.prompts {
-			if n != 1 {
-				t.Errorf("a prompt was sent %d times", n)
-			}
+			must.Hold(t, n == 1, "a prompt was sent %d times", n)
 		}
 	})
 }

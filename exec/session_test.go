@@ -57,9 +57,7 @@ func TestSessions(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			of, n := sessions(t, tt.plan(), "x-session-id")
-			if n < tt.requests {
-				t.Fatalf("%d requests, want %d", n, tt.requests)
-			}
+			must.Need(t, n >= tt.requests, "%d requests, want %d", n, tt.requests)
 			owner := map[string]string{}
 			for conversation, sessions := range of {
 				for s := range sessions {
@@ -72,9 +70,7 @@ func TestSessions(t *testing.T) {
 			again, _ := sessions(t, tt.plan(), "x-session-id")
 			for conversation, sessions := range again {
 				for s := range sessions {
-					if owner[s] != "" {
-						t.Fatalf("%q has a session of the run before", conversation)
-					}
+					must.Need(t, owner[s] == "", "%q has a session of the run before", conversation)
 				}
 			}
 		})
@@ -102,9 +98,7 @@ func TestSessions(t *testing.T) {
 	t.Run("none asked", func(t *testing.T) {
 		of, _ := sessions(t, chat(closedLoad(2, 6)), "")
 		for _, sessions := range of {
-			if !sessions[""] || len(sessions) != 1 {
-				t.Errorf("sent %v", sessions)
-			}
+			must.Hold(t, sessions[""] && len(sessions) == 1, "sent %v", sessions)
 		}
 	})
 }

@@ -24,9 +24,7 @@ func TestStages(t *testing.T) {
 		load.Levels = []plan.Level{stage("calm", 2, 40), stage("spike", 4, 40)}
 		b := newBench(t, c, planOf(3, load), steady(400*ms, 400*ms))
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if len(run.Levels) != 2 {
-			t.Fatalf("%d levels: a stage has no saturation", len(run.Levels))
-		}
+		must.Need(t, len(run.Levels) == 2, "%d levels: a stage has no saturation", len(run.Levels))
 		calm, spike := run.Levels[0], run.Levels[1]
 		for i, l := range run.Levels {
 			length := []time.Duration{10 * time.Second, 5 * time.Second}[i]

@@ -153,13 +153,9 @@ func TestTurns(t *testing.T) {
 	} {
 		d := newDuel(row.rounds, row.restart, row.names...)
 		run := d.run(t, nil)
-		if got := d.story(); got != row.want {
-			t.Errorf("%s: %s, want %s", row.restart, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("%s", row.restart), row.want, d.story())
 		for _, name := range row.names[1:] {
-			if !slices.Equal(d.prompts[name], d.prompts["a"]) {
-				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
-			}
+			must.Hold(t, slices.Equal(d.prompts[name], d.prompts["a"]), "%s: %s was sent other prompts than a", row.restart, name)
 		}
 		// The field Slot of a leg is its place in the order of all legs. Every second round has the
 		// servers in reverse order.
@@ -180,9 +176,7 @@ func TestTurns(t *testing.T) {
 		if len(run.Comparisons) != len(row.names)-1 || run.Comparisons[0].Skipped != "" || run.Servers[0].Starts[0].Cold != 3*time.Second {
 			t.Errorf("%s: %+v, %+v", row.restart, run.Comparisons, run.Servers[0])
 		}
-		if len(run.Servers) != len(row.names) {
-			t.Errorf("%s: %d servers", row.restart, len(run.Servers))
-		}
+		must.Hold(t, len(run.Servers) == len(row.names), "%s: %d servers", row.restart, len(run.Servers))
 	}
 }
 
@@ -223,9 +217,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
 			d := newDuel(row.rounds, row.restart, row.names...)
 			run := d.run(t, late(row.late...))
-			if got := d.story(); got != row.story {
-				t.Errorf("%s, want %s", got, row.story)
-			}
+			must.Same(t, "", row.story, d.story())
 			a := run.Levels[0]
 			for _, l := range run.Levels {
 				if len(l.Rounds) != row.rounds || len(l.Voided) != row.of {
@@ -236,14 +228,10 @@ func TestTurnsDisturbed(t *testing.T) {
 						t.Errorf("round %d of %s has index %d, seed %d and %d requests; on a %d and %d", i, l.Server, r.Index, r.Seed, r.Due, a.Rounds[i].Index, a.Rounds[i].Seed)
 					}
 				}
-				if !slices.Equal(d.prompts[l.Server], d.prompts["a"]) {
-					t.Errorf("%s was sent other prompts than a", l.Server)
-				}
+				must.Hold(t, slices.Equal(d.prompts[l.Server], d.prompts["a"]), "%s was sent other prompts than a", l.Server)
 			}
 			for _, r := range a.Voided {
-				if r.Void != row.voided[r.Index] {
-					t.Errorf("round %d is voided for %q, want %q", r.Index, r.Void, row.voided[r.Index])
-				}
+				must.Hold(t, r.Void == row.voided[r.Index], "round %d is voided for %q, want %q", r.Index, r.Void, row.voided[r.Index])
 			}
 			// Every round is recorded once, with its outcome.
 			if want := len(row.names) * (row.rounds + row.of); len(d.ended) != want {
@@ -261,9 +249,7 @@ func TestTurnsDisturbed(t *testing.T) {
 func TestTurnsDisturbedRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w, err := record.Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	legs := 0
 	d := newDuel(4, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) {
@@ -311,9 +297,7 @@ func TestTurnsLimit(t *testing.T) {
 			t.Errorf("%v: %s, want %s: %q", row.tolerated, got, want, run.Comparisons[0].Skipped)
 		}
 		for _, r := range run.Levels[0].Rounds {
-			if r.Limit != 0 || !r.Complete {
-				t.Errorf("%v: the control's leg was ended after %v", row.tolerated, r.Limit)
-			}
+			must.Hold(t, r.Limit == 0 && r.Complete, "%v: the control's leg was ended after %v", row.tolerated, r.Limit)
 		}
 		for _, r := range run.Levels[1].Rounds {
 			canceled := 0
@@ -435,12 +419,8 @@ func TestTurnsThatEnd(t *testing.T) {
 				started += map[bool]int{true: 1}[strings.HasPrefix(line, "start")]
 				ended += map[bool]int{true: 1}[strings.HasPrefix(line, "end")]
 			}
-			if started != ended {
-				t.Errorf("%d starts, %d ends", started, ended)
-			}
-			if len(run.Levels) != 2 {
-				t.Errorf("%d levels: every case is listed", len(run.Levels))
-			}
+			must.Hold(t, started == ended, "%d starts, %d ends", started, ended)
+			must.Hold(t, len(run.Levels) == 2, "%d levels: every case is listed", len(run.Levels))
 		})
 	}
 }
@@ -540,9 +520,7 @@ func TestTurnsAskForTheSame(t *testing.T) {
 				asked[lengths] = true
 			}
 		}
-		if (len(asked) == 1) != compared || asked[""] {
-			t.Errorf("compared %v: %v", compared, asked)
-		}
+		must.Hold(t, (len(asked) == 1) == compared && !asked[""], "compared %v: %v", compared, asked)
 	}
 }
 
@@ -606,9 +584,7 @@ func TestTurnsOfSome(t *testing.T) {
 		n, _ := exec.Legs(d.Plan, c)
 		legs += n
 	}
-	if len(seeds) != 10 || legs != 10 {
-		t.Errorf("%d seeds, %d legs", len(seeds), legs)
-	}
+	must.Hold(t, len(seeds) == 10 && legs == 10, "%d seeds, %d legs", len(seeds), legs)
 }
 
 // newParallelDuel returns a duel of two servers that run side by side, each on its own GPU.
@@ -639,20 +615,14 @@ func TestSideBySide(t *testing.T) {
 			starts = append(starts, line[len("start "):])
 		}
 	}
-	if got := strings.Join(starts, " "); got != "a b b a a b b a" {
-		t.Errorf("starts %s", got)
-	}
+	must.Same(t, "starts", "a b b a a b b a", strings.Join(starts, " "))
 	if a, b := fmt.Sprint(gpus["a"]), fmt.Sprint(gpus["b"]); a != "[0 1 0 1]" || b != "[1 0 1 0]" {
 		t.Errorf("a on %s, b on %s", a, b)
 	}
-	if !slices.Equal(d.prompts["a"], d.prompts["b"]) || len(d.prompts["a"]) == 0 {
-		t.Error("the two were sent different prompts")
-	}
+	must.Hold(t, slices.Equal(d.prompts["a"], d.prompts["b"]) && len(d.prompts["a"]) != 0, "the two were sent different prompts")
 	for i := range 4 {
 		a, b := run.Levels[0].Rounds[i], run.Levels[1].Rounds[i]
-		if !a.Complete || !b.Complete || a.Leg.Slot != i || b.Leg.Slot != i || a.Leg.Start != i || b.Leg.Start != i {
-			t.Fatalf("round %d: %+v %+v", i, a, b)
-		}
+		must.Need(t, a.Complete && b.Complete && a.Leg.Slot == i && b.Leg.Slot == i && a.Leg.Start == i && b.Leg.Start == i, "round %d: %+v %+v", i, a, b)
 		// The legs of a and b take equally long, so they begin and end together.
 		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
@@ -668,9 +638,7 @@ func TestSideBySide(t *testing.T) {
 	}
 	// In turns, a run takes twice as long as side by side.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
-	if 2*run.End > apart.End+time.Second {
-		t.Errorf("%v side by side, %v in turns", run.End, apart.End)
-	}
+	must.Hold(t, 2*run.End <= apart.End+time.Second, "%v side by side, %v in turns", run.End, apart.End)
 }
 
 // A round takes as long as the slower side needs. This does not change what the faster side
@@ -752,9 +720,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 				started += map[bool]int{true: 1}[strings.HasPrefix(line, "start")]
 				ended += map[bool]int{true: 1}[strings.HasPrefix(line, "end")]
 			}
-			if started != ended || started == 0 {
-				t.Errorf("%d starts, %d ends", started, ended)
-			}
+			must.Hold(t, started == ended && started != 0, "%d starts, %d ends", started, ended)
 			for _, l := range run.Levels {
 				if l.Server == "a" && len(l.Rounds) != row.rounds {
 					t.Errorf("%d rounds on a, want %d", len(l.Rounds), row.rounds)
@@ -803,9 +769,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 		if run.Stopped != exec.StoppedInterrupted || run.Comparisons[0].Skipped == "" {
 			t.Errorf("stopped %q, skipped %q", run.Stopped, run.Comparisons[0].Skipped)
 		}
-		if d.log[len(d.log)-1] != "compared b" || !slices.Contains(d.log, "end a") || !slices.Contains(d.log, "end b") {
-			t.Errorf("%q", d.log)
-		}
+		must.Hold(t, d.log[len(d.log)-1] == "compared b" && slices.Contains(d.log, "end a") && slices.Contains(d.log, "end b"), "%q", d.log)
 		for _, l := range run.Levels {
 			if len(l.Rounds) != 1 || len(l.Rounds[0].Samples) == 0 {
 				t.Errorf("%d rounds on %s", len(l.Rounds), l.Server)
@@ -849,16 +813,12 @@ func TestStayingServersStartSideBySide(t *testing.T) {
 				return launch(ctx, s, state)
 			}
 		})
-		if got := strings.Join(log, ", "); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, strings.Join(log, ", "))
 		for _, s := range run.Servers {
 			if took := s.Starts[0].Ready - s.Starts[0].At; took.Round(time.Second) != 10*time.Second {
 				t.Errorf("%s: %s took %v", tt.name, s.Address, took)
 			}
 		}
-		if len(run.Levels) != 2 || len(run.Levels[0].Rounds) != 5 {
-			t.Errorf("%s: %d levels", tt.name, len(run.Levels))
-		}
+		must.Hold(t, len(run.Levels) == 2 && len(run.Levels[0].Rounds) == 5, "%s: %d levels", tt.name, len(run.Levels))
 	}
 }

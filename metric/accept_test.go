@@ -3,6 +3,8 @@ package metric
 import (
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var day = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -42,9 +44,7 @@ func TestAcceptIncludes(t *testing.T) {
 	// Of a speed, a lower limit is wider; of a capacity, a larger fall.
 	for _, name := range []string{"speed", "capacity"} {
 		wide, narrow := &Accept{Metric: name, Limit: -0.2}, &Accept{Metric: name, Limit: -0.1}
-		if !wide.Includes(narrow) || narrow.Includes(wide) {
-			t.Errorf("%s: -20%% must include -10%%, and not the other way", name)
-		}
+		must.Hold(t, wide.Includes(narrow) && !narrow.Includes(wide), "%s: -20%% must include -10%%, and not the other way", name)
 	}
 }
 

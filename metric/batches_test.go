@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // window returns a level of batches that begin at the given seconds, each with one request that
@@ -32,13 +34,9 @@ func window(ends time.Duration, starts ...time.Duration) *Level {
 func TestWindowsOfBatches(t *testing.T) {
 	l := window(8, 0, 1, 2, 4) // batches of 1, 1, 2 and 4 seconds
 	cuts := l.Windows(Steady)
-	if len(cuts) != 4 {
-		t.Fatalf("%d parts", len(cuts))
-	}
+	must.Need(t, len(cuts) == 4, "%d parts", len(cuts))
 	for i, want := range []struct{ from, to time.Duration }{{0, 2}, {2, 4}, {4, 6}, {6, 8}} {
-		if cuts[i].From != want.from*time.Second || cuts[i].To != want.to*time.Second {
-			t.Errorf("part %d lasts from %v to %v", i+1, cuts[i].From, cuts[i].To)
-		}
+		must.Hold(t, cuts[i].From == want.from*time.Second && cuts[i].To == want.to*time.Second, "part %d lasts from %v to %v", i+1, cuts[i].From, cuts[i].To)
 		got := RateOver("throughput", cuts[i:i+1], nil)
 		if tokens := []float64{20, 10, 10, 0}[i]; tokens > 0 && got.V != tokens/2 || (tokens == 0) == got.OK {
 			t.Errorf("part %d: %+v", i+1, got)
@@ -65,9 +63,7 @@ func TestWindowsAroundAVoidedBatch(t *testing.T) {
 	// From 1.1 s to 2.5 s nine tokens are spread evenly: 0.5/1.4 of them come from 2 s on.
 	want := []float64{0, 10, 2, 10 + 9*0.5/1.4, 3, 10}
 	for i := range want {
-		if len(got) != len(want) || math.Abs(got[i]-want[i]) > 1e-6 {
-			t.Fatalf("%v, want %v", got, want)
-		}
+		must.Need(t, len(got) == len(want) && math.Abs(got[i]-want[i]) <= 1e-6, "%v, want %v", got, want)
 	}
 }
 
@@ -91,9 +87,7 @@ func TestJudged(t *testing.T) {
 			t.Errorf("%s: %d batches", c.name, len(got.Rounds))
 		}
 	}
-	if (*Level)(nil).Judged() != nil {
-		t.Error("no level has batches")
-	}
+	must.Hold(t, (*Level)(nil).Judged() == nil, "no level has batches")
 }
 
 func TestJoined(t *testing.T) {
@@ -102,9 +96,7 @@ func TestJoined(t *testing.T) {
 		r.Busy = []float64{1, 1, 0.5, 0.75}[i]
 	}
 	w := l.Window()
-	if w.Due != 4 || len(w.Samples) != 4 || w.WindowEnd-w.WindowStart != 8*time.Second || w.Busy != (1+1+0.5*2+0.75*4)/8 {
-		t.Errorf("%+v", w)
-	}
+	must.Hold(t, w.Due == 4 && len(w.Samples) == 4 && w.WindowEnd-w.WindowStart == 8*time.Second && w.Busy == (1+1+0.5*2+0.75*4)/8, "%+v", w)
 	if w := (&Level{Batches: true}).Window(); w.Due != 0 || w.Busy != 0 {
 		t.Errorf("no batches: %+v", w)
 	}

@@ -1,6 +1,10 @@
 package metric
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 func TestUserWords(t *testing.T) {
 	c := Capacity{Over: Users, Bracket: Bracket{Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}}
@@ -24,8 +28,6 @@ func TestRateWords(t *testing.T) {
 		{Capacity{Bracket: Bracket{Kind: CapacityUnknown}}, "unknown"},
 	} {
 		tt.c.Over, tt.c.Step = OpenLoop, 0.001
-		if got := tt.c.Words(); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Same(t, "", tt.want, tt.c.Words())
 	}
 }

@@ -1,6 +1,11 @@
 package metric
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 func TestDiffers(t *testing.T) {
 	for _, tt := range []struct {
@@ -13,15 +18,11 @@ func TestDiffers(t *testing.T) {
 		{"gpu", "1 x H100", Unknown, false},
 		{"of a later version", "a", "b", true},
 	} {
-		if got := Differs(tt.key, tt.a, tt.b); got != tt.want {
-			t.Errorf("Differs(%s, %s, %s) = %v", tt.key, tt.a, tt.b, got)
-		}
+		must.Same(t, fmt.Sprintf("Differs(%s, %s, %s)", tt.key, tt.a, tt.b), tt.want, Differs(tt.key, tt.a, tt.b))
 	}
 	seen := map[string]bool{}
 	for _, f := range Facts {
-		if seen[f.Key] || f.Doc == "" {
-			t.Errorf("%s is there twice, or says nothing", f.Key)
-		}
+		must.Hold(t, !seen[f.Key] && f.Doc != "", "%s is there twice, or says nothing", f.Key)
 		seen[f.Key] = true
 	}
 }

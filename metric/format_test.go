@@ -1,8 +1,11 @@
 package metric
 
 import (
+	"fmt"
 	"math"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestFormat(t *testing.T) {
@@ -33,9 +36,7 @@ func TestFormat(t *testing.T) {
 		{JoulesPerToken, 0.25, "250 mJ/token"}, {JoulesPerToken, 1, "1 J/token"},
 		{Count, 123456, "123456"}, {Count, 1e15, "1e+15"}, {Count, 1e-7, "1e-07"},
 	} {
-		if got := Format(c.unit, c.v); got != c.want {
-			t.Errorf("Format(%q, %v) = %q, want %q", c.unit, c.v, got, c.want)
-		}
+		must.Same(t, fmt.Sprintf("Format(%q, %v)", c.unit, c.v), c.want, Format(c.unit, c.v))
 	}
 }
 
@@ -52,9 +53,7 @@ func TestFormatPair(t *testing.T) {
 		{math.Inf(1), 8, "∞", "8 s"},
 	} {
 		value, limit := FormatPair(Seconds, c.v, c.limit)
-		if value != c.value || limit != c.want {
-			t.Errorf("FormatPair(%v, %v) = %q, %q, want %q, %q", c.v, c.limit, value, limit, c.value, c.want)
-		}
+		must.Hold(t, value == c.value && limit == c.want, "FormatPair(%v, %v) = %q, %q, want %q, %q", c.v, c.limit, value, limit, c.value, c.want)
 	}
 }
 
@@ -69,8 +68,6 @@ func TestBand(t *testing.T) {
 		{"itl", 0.0199, "instant"}, {"itl", 0.020, "acceptable"}, {"itl", 0.070, "sluggish"},
 		{"ttft", math.NaN(), ""}, {"e2e", 1, ""},
 	} {
-		if got := Band(c.name, c.v); got != c.want {
-			t.Errorf("Band(%s, %v) = %q, want %q", c.name, c.v, got, c.want)
-		}
+		must.Same(t, fmt.Sprintf("Band(%s, %v)", c.name, c.v), c.want, Band(c.name, c.v))
 	}
 }

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,13 +51,9 @@ func TestStoodStill(t *testing.T) {
 		{4000 * ms, 6000 * ms, true},
 		{5111 * ms, 9000 * ms, false},
 	} {
-		if got := h.StoodStill(tt.from, tt.to); got != tt.want {
-			t.Errorf("from %v to %v: %v, want %v", tt.from, tt.to, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("from %v to %v", tt.from, tt.to), tt.want, h.StoodStill(tt.from, tt.to))
 	}
-	if (Health{Stall: time.Second}).StoodStill(0, time.Hour) {
-		t.Error("a recording without standstills has one")
-	}
+	must.Hold(t, !(Health{Stall: time.Second}).StoodStill(0, time.Hour), "a recording without standstills has one")
 }
 
 // A round keeps at most 1,000 standstills. Of 1,500, each of 50 ms in every 100 ms, the first 999
@@ -98,8 +95,6 @@ func TestImpossibleHealth(t *testing.T) {
 		{Health{Standstills: many}, "1001 standstills (allowed 1000)"},
 	} {
 		err := tt.health.Possible()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%.200v: %v, want %q", tt.health, err, tt.want)
-		}
+		must.Hold(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)), "%.200v: %v, want %q", tt.health, err, tt.want)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 const s = time.Second
@@ -22,16 +24,12 @@ func stream(slot int, phase Phase, sent time.Duration, out int, chunks ...time.D
 
 func closeTo(t *testing.T, what string, got Value, want float64) {
 	t.Helper()
-	if !got.OK || math.Abs(got.V-want) > 1e-9 {
-		t.Errorf("%s = %+v, want %v", what, got, want)
-	}
+	must.Hold(t, got.OK && math.Abs(got.V-want) <= 1e-9, "%s = %+v, want %v", what, got, want)
 }
 
 func checkNone(t *testing.T, what string, got Value) {
 	t.Helper()
-	if got.OK || got.Why == "" {
-		t.Errorf("%s = %+v, want no value and a reason", what, got)
-	}
+	must.Hold(t, !got.OK && got.Why != "", "%s = %+v, want no value and a reason", what, got)
 }
 
 func TestRates(t *testing.T) {

@@ -3,6 +3,8 @@ package metric
 import (
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A request in flight at the limit of a leg counts as if its last token had come just then.
@@ -16,9 +18,7 @@ func TestAtLimit(t *testing.T) {
 		{Phase: Filler, Sent: 5 * time.Second, End: 10 * time.Second, Failure: canceled},
 	}}
 	at := r.AtLimit()
-	if !at.Complete || at.Due != 3 || at.Stopped != "" || len(at.Samples) != 4 || r.Samples[1].Failure == nil {
-		t.Fatalf("%+v", at)
-	}
+	must.Need(t, at.Complete && at.Due == 3 && at.Stopped == "" && len(at.Samples) == 4 && r.Samples[1].Failure != nil, "%+v", at)
 	for i, want := range []struct{ ttft, e2e, tpot float64 }{
 		{1, 4, 3.0 / 7},
 		{1, 9, 8.0 / 5}, // 3 chunks of two tokens; the last came 8 s after the first
@@ -31,9 +31,7 @@ func TestAtLimit(t *testing.T) {
 			t.Errorf("%d: ttft %v, e2e %v, tpot %v, want %+v", i, ttft, e2e, tpot, want)
 		}
 	}
-	if at.Samples[3].Completed() {
-		t.Error("a filler counts as ended")
-	}
+	must.Hold(t, !at.Samples[3].Completed(), "a filler counts as ended")
 	if whole := (&Round{Due: 3}); whole.AtLimit() != whole {
 		t.Error("a round without a limit changed")
 	}

@@ -75,9 +75,7 @@ func TestDivide(t *testing.T) {
 
 func TestOfParts(t *testing.T) {
 	for name, want := range map[string]bool{"ttft": true, "throughput": true, "success": true, "waiting": false, "power": false, "cost_per_hour": false, "synchrony": false} {
-		if got := OfParts(MustLookup(name)); got != want {
-			t.Errorf("%s: %v", name, got)
-		}
+		must.Same(t, name, want, OfParts(MustLookup(name)))
 	}
 	l := mixture()
 	l.Divide()

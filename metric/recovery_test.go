@@ -3,6 +3,8 @@ package metric
 import (
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Recovery is the due time of the first of ten good requests in a row. At the end of the round,
@@ -30,8 +32,6 @@ func TestRecovery(t *testing.T) {
 			r.Samples[i].End += time.Second
 		}
 		got := r.Recovery(func(s *Sample) bool { return s.End-s.Scheduled < time.Second })
-		if got.OK != (tt.want >= 0) || got.OK && got.V != tt.want {
-			t.Errorf("bad %v: %+v, want %v", tt.bad, got, tt.want)
-		}
+		must.Hold(t, got.OK == (tt.want >= 0) && (!got.OK || got.V == tt.want), "bad %v: %+v, want %v", tt.bad, got, tt.want)
 	}
 }

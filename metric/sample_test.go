@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestSampleValues(t *testing.T) {
@@ -41,9 +43,7 @@ func TestSampleValues(t *testing.T) {
 		{"whole", "throughput", whole, no},
 	} {
 		v, ok := c.sample.Value(c.metric)
-		if ok == math.IsNaN(c.want) || ok && math.Abs(v-c.want) > 1e-9 {
-			t.Errorf("%s of %s = %v, %v, want %v", c.metric, c.name, v, ok, c.want)
-		}
+		must.Hold(t, ok != math.IsNaN(c.want) && (!ok || math.Abs(v-c.want) <= 1e-9), "%s of %s = %v, %v, want %v", c.metric, c.name, v, ok, c.want)
 	}
 }
 
@@ -72,9 +72,7 @@ func TestMeasuredInOrder(t *testing.T) {
 			}
 			got := MeasuredOf(all)
 			sorted := slices.IsSortedFunc(got, func(a, b *Sample) int { return cmp.Or(a.Round-b.Round, a.Order-b.Order) })
-			if len(got) != len(orders) || !sorted {
-				t.Errorf("%v, the last in round %d: %d requests, sorted: %v", orders, round, len(got), sorted)
-			}
+			must.Hold(t, len(got) == len(orders) && sorted, "%v, the last in round %d: %d requests, sorted: %v", orders, round, len(got), sorted)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // TestUnstreamed checks that tokgate notices if a gateway sends answers in one piece. The server
@@ -72,9 +74,7 @@ func TestPooledSpeed(t *testing.T) {
 		d := Of(MustLookup(name), samples)
 		mean, ok := d.Mean()
 		closeTo(t, name, Value{V: mean, OK: ok}, want)
-		if len(d.Values) != 3 || d.Worst != 1 || d.LeftOut != 1 {
-			t.Errorf("%s: %d values, %d worst, %d left out", name, len(d.Values), d.Worst, d.LeftOut)
-		}
+		must.Hold(t, len(d.Values) == 3 && d.Worst == 1 && d.LeftOut == 1, "%s: %d values, %d worst, %d left out", name, len(d.Values), d.Worst, d.LeftOut)
 	}
 }
 
@@ -149,7 +149,5 @@ func TestInOnePieceByStandstill(t *testing.T) {
 		t.Errorf("without a standstill: %q", got)
 	}
 	r.Health.Standstills = []Standstill{{4 * s, 5*s - ms}}
-	if got := l.Unstreamed(); got != "" {
-		t.Errorf("with a standstill: %q", got)
-	}
+	must.Same(t, "with a standstill", "", l.Unstreamed())
 }

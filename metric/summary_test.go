@@ -78,12 +78,8 @@ func TestPercentilesAreMonotone(t *testing.T) {
 			for p := 0.5; p < 100; p += 0.5 {
 				v, ok := d.Percentile(p)
 				w, _ := more.Percentile(p)
-				if !ok || v < last {
-					t.Fatalf("p%v = %v after %v", p, v, last)
-				}
-				if better == LowerIsBetter && w < v || better == HigherIsBetter && w > v {
-					t.Fatalf("a failure improves p%v from %v to %v", p, v, w)
-				}
+				must.Need(t, ok && v >= last, "p%v = %v after %v", p, v, last)
+				must.Need(t, (better != LowerIsBetter || w >= v) && (better != HigherIsBetter || w <= v), "a failure improves p%v from %v to %v", p, v, w)
 				last = v
 			}
 		}
@@ -94,9 +90,7 @@ func TestParseStat(t *testing.T) {
 	for s, want := range map[string]Stat{"": {}, "mean": {Kind: Mean}, "min": {Kind: Min}, "max": {Kind: Max}, "every": {Kind: Every}, "rate": {Kind: Rate}, "share": {Kind: Share},
 		"p50": {Percentile, 50}, "p0.1": {Percentile, 0.1}, "p99.9": {Percentile, 99.9}} {
 		got, err := ParseStat(s)
-		if err != nil || got != want || got.String() != s {
-			t.Errorf("ParseStat(%q) = %+v, %v, written %q", s, got, err, got)
-		}
+		must.Hold(t, err == nil && got == want && got.String() == s, "ParseStat(%q) = %+v, %v, written %q", s, got, err, got)
 	}
 	for _, s := range []string{"p", "p0", "p0.09", "p100", "p99.91", "p1e1", "p+5", "p-5", "p5.5.5", "P95", "avg", "median", "p95 ", "pNaN", "p."} {
 		if got, err := ParseStat(s); err == nil {
@@ -126,13 +120,9 @@ func TestOf(t *testing.T) {
 func TestDefs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range Defs {
-		if d.Name == "" || d.Name != strings.ToLower(d.Name) || seen[d.Name] {
-			t.Errorf("the name %q is empty, not lower case or taken", d.Name)
-		}
+		must.Hold(t, d.Name != "" && d.Name == strings.ToLower(d.Name) && !seen[d.Name], "the name %q is empty, not lower case or taken", d.Name)
 		seen[d.Name] = true
-		if d.Title == "" || len(d.Title) > 24 || d.Doc == "" || d.NoValue == "" || d.Unit == "" {
-			t.Errorf("%s is not fully defined: %+v", d.Name, d)
-		}
+		must.Hold(t, d.Title != "" && len(d.Title) <= 24 && d.Doc != "" && d.NoValue != "" && d.Unit != "", "%s is not fully defined: %+v", d.Name, d)
 		if got, ok := Lookup(d.Name); !ok || got.Name != d.Name || d.String() != d.Name {
 			t.Errorf("Lookup(%q) = %v, %v", d.Name, got, ok)
 		}

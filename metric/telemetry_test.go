@@ -171,9 +171,7 @@ func TestMissedReadings(t *testing.T) {
 			r.Telemetry.Gauges["waiting"] = Gauge{N: tt.n[i], Max: 4, Missed: tt.missed[i], Why: "503"}
 		}
 		g, why := l.Gauge("waiting")
-		if why != tt.why || (why == "") != (g.N > 0) {
-			t.Errorf("%v with %v missed: %+v %q, want %q", tt.n, tt.missed, g, why, tt.why)
-		}
+		must.Hold(t, why == tt.why && (why == "") == (g.N > 0), "%v with %v missed: %+v %q, want %q", tt.n, tt.missed, g, why, tt.why)
 	}
 }
 
@@ -299,8 +297,6 @@ func TestToldByMost(t *testing.T) {
 		if len(told.Rounds) != tt.rounded || told.Added(Preempted).V != tt.added || lacking != tt.lacking {
 			t.Errorf("%s: %d rounds, %v, %q", tt.name, len(told.Rounds), told.Added(Preempted), lacking)
 		}
-		if tt.lacking != "" && l.Added(Preempted).OK {
-			t.Errorf("%s: the whole level has a value", tt.name)
-		}
+		must.Hold(t, tt.lacking == "" || !l.Added(Preempted).OK, "%s: the whole level has a value", tt.name)
 	}
 }

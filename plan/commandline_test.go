@@ -6,6 +6,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -54,13 +55,9 @@ func TestCommandLine(t *testing.T) {
 		{"vllm", "a=b", `2`, nil, sumFlagName},
 	} {
 		expr, diags := hclsyntax.ParseExpression([]byte(row.value), "test", hcl.InitialPos)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		v, diags := expr.Value(nil)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		got, diags := CommandLine(row.engine, []Flag{{Name: row.name, Value: v}}, nil)
 		problem := ""
 		if len(diags) > 0 {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -35,9 +36,7 @@ func TestGroups(t *testing.T) {
 			}
 			got = append(got, strings.Join(names, " "))
 		}
-		if strings.Join(got, "|") != row.want {
-			t.Errorf("%v, want %v", got, row.want)
-		}
+		must.Hold(t, strings.Join(got, "|") == row.want, "%v, want %v", got, row.want)
 	}
 }
 
@@ -63,13 +62,9 @@ func TestAlike(t *testing.T) {
 		row.alter(w)
 		w.Servers, other.Servers = []*Server{a, b}, []*Server{a, b}
 		c := &Compare{Control: Control{Server: a}, Candidate: b}
-		if got := c.Alike(&Plan{Workloads: []*Workload{other, w}}); got != row.want {
-			t.Errorf("%s: %v, want %v", row.name, got, row.want)
-		}
+		must.Same(t, row.name, row.want, c.Alike(&Plan{Workloads: []*Workload{other, w}}))
 		w.Servers = []*Server{b} // not compared
-		if !c.Alike(&Plan{Workloads: []*Workload{other, w}}) {
-			t.Errorf("%s: decides although the workload is not compared", row.name)
-		}
+		must.Hold(t, c.Alike(&Plan{Workloads: []*Workload{other, w}}), "%s: decides although the workload is not compared", row.name)
 	}
 }
 
@@ -85,9 +80,7 @@ func TestAllows(t *testing.T) {
 		{[]string{"flag"}, "flags.dtype", false},
 		{nil, "version", false},
 	} {
-		if got := Allows(row.changed, row.key); got != row.want {
-			t.Errorf("%q allows %q: %v", row.changed, row.key, got)
-		}
+		must.Same(t, fmt.Sprintf("%q allows %q", row.changed, row.key), row.want, Allows(row.changed, row.key))
 	}
 }
 
@@ -109,9 +102,7 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"gpus", "gpu", true},
 		{"image", "kernel", false},
 	} {
-		if got := Allows([]string{tt.changed}, tt.key); got != tt.want {
-			t.Errorf("changed = [%q] allows %s: %v, want %v", tt.changed, tt.key, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("changed = [%q] allows %s", tt.changed, tt.key), tt.want, Allows([]string{tt.changed}, tt.key))
 	}
 }
 

@@ -44,7 +44,5 @@ func TestHalved(t *testing.T) {
 			t.Errorf("%s: %d requests and %d halved, want %v", p.Workloads[i].Name, whole, half, want)
 		}
 	}
-	if h.Workloads[1].Of != h.Workloads[0] || h.Workloads[0].Mix[1] != h.Workloads[2] {
-		t.Error("the copy has parts of the plan itself")
-	}
+	must.Hold(t, h.Workloads[1].Of == h.Workloads[0] && h.Workloads[0].Mix[1] == h.Workloads[2], "the copy has parts of the plan itself")
 }

@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The length of the longest answer is rounded up, but an error of binary rounding adds no token.
@@ -19,9 +21,7 @@ func TestOutputMax(t *testing.T) {
 		{Output{Mean: 1024, Jitter: 0.05}, 1076}, // 1075.2
 		{Output{Mean: 1, Jitter: 0.5}, 2},        // 1.5
 	} {
-		if got := row.out.Max(); got != row.want {
-			t.Errorf("%+v.Max() = %d, want %d", row.out, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("%+v.Max()", row.out), row.want, row.out.Max())
 	}
 }
 

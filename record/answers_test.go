@@ -174,17 +174,11 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 // answers have different hashes.
 func TestHashed(t *testing.T) {
 	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
-	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {
-		t.Errorf("%+v", a)
-	}
+	must.Hold(t, a.Text == "" && len(a.Hash) == 64 && a.AtLimit && a.Hashed().Hash == a.Hash, "%+v", a)
 	for name, s := range map[string]metric.Said{"text": {Text: "paris"}, "reasoning": {Reasoning: "Paris"}, "call": {Calls: []metric.ToolCall{{Name: "Paris"}}}} {
-		if s.Hashed().Hash == a.Hash {
-			t.Errorf("another %s has the same sum", name)
-		}
+		must.Hold(t, s.Hashed().Hash != a.Hash, "another %s has the same sum", name)
 	}
-	if (metric.Said{Text: "Paris", Cut: true}).Hashed().Hash != a.Hash {
-		t.Error("the same text has another sum")
-	}
+	must.Hold(t, (metric.Said{Text: "Paris", Cut: true}).Hashed().Hash == a.Hash, "the same text has another sum")
 }
 
 func FuzzReadAnswers(f *testing.F) {

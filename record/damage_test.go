@@ -102,9 +102,7 @@ func TestImpossible(t *testing.T) {
 		run := &metric.Run{ID: "x", Started: time.Unix(0, 0).UTC(), Servers: []*metric.ServerRun{{Address: "s"}},
 			Levels: []*metric.Level{{Server: "s", Workload: "w", Name: "1", N: 1, Kind: metric.ClosedLoop, Rounds: []*metric.Round{r}}}}
 		_, _, err := record.Read(recorded(t, run))
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		must.Hold(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)), "%s: %v, want %q", tt.name, err, tt.want)
 	}
 }
 

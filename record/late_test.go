@@ -34,9 +34,7 @@ func TestRequestsAfterTheirRound(t *testing.T) {
 		if c.twice && err == nil {
 			err = sample()
 		}
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.Hold(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)), "%+v: %v", c, err)
 		if got := len(rd.run.Levels[0].Rounds[0].Samples); err == nil && got != 1 {
 			t.Errorf("%+v: %d requests", c, got)
 		}

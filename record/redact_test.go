@@ -1,6 +1,11 @@
 package record
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 // If a text was cut, the last part of it may be the beginning of a secret.
 func TestRedactCutText(t *testing.T) {
@@ -14,24 +19,16 @@ func TestRedactCutText(t *testing.T) {
 		"… sk-very":                       "… sk-very",
 		"…":                               "…",
 	} {
-		if got := r.Text(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
+		must.Same(t, fmt.Sprintf("%q became", text), want, r.Text(text))
 	}
 	for text, want := range map[string]int{"sk-very": 7, "x s": 1, "sk-verysecret": 0, "": 0, "sk-s": 1} {
-		if got := r.Pending(text); got != want {
-			t.Errorf("Pending(%q) = %d, want %d", text, got, want)
-		}
+		must.Same(t, fmt.Sprintf("Pending(%q)", text), want, r.Pending(text))
 	}
 }
 
 // A log is read line by line. So each long line of a secret is removed on its own.
 func TestRedactLines(t *testing.T) {
 	r := NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nab==\n-----END KEY-----"})
-	if got := r.Text("read MIIEvQIBADANBgkqhkiG9w0"); got != "read [redacted]" {
-		t.Errorf("got %q", got)
-	}
-	if got := r.Text("ab== is short"); got != "ab== is short" {
-		t.Errorf("got %q", got)
-	}
+	must.Same(t, "", "read [redacted]", r.Text("read MIIEvQIBADANBgkqhkiG9w0"))
+	must.Same(t, "", "ab== is short", r.Text("ab== is short"))
 }

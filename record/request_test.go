@@ -112,9 +112,7 @@ func TestRequestLine(t *testing.T) {
 	for _, s := range samples {
 		want := lineOf(t, s)
 		got, err := encode(s)
-		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("%v\n%s, encoding/json:\n%s", err, got, want)
-		}
+		must.Need(t, err == nil && bytes.Equal(got, want), "%v\n%s, encoding/json:\n%s", err, got, want)
 		if back, ok := record.DecodeFast(got); ok {
 			fast++
 			plainly := struct{ Sample *metric.Sample }{}
@@ -124,9 +122,7 @@ func TestRequestLine(t *testing.T) {
 			}
 		}
 	}
-	if fast < len(samples)/10 {
-		t.Errorf("%d of %d lines are read in the fast way", fast, len(samples))
-	}
+	must.Hold(t, fast >= len(samples)/10, "%d of %d lines are read in the fast way", fast, len(samples))
 	if line, err := encode(&metric.Sample{Shared: math.NaN()}); err == nil {
 		t.Errorf("a share that is no number is written: %s", line)
 	}
@@ -191,9 +187,7 @@ func TestFastLine(t *testing.T) {
 		line := lineOf(t, s)
 		for _, line := range [][]byte{line, record.SealLine(bytes.Clone(line))} {
 			got, fast := record.DecodeFast(line)
-			if !fast {
-				t.Fatalf("%s: the fast way does not know %s", name, line)
-			}
+			must.Need(t, fast, "%s: the fast way does not know %s", name, line)
 			must.Same(t, name+" (-want +got)", s, got)
 		}
 	}

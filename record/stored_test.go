@@ -32,18 +32,14 @@ func TestStoredAlike(t *testing.T) {
 		}
 		want, wantProblems, err1 := record.ReadFrom(bytes.NewReader(raw))
 		got, problems, err2 := record.ReadStored(raw, bytes.NewReader(raw))
-		if fmt.Sprint(err1) != fmt.Sprint(err2) {
-			t.Fatalf("in memory: %v; stored: %v", err1, err2)
-		}
+		must.Need(t, fmt.Sprint(err1) == fmt.Sprint(err2), "in memory: %v; stored: %v", err1, err2)
 		if err1 != nil {
 			continue
 		}
 		for _, l := range got.Levels {
 			for _, rounds := range [][]*metric.Round{l.Rounds, l.Voided} {
 				for i, r := range rounds {
-					if len(r.Samples) > 0 {
-						t.Fatal("requests stay in memory")
-					}
+					must.Need(t, len(r.Samples) <= 0, "requests stay in memory")
 					rounds[i] = r.With(r.All())
 				}
 			}
@@ -109,9 +105,7 @@ func TestLostRequests(t *testing.T) {
 		"changed":    bytes.NewReader(changed),
 	} {
 		run, _, err := record.ReadStored(raw, again)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		func() {
 			defer func() {
 				got := recover()

@@ -8,6 +8,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
@@ -54,13 +55,9 @@ func answered() *Document {
 func TestWorstAnswers(t *testing.T) {
 	d := answered()
 	worst := d.AnswersOf("")
-	if len(worst) != mostAnswers {
-		t.Fatalf("%d answers", len(worst))
-	}
+	must.Need(t, len(worst) == mostAnswers, "%d answers", len(worst))
 	first, second := worst[0], worst[1]
-	if first.Row != 4 || first.Bad() != "empty, wrong" || first.Expected != "12-34-56" || first.Said != "" {
-		t.Errorf("the worst is bad in two ways: %+v", first)
-	}
+	must.Hold(t, first.Row == 4 && first.Bad() == "empty, wrong" && first.Expected == "12-34-56" && first.Said == "", "the worst is bad in two ways: %+v", first)
 	// The list skips one answer between its first two. That answer was recorded only as a hash, so
 	// it has no text.
 	if second.Row != 13 || strings.Contains(second.Said, secret) || !strings.Contains(second.Said, "[redacted]") || len([]rune(second.Said)) > 610 || !strings.HasSuffix(second.Said, "the end") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -34,9 +35,7 @@ func TestCapacityLimit(t *testing.T) {
 		}
 	}
 	replayed := metric.Capacity{Over: "speedup", Step: 0.01, Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 168, Fail: 206, Confirmed: true}}
-	if got := replayed.Limit(); got != "1.68 to 2.05" {
-		t.Errorf("limit of times the recorded traffic: %s", got)
-	}
+	must.Same(t, "limit of times the recorded traffic", "1.68 to 2.05", replayed.Limit())
 	if got := (&Document{Run: &metric.Run{}}).Facts(&replayed)[0]; got != "confirmed: 1.68 held again on fresh requests" {
 		t.Error(got)
 	}
@@ -77,9 +76,7 @@ func TestCarries(t *testing.T) {
 		{metric.Capacity{Over: "rate", Step: 0.1, Bracket: metric.Bracket{Kind: "below", Fail: 20}}, "<2 req/s"},
 		{metric.Capacity{Over: "rate", Bracket: metric.Bracket{Kind: "unknown"}}, "unknown"},
 	} {
-		if got := tt.c.Carries(); got != tt.want {
-			t.Errorf("carries %q, want %q", got, tt.want)
-		}
+		must.Same(t, "carries", tt.want, tt.c.Carries())
 	}
 	if got, want := (&Document{Run: &metric.Run{}}).Facts(&rate)[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -156,9 +153,7 @@ func TestJUnitCapacity(t *testing.T) {
 				continue
 			}
 			found = true
-			if got := c.Nodes[0].XMLName.Local; got != tt.want {
-				t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-			}
+			must.Same(t, tt.name, tt.want, c.Nodes[0].XMLName.Local)
 			// 7m12s of probes.
 			if got, _ := c.attr("time"); got != "432.000" {
 				t.Errorf("%s: time = %s, want 432.000", tt.name, got)
@@ -168,9 +163,7 @@ func TestJUnitCapacity(t *testing.T) {
 				t.Errorf("%s: %q does not hold the answer", tt.name, said)
 			}
 		}
-		if !found {
-			t.Errorf("%s: no testcase", tt.name)
-		}
+		must.Hold(t, found, "%s: no testcase", tt.name)
 		if want := `<property name="capacity.kind" value="` + string(tt.kind) + `">`; !bytes.Contains(b, []byte(want)) {
 			t.Errorf("%s: no property %s", tt.name, want)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -141,12 +142,8 @@ func TestComparisonLines(t *testing.T) {
 				t.Errorf("seed %d: %s passes, and %s on %s is not valid", seed, x.Name, d.Verdicts[level].Name, d.Verdicts[level].Server)
 			}
 		}
-		if rank[own.Outcome] < rank[worst] {
-			t.Errorf("seed %d: the line is %s above what is %s: %s", seed, own.Outcome, worst, own.Message)
-		}
-		if invalid && own.Outcome != Error {
-			t.Errorf("seed %d: the line is %s, and something was not measured: %s", seed, own.Outcome, own.Message)
-		}
+		must.Hold(t, rank[own.Outcome] >= rank[worst], "seed %d: the line is %s above what is %s: %s", seed, own.Outcome, worst, own.Message)
+		must.Hold(t, !invalid || own.Outcome == Error, "seed %d: the line is %s, and something was not measured: %s", seed, own.Outcome, own.Message)
 		for _, c := range d.Comparisons {
 			for _, x := range c.Decisions {
 				if strings.HasPrefix(x.Why, "fails its requirements") && own.Outcome != Fail && own.Outcome != Error {
@@ -175,8 +172,6 @@ func TestComparisonLines(t *testing.T) {
 		}
 	}
 	for _, o := range []Outcome{Pass, Fail, Inconclusive, Error} {
-		if seen[o] < 10 {
-			t.Errorf("only %d of 400 lines are %s", seen[o], o)
-		}
+		must.Hold(t, seen[o] >= 10, "only %d of 400 lines are %s", seen[o], o)
 	}
 }

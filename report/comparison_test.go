@@ -7,6 +7,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -42,11 +43,7 @@ func TestNews(t *testing.T) {
 	changed := Document{Outcome: Pass, Comparisons: []*compare.Comparison{{Decisions: []compare.Decision{{Answer: "no difference"}, {Answer: "yes"}}}}}
 	unchanged := Document{Outcome: Pass, Comparisons: []*compare.Comparison{{Decisions: []compare.Decision{{Answer: "no difference"}, {Answer: "unknown"}}}}}
 	for want, d := range map[string]*Document{"same": &green, "changed": &changed, "red": {Outcome: Pass, ExitCode: 4}} {
-		if got := d.News(); got != want {
-			t.Errorf("news is %s, want %s", got, want)
-		}
+		must.Same(t, "news", want, d.News())
 	}
-	if got := unchanged.News(); got != "same" {
-		t.Errorf("news of no difference is %s", got)
-	}
+	must.Same(t, "news of no difference", "same", unchanged.News())
 }

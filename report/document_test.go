@@ -67,19 +67,13 @@ func TestNumberJSON(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, err := json.Marshal(tt.n)
-		if err != nil || string(got) != tt.want {
-			t.Errorf("Marshal(%v) = %s, %v, want %s", tt.n, got, err, tt.want)
-		}
+		must.Hold(t, err == nil && string(got) == tt.want, "Marshal(%v) = %s, %v, want %s", tt.n, got, err, tt.want)
 		var back metric.Value
 		if err := json.Unmarshal(got, &back); err != nil {
 			t.Errorf("Unmarshal(%s): %v", got, err)
 		}
-		if tt.want != "null" && back != tt.n {
-			t.Errorf("Unmarshal(%s) = %v, want %v", got, back, tt.n)
-		}
-		if tt.want == "null" && back.OK {
-			t.Errorf("Unmarshal(null) = %v, want no value", back)
-		}
+		must.Hold(t, tt.want == "null" || back == tt.n, "Unmarshal(%s) = %v, want %v", got, back, tt.n)
+		must.Hold(t, tt.want != "null" || !back.OK, "Unmarshal(null) = %v, want no value", back)
 	}
 }
 
@@ -91,16 +85,12 @@ func TestLoadFacts(t *testing.T) {
 	if c.Due() != 120 || c.Completed != 104 || c.Failed != 16 {
 		t.Errorf("due, completed, failed = %d, %d, %d, want 120, 104, 16", c.Due(), c.Completed, c.Failed)
 	}
-	if c.Reconnects != 2 {
-		t.Errorf("reconnects = %d, want 2", c.Reconnects)
-	}
+	must.Hold(t, c.Reconnects == 2, "reconnects = %d, want 2", c.Reconnects)
 	if got, want := c.OutputTokens, 104*21; got != want {
 		t.Errorf("output tokens = %d, want %d", got, want)
 	}
 	// The measuring window of both rounds is from 2 s to 48 s: together 2 × 46 s = 92 s.
-	if c.Window != 92 {
-		t.Errorf("window = %v, want 92", c.Window)
-	}
+	must.Hold(t, c.Window == 92, "window = %v, want 92", c.Window)
 	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
 	if c.Begin() != 0 || c.Took() != 110 {
 		t.Errorf("at, duration = %v, %v, want 0, 110", c.Begin(), c.Took())
@@ -108,9 +98,7 @@ func TestLoadFacts(t *testing.T) {
 	kinds := []string{}
 	for _, f := range c.Failures {
 		kinds = append(kinds, f.Kind)
-		if f.Count != 8 {
-			t.Errorf("%s failed %d times, want 8", f.Kind, f.Count)
-		}
+		must.Hold(t, f.Count == 8, "%s failed %d times, want 8", f.Kind, f.Count)
 	}
 	must.Same(t, "kinds (-want +got)", []string{"status", "timeout"}, kinds)
 	ttft := c.Summary("ttft")
@@ -151,13 +139,9 @@ func TestMessagesAreBounded(t *testing.T) {
 		t.Fatalf("failures = %d kinds, want 1 kind, 60 requests, %d messages", len(f), mostMessages)
 	}
 	for _, m := range f[0].Messages {
-		if len(m.Text) > messageBytes {
-			t.Errorf("a message of %d bytes was kept", len(m.Text))
-		}
+		must.Hold(t, len(m.Text) <= messageBytes, "a message of %d bytes was kept", len(m.Text))
 	}
-	if f[0].Messages[0] != (Message{"often", 3}) {
-		t.Errorf("the first message is %+v, want the most frequent", f[0].Messages[0])
-	}
+	must.Hold(t, f[0].Messages[0] == (Message{"often", 3}), "the first message is %+v, want the most frequent", f[0].Messages[0])
 }
 
 func TestRedaction(t *testing.T) {
@@ -175,9 +159,7 @@ func TestPlanName(t *testing.T) {
 		{"plans/chatbot.hcl", "chatbot"}, {"chatbot.hcl.json", "chatbot"}, {"a.b.hcl", "a.b"}, {"plans/", "plans"}, {"", "plan"}, {"/", "plan"},
 	}
 	for _, tt := range tests {
-		if got := planName(tt.in); got != tt.want {
-			t.Errorf("planName(%q) = %q, want %q", tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("planName(%q)", tt.in), tt.want, planName(tt.in))
 	}
 }
 
@@ -244,9 +226,7 @@ func TestChangedDocument(t *testing.T) {
 		"without a sum": regexp.MustCompile(`,\s+"sum": "\w+"`).ReplaceAllString(whole, ""),
 		"another sum":   whole[:len(whole)-10] + "0000000\"\n}\n",
 	} {
-		if changed == whole {
-			t.Fatalf("%s: nothing was changed", name)
-		}
+		must.Need(t, changed != whole, "%s: nothing was changed", name)
 		if _, err := ReadDocument(strings.NewReader(changed)); err == nil {
 			t.Errorf("%s was changed, and nothing noticed", name)
 		}

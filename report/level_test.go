@@ -35,9 +35,7 @@ func TestLevelValues(t *testing.T) {
 		t.Errorf("scaling efficiency = %+v, want %v", s, want)
 	}
 	for _, s := range skipped.Metrics {
-		if s.Value.OK || s.Mean.OK || s.Why == "" {
-			t.Errorf("a level that was not run has %+v, want no value and a reason", s)
-		}
+		must.Hold(t, !s.Value.OK && !s.Mean.OK && s.Why != "", "a level that was not run has %+v, want no value and a reason", s)
 	}
 	if s := New(run, nil, v, m).Cases[0].Summary("goodput"); s.Value.OK || s.Why != "the plan, which defines good requests, is not available" {
 		t.Errorf("goodput without a plan = %+v", s)
@@ -87,9 +85,7 @@ func TestTurns(t *testing.T) {
 	l.Rounds[0].Samples, l.Rounds[0].Due = samples, len(samples)
 	d := New(run, p, v, m)
 	c := &d.Cases[0]
-	if len(c.Turns) != 10 {
-		t.Fatalf("%d turns: %+v", len(c.Turns), c.Turns)
-	}
+	must.Need(t, len(c.Turns) == 10, "%d turns: %+v", len(c.Turns), c.Turns)
 	some := func(v float64) metric.Value { return metric.Value{V: v, OK: true} }
 	want := []Turn{
 		{From: 1, To: 1, Requests: 4, Mean: some(0.1015), P95: some(0.103), Cached: some(0)}, // mean: (100 + 101 + 102 + 103) / 4

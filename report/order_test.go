@@ -36,18 +36,14 @@ func TestByKey(t *testing.T) {
 	for _, v := range d.Verdicts {
 		names += v.Name
 	}
-	if names != "cabd" {
-		t.Errorf("verdicts in the order %s", names)
-	}
+	must.Hold(t, names == "cabd", "verdicts in the order %s", names)
 }
 
 // A for_each with keys that are not numbers keeps its instances in the order of the plan's text.
 func TestInTheOrderOfTheSource(t *testing.T) {
 	source := func(text string) *hcl.File {
 		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		return f
 	}
 	written := writtenKeys(map[string]*hcl.File{

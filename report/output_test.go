@@ -43,14 +43,10 @@ func TestSamplesCSV(t *testing.T) {
 	// The table has a head and one row for each request. The run has two rounds of each level. The
 	// requests of a round are 30 and 60 at the first two levels, 40 at the probe, and 40 at each of
 	// two rates.
-	if len(rows) != 1+2*30+2*60+2*40+2*2*40 {
-		t.Fatalf("%d rows, want 421", len(rows))
-	}
+	must.Need(t, len(rows) == 1+2*30+2*60+2*40+2*2*40, "%d rows, want 421", len(rows))
 	at := func(row int, column string) string {
 		i := slices.Index(rows[0], column)
-		if i < 0 {
-			t.Fatalf("no column %s", column)
-		}
+		must.Need(t, i >= 0, "no column %s", column)
 		return rows[row][i]
 	}
 	tests := []struct {
@@ -72,9 +68,7 @@ func TestSamplesCSV(t *testing.T) {
 		{61, "message", "'=HYPERLINK(\"x\")"}, // no formula
 	}
 	for _, tt := range tests {
-		if got := at(tt.row, tt.column); got != tt.want {
-			t.Errorf("row %d, %s = %q, want %q", tt.row, tt.column, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("row %d, %s", tt.row, tt.column), tt.want, at(tt.row, tt.column))
 	}
 }
 
@@ -82,9 +76,7 @@ func TestLevelsCSV(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, LevelsCSV(&b, document()))
 	rows := must.Get(csv.NewReader(&b).ReadAll())(t)
-	if len(rows) != 1+4+1+2 {
-		t.Fatalf("%d rows, want a head, 4 cases, a probe and 2 rates", len(rows))
-	}
+	must.Need(t, len(rows) == 1+4+1+2, "%d rows, want a head, 4 cases, a probe and 2 rates", len(rows))
 	for _, tt := range []struct {
 		row          int
 		column, want string
@@ -93,9 +85,7 @@ func TestLevelsCSV(t *testing.T) {
 		{3, "skipped", "the budget of 12m was spent"}, {3, "ttft_mean", ""},
 		{1, "probe", ""}, {5, "probe", "bisect"}, {5, "level", "probe 24"}, {5, "due", "80"},
 	} {
-		if got := rows[tt.row][slices.Index(rows[0], tt.column)]; got != tt.want {
-			t.Errorf("row %d, %s = %q, want %q", tt.row, tt.column, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("row %d, %s", tt.row, tt.column), tt.want, rows[tt.row][slices.Index(rows[0], tt.column)])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -54,9 +55,7 @@ func TestPassages(t *testing.T) {
 	part.Workload, part.Of = "w/part", "w"
 	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "s"}}, Levels: []*metric.Level{calm, spike, alone, probe, part}}
 	d := New(run, nil, assert.Verdicts{}, Meta{})
-	if len(d.Passages) != 2 {
-		t.Fatalf("%d passages, want that of the stages and that of the rate", len(d.Passages))
-	}
+	must.Need(t, len(d.Passages) == 2, "%d passages, want that of the stages and that of the rate", len(d.Passages))
 	p := d.Passages[0]
 	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
 		t.Errorf("%s%+v", diff, p)

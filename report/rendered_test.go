@@ -42,9 +42,7 @@ func TestGoldenTerminal(t *testing.T) {
 				var b bytes.Buffer
 				must.Do(t, f.write(&b, doc.doc))
 				report.Golden(t, doc.name+"."+f.file, b.Bytes())
-				if strings.Contains(b.String(), report.Secret) {
-					t.Errorf("%s holds the secret", f.file)
-				}
+				must.Hold(t, !strings.Contains(b.String(), report.Secret), "%s holds the secret", f.file)
 				if err := f.write(failing{}, doc.doc); err == nil {
 					t.Errorf("%s: a full disk is no error", f.file)
 				}
@@ -78,9 +76,7 @@ func TestHeads(t *testing.T) {
 				}
 			}
 		}
-		if n == 0 {
-			t.Error("no table")
-		}
+		must.Hold(t, n != 0, "no table")
 	}
 }
 
@@ -92,9 +88,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d", b.Len(), markdown.Bytes)
 	}
 	out := b.String()
-	if !strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n") {
-		t.Errorf("begins with %.60q, want the verdict", out)
-	}
+	must.Hold(t, strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n"), "begins with %.60q, want the verdict", out)
 	if n := len(regexp.MustCompile(`… \d+ more(: .*\d+)? failed`).FindAllString(out, -1)); n != 2 {
 		t.Errorf("%d tables say that failures were left out, want workloads and checks", n)
 	}
@@ -102,9 +96,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 		t.Errorf("%d lines, want at most %d", n, markdown.Lines)
 	}
 	for _, want := range []string{"sla.ttft.p95 at 30", "`report.html`"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing", want)
-		}
+		must.Hold(t, strings.Contains(out, want), "%q is missing", want)
 	}
 	// No row is cut in the middle.
 	for line := range strings.Lines(out) {
@@ -138,9 +130,7 @@ func TestMarkdownTablesAreWhole(t *testing.T) {
 		if want == 0 {
 			want = n
 		}
-		if n != want {
-			t.Errorf("%d bars, want %d: %s", n, want, line)
-		}
+		must.Hold(t, n == want, "%d bars, want %d: %s", n, want, line)
 	}
 }
 
@@ -164,9 +154,7 @@ func TestTerminalIsSafe(t *testing.T) {
 				}
 				lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 				for i, line := range lines {
-					if text.Inert(line) != line {
-						t.Errorf("width %d: a command: %q", width, line)
-					}
+					must.Hold(t, text.Inert(line) == line, "width %d: a command: %q", width, line)
 					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
 						t.Errorf("width %d: control characters: %q", width, line)
 					}
@@ -224,9 +212,7 @@ func TestLastLine(t *testing.T) {
 		var b bytes.Buffer
 		must.Do(t, terminal.Write(&b, d, 80, false))
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-		if got := lines[len(lines)-1]; got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, lines[len(lines)-1])
 	}
 }
 
@@ -274,9 +260,7 @@ func TestCommentHoldsForeignText(t *testing.T) {
 				t.Errorf("%d × %d bytes: %d lines, %d bytes", n, len(foreign), lines, len(out))
 			}
 			head, rest, _ := strings.Cut(out, "\n<!-- red -->\n")
-			if !regexp.MustCompile(`^<!-- tokgate:[A-Za-z0-9._-]+ -->$`).MatchString(head) {
-				t.Errorf("it begins with %q", head)
-			}
+			must.Hold(t, regexp.MustCompile(`^<!-- tokgate:[A-Za-z0-9._-]+ -->$`).MatchString(head), "it begins with %q", head)
 			for _, own := range []string{"<br>", "<sub>", "</sub>", "<!-- red -->", "<!-- -->"} {
 				rest = strings.ReplaceAll(rest, own, "")
 			}
@@ -370,9 +354,7 @@ func TestCapacityKinds(t *testing.T) {
 		c := tt.c
 		c.Server, c.Workload, c.Over, c.From, c.UpTo = run.Capacities[0].Server, run.Capacities[0].Workload, metric.ClosedLoop, 1, 125
 		c.Line = c.Words()
-		if c.Line != tt.line {
-			t.Errorf("%s: %q, want %q", c.Kind, c.Line, tt.line)
-		}
+		must.Hold(t, c.Line == tt.line, "%s: %q, want %q", c.Kind, c.Line, tt.line)
 		run.Capacities[0] = &c
 		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
 		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
@@ -387,14 +369,10 @@ func TestCapacityKinds(t *testing.T) {
 			case "JUnit":
 				want = strings.NewReplacer("<", "&lt;").Replace(want)
 			}
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: %s does not say %q:\n%s", c.Kind, name, want, got)
-			}
+			must.Hold(t, strings.Contains(got, want), "%s: %s does not say %q:\n%s", c.Kind, name, want, got)
 		}
 		for _, want := range []string{`name="capacity.limit" value="` + strings.NewReplacer("<", "&lt;").Replace(tt.limit) + `"`, `name="capacity.kind" value="` + string(c.Kind) + `"`} {
-			if !strings.Contains(junit.String(), want) {
-				t.Errorf("%s: report.JUnit lacks %s", c.Kind, want)
-			}
+			must.Hold(t, strings.Contains(junit.String(), want), "%s: report.JUnit lacks %s", c.Kind, want)
 		}
 	}
 }
@@ -450,13 +428,9 @@ func TestAnswersAreQuoted(t *testing.T) {
 		var b bytes.Buffer
 		must.Do(t, write(&b))
 		out := b.String()
-		if !strings.Contains(out, "for example row 4") {
-			t.Errorf("%s quotes no answer:\n%s", name, out)
-		}
+		must.Hold(t, strings.Contains(out, "for example row 4"), "%s quotes no answer:\n%s", name, out)
 		for _, bad := range []string{"\x1b[31m", "\n::error", report.Secret, "\u202e"} {
-			if strings.Contains(out, bad) {
-				t.Errorf("%s holds %q", name, bad)
-			}
+			must.Hold(t, !strings.Contains(out, bad), "%s holds %q", name, bad)
 		}
 	}
 }
@@ -469,9 +443,7 @@ func TestTogether(t *testing.T) {
 	var out bytes.Buffer
 	must.Do(t, terminal.Together(&out, docs, 100, false))
 	report.Golden(t, "together.terminal.txt", out.Bytes())
-	if strings.ContainsAny(out.String(), "\x1b\x07") || strings.Contains(out.String(), "<script>") {
-		t.Error("foreign text came through")
-	}
+	must.Hold(t, !strings.ContainsAny(out.String(), "\x1b\x07") && !strings.Contains(out.String(), "<script>"), "foreign text came through")
 }
 
 func TestMarkdownTogetherIsBounded(t *testing.T) {
@@ -480,7 +452,5 @@ func TestMarkdownTogetherIsBounded(t *testing.T) {
 	if out.Len() > markdown.Bytes {
 		t.Errorf("%d bytes, want at most %d", out.Len(), markdown.Bytes)
 	}
-	if !strings.Contains(out.String(), "more row") {
-		t.Error("nothing says that rows were left out")
-	}
+	must.Hold(t, strings.Contains(out.String(), "more row"), "nothing says that rows were left out")
 }

@@ -26,13 +26,9 @@ func TestSchema1(t *testing.T) {
 	}
 	for name, of := range map[string]func() *report.Document{"rich": report.Rich, "compared": report.Compared, "answered": report.Answered, "mix": report.Mixed} {
 		src, err := os.ReadFile(filepath.Join("testdata", "results1", name+".json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		old, err := report.ReadDocument(bytes.NewReader(src))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		must.Need(t, err == nil, "%s: %v", name, err)
 		today := of()
 		today.Spent = report.Spent{} // the version that wrote these documents had no such figures
 		for i := range today.Cases {

@@ -214,9 +214,7 @@ func TestSchemaIsThatOfTheTypes(t *testing.T) {
 	if bytes.Equal(want, SchemaJSON) {
 		return
 	}
-	if !*update {
-		t.Fatal("the schema is not that of the types; run with -update to write it")
-	}
+	must.Need(t, *update, "the schema is not that of the types; run with -update to write it")
 	must.Do(t, os.WriteFile("schema/results.schema.json", want, 0o644))
 }
 

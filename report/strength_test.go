@@ -1,9 +1,11 @@
 package report
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -28,11 +30,7 @@ func TestHeadroom(t *testing.T) {
 		{"<", 1, 2, "s", Fail, ""},
 	} {
 		v := Verdict{Outcome: c.outcome, Test: verdict.Test{Value: metric.Some(c.value)}, Threshold: &verdict.Threshold{Op: c.op, Limit: metric.Some(c.limit), Metric: metric.Def{Unit: metric.Unit(c.unit)}}}
-		if got := v.Headroom(); got != c.want {
-			t.Errorf("%v: %q, want %q", c, got, c.want)
-		}
+		must.Same(t, fmt.Sprintf("%v", c), c.want, v.Headroom())
 	}
-	if got := (&Verdict{Outcome: Pass}).Headroom(); got != "" {
-		t.Errorf("without a threshold: %q", got)
-	}
+	must.Same(t, "without a threshold", "", (&Verdict{Outcome: Pass}).Headroom())
 }

@@ -15,17 +15,11 @@ import (
 
 func TestTimeline(t *testing.T) {
 	d := document()
-	if len(d.Timelines) != 1 {
-		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
-	}
+	must.Need(t, len(d.Timelines) == 1, "%d timelines, want that of the one workload that was measured", len(d.Timelines))
 	line := d.Timelines[0]
 	// Level 1 is the smallest level with a problem: its threshold on ttfa could not be judged.
-	if line.Level != "1" || line.Why != "the smallest level at which a requirement did not hold" {
-		t.Errorf("level %s because it is %s", line.Level, line.Why)
-	}
-	if len(line.Requests) != 30 || line.Left != 0 {
-		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
-	}
+	must.Hold(t, line.Level == "1" && line.Why == "the smallest level at which a requirement did not hold", "level %s because it is %s", line.Level, line.Why)
+	must.Hold(t, len(line.Requests) == 30 && line.Left == 0, "%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
 	// In the test recording, the second request is sent at 100 ms. Its first token comes 220 ms
 	// later, and its end 421 ms after that.
 	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: metric.Some(0.32), End: 0.741}
@@ -47,25 +41,17 @@ func TestTimelineIsBounded(t *testing.T) {
 		run.Levels = append(run.Levels, l)
 	}
 	d := New(run, nil, assert.Verdicts{}, Meta{})
-	if len(d.Timelines) != mostTimelines {
-		t.Errorf("%d timelines, want %d", len(d.Timelines), mostTimelines)
-	}
+	must.Hold(t, len(d.Timelines) == mostTimelines, "%d timelines, want %d", len(d.Timelines), mostTimelines)
 	line := d.Timelines[0]
-	if len(line.Requests) != mostBars || len(line.Requests)+line.Left != 1000 {
-		t.Errorf("%d shown and %d left of 1000", len(line.Requests), line.Left)
-	}
+	must.Hold(t, len(line.Requests) == mostBars && len(line.Requests)+line.Left == 1000, "%d shown and %d left of 1000", len(line.Requests), line.Left)
 	for _, b := range line.Requests {
-		if b.Slot >= mostSlots {
-			t.Fatalf("slot %d is shown, want the first %d", b.Slot, mostSlots)
-		}
+		must.Need(t, b.Slot < mostSlots, "slot %d is shown, want the first %d", b.Slot, mostSlots)
 	}
 }
 
 func TestCurve(t *testing.T) {
 	s := passing().Cases[0].Summary("ttft")
-	if len(s.Curve) != curvePoints {
-		t.Fatalf("%d points", len(s.Curve))
-	}
+	must.Need(t, len(s.Curve) == curvePoints, "%d points", len(s.Curve))
 	// The 60 values are six each of 200, 220, …, 380 ms. Point 20 of the 41 points is the p50,
 	// which is the 30th value: 280 ms.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
@@ -73,16 +59,12 @@ func TestCurve(t *testing.T) {
 			t.Errorf("point %d is %v, want %v", i, got, want)
 		}
 	}
-	if s.Curve[38] != s.Percentiles.P95 || s.Curve[20] != s.Percentiles.P50 {
-		t.Error("the curve and the percentiles disagree")
-	}
+	must.Hold(t, s.Curve[38] == s.Percentiles.P95 && s.Curve[20] == s.Percentiles.P50, "the curve and the percentiles disagree")
 }
 
 func TestSources(t *testing.T) {
 	d := document()
-	if len(d.Plan.Sources) != 1 || d.Plan.Sources[0].File != "plans/chatbot.hcl" {
-		t.Fatalf("%+v", d.Plan.Sources)
-	}
+	must.Need(t, len(d.Plan.Sources) == 1 && d.Plan.Sources[0].File == "plans/chatbot.hcl", "%+v", d.Plan.Sources)
 	lines := d.Plan.Sources[0].Lines()
 	if len(lines) != 60 || lines[12] != `    api_key = "[redacted]" # </code><script>alert(2)</script>` {
 		t.Errorf("%d lines, line 13 is %q", len(lines), lines[12])

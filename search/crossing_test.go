@@ -42,12 +42,8 @@ func TestIsotonicInvariants(t *testing.T) {
 		for i, y := range fit {
 			total += y * weights[i]
 		}
-		if !slices.IsSorted(fit) {
-			t.Fatalf("not ascending: %v", fit)
-		}
-		if math.Abs(sum-total) > 1e-9 {
-			t.Fatalf("the weighted mean moved by %v", total-sum)
-		}
+		must.Need(t, slices.IsSorted(fit), "not ascending: %v", fit)
+		must.Need(t, math.Abs(sum-total) <= 1e-9, "the weighted mean moved by %v", total-sum)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -166,9 +167,7 @@ func TestRates(t *testing.T) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.Pass, l.Fail, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
 			// If no certified rate failed, the estimate must be within 1 % of the true limit.
-			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing-tt.about) > 0.01*tt.about {
-				t.Errorf("estimate %.0f, want about %.0f", l.Crossing, tt.about)
-			}
+			must.Hold(t, tt.about <= 0 || tt.u != 0 || math.Abs(l.Crossing-tt.about) <= 0.01*tt.about, "estimate %.0f, want about %.0f", l.Crossing, tt.about)
 		})
 	}
 }
@@ -293,9 +292,7 @@ func TestRatesStop(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
+				must.Hold(t, recover() != nil, "%s: no panic", name)
 			}()
 			misuse()
 		}()
@@ -306,14 +303,10 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		Fail.String(): "fail", Outcome(-1).String(): "Outcome(-1)",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Hold(t, got == want, "%q, want %q", got, want)
 	}
 	// The function neat rounds a rate down to three digits, but not below one step.
 	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
-		if got := neat(n); got != want {
-			t.Errorf("neat(%v) = %d, want %d", n, got, want)
-		}
+		must.Same(t, fmt.Sprintf("neat(%v)", n), want, neat(n))
 	}
 }

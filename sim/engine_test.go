@@ -178,9 +178,7 @@ func TestArithmetic(t *testing.T) {
 				for k := range got {
 					got[k] = math.Round(got[k]*1e6) / 1e6
 				}
-				if !slices.Equal(got, want) {
-					t.Errorf("job %d emitted at %v ms, want %v", i, got, want)
-				}
+				must.Hold(t, slices.Equal(got, want), "job %d emitted at %v ms, want %v", i, got, want)
 			}
 		})
 	}
@@ -248,9 +246,7 @@ func TestCancel(t *testing.T) {
 	// Jobs 1 and 2 are prefilled in the first step, which takes 10 + 200 ms and ends at 215 ms. At
 	// 220 ms a decode step is running, which ends at 226 ms.
 	e.Advance(220 * time.Millisecond)
-	if !e.Cancel(1) || !e.Cancel(3) || e.Cancel(1) || e.Cancel(77) {
-		t.Error("Cancel must report whether the job was in flight")
-	}
+	must.Hold(t, e.Cancel(1) && e.Cancel(3) && !e.Cancel(1) && !e.Cancel(77), "Cancel must report whether the job was in flight")
 	all := drain(e)
 	if got := at(all, 1); len(got) != 0 {
 		t.Errorf("the cancelled running job emitted at %v", got)
@@ -281,9 +277,7 @@ func TestSubmitRefuses(t *testing.T) {
 		{ID: 2, Input: 99_999, Output: 2},
 		{ID: 1, Input: 1, Output: 1},
 	} {
-		if e.Submit(0, j) == nil {
-			t.Errorf("Submit(%+v): no error", j)
-		}
+		must.Hold(t, e.Submit(0, j) != nil, "Submit(%+v): no error", j)
 	}
 }
 
@@ -361,13 +355,9 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 				m.Times = &times
 			}
 			all = append(all, m)
-			if m.At > to {
-				t.Errorf("an emission at %v was told at %v", m.At, to)
-			}
+			must.Hold(t, m.At <= to, "an emission at %v was told at %v", m.At, to)
 		}
-		if busy && next <= to {
-			t.Fatalf("Advance(%v) asks for %v", to, next)
-		}
+		must.Need(t, !busy || next > to, "Advance(%v) asks for %v", to, next)
 		return next, busy
 	}
 	for _, a := range load {
@@ -438,21 +428,13 @@ func TestLongEngineProperties(t *testing.T) {
 			}
 			total += made[id]
 			times := []time.Duration{0, d.Submitted, d.Queued, d.Scheduled, d.Prefilled, d.First, d.Finished}
-			if !slices.IsSorted(times) || d.Scheduled == d.Prefilled {
-				t.Fatalf("seed %d: job %d: times %+v are out of order", seed, id, d)
-			}
-			if d.Scheduled < scheduled {
-				t.Fatalf("seed %d: job %d overtook another one", seed, id)
-			}
+			must.Need(t, slices.IsSorted(times) && d.Scheduled != d.Prefilled, "seed %d: job %d: times %+v are out of order", seed, id, d)
+			must.Need(t, d.Scheduled >= scheduled, "seed %d: job %d overtook another one", seed, id)
 			scheduled = d.Scheduled
-			if d.Cached >= jobs[id].Input {
-				t.Fatalf("seed %d: job %d: all %d prompt tokens from the cache", seed, id, d.Cached)
-			}
+			must.Need(t, d.Cached < jobs[id].Input, "seed %d: job %d: all %d prompt tokens from the cache", seed, id, d.Cached)
 		}
 		s := e.State(last)
-		if len(cancelled) == 0 && s.OutputTokens != total {
-			t.Fatalf("seed %d: %d tokens counted, %d emitted", seed, s.OutputTokens, total)
-		}
+		must.Need(t, len(cancelled) != 0 || s.OutputTokens == total, "seed %d: %d tokens counted, %d emitted", seed, s.OutputTokens, total)
 		if limit := p.Limits.KVTokens; limit > 0 && s.PeakKV > limit {
 			t.Fatalf("seed %d: %d KV tokens reserved of %d", seed, s.PeakKV, limit)
 		}
@@ -472,9 +454,7 @@ func TestLongEngineProperties(t *testing.T) {
 			a.Times, b.Times = nil, nil
 			return a == b
 		})
-		if !same {
-			t.Fatalf("seed %d: a second run differs", seed)
-		}
+		must.Need(t, same, "seed %d: a second run differs", seed)
 	}
 }
 
@@ -487,9 +467,7 @@ func TestSeedsDiffer(t *testing.T) {
 		all := drain(e)
 		return all[len(all)-1].At
 	}
-	if run(1) == run(2) {
-		t.Error("two seeds gave the same noise")
-	}
+	must.Hold(t, run(1) != run(2), "two seeds gave the same noise")
 }
 
 // The noise factors have the mean 1 and the spread of the profile. Draft tokens are accepted with
@@ -528,9 +506,7 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	mean /= float64(len(steps))
 	cv := math.Sqrt(square/float64(len(steps))-mean*mean) / mean
 	// With about 35,000 steps, the standard error of the mean is 0.2/√35000 = 0.001.
-	if math.Abs(mean-1) > 0.005 || math.Abs(cv-0.2) > 0.005 {
-		t.Errorf("step factor: mean %.4f, cv %.4f, want 1 and 0.2", mean, cv)
-	}
+	must.Hold(t, math.Abs(mean-1) <= 0.005 && math.Abs(cv-0.2) <= 0.005, "step factor: mean %.4f, cv %.4f, want 1 and 0.2", mean, cv)
 	s := e.State(now)
 	for i, want := range p.Speculation.Accept {
 		// A probability of acceptance cannot exceed 1. The rates of single requests vary by up to
@@ -594,12 +570,8 @@ func TestLongLockStep(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	jittered, jitteredRate := closedLoop(p, n, 10*n, 2048, func() int { return length - length/20 + r.IntN(length/10+1) })
 	t.Logf("TTFT %v fixed, %v jittered; %.1f and %.1f tok/s", fixed, jittered, fixedRate, jitteredRate)
-	if jittered > fixed*7/10 {
-		t.Errorf("TTFT %v with ±5%% jitter, %v without: the slots are not in phase", jittered, fixed)
-	}
-	if math.Abs(jitteredRate/fixedRate-1) > 0.05 {
-		t.Errorf("throughput %.1f tok/s with jitter, %.1f without", jitteredRate, fixedRate)
-	}
+	must.Hold(t, jittered <= fixed*7/10, "TTFT %v with ±5%% jitter, %v without: the slots are not in phase", jittered, fixed)
+	must.Hold(t, math.Abs(jitteredRate/fixedRate-1) <= 0.05, "throughput %.1f tok/s with jitter, %.1f without", jitteredRate, fixedRate)
 }
 
 // BenchmarkEngineHour runs an engine with every feature for one simulated hour, with 64 streams of

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -36,9 +37,7 @@ var faultTests = []struct {
 	{"http-401", statusIs(401, "Unauthorized")},
 	{"http-429", func(t *testing.T, w *world) {
 		r, _, err := w.do(pathChat, tenTokens)
-		if err != nil || r.StatusCode != 429 || r.Header.Get("Retry-After") != "1" {
-			t.Errorf("%v, %v", r, err)
-		}
+		must.Hold(t, err == nil && r.StatusCode == 429 && r.Header.Get("Retry-After") == "1", "%v, %v", r, err)
 	}},
 	{"hostile-error", statusIs(500, "\xff\xfe byte, \\u0000 NUL, \\u001b[31mred\\u001b]0;title\\u0007\\n::error file=x::injected")},
 	{"loading:delay=3s", func(t *testing.T, w *world) {
@@ -54,17 +53,13 @@ var faultTests = []struct {
 	}},
 	{"redirect", func(t *testing.T, w *world) {
 		r, text, err := w.do(pathChat, tenTokens) // the client follows
-		if err != nil || r.StatusCode != 200 || r.Request.URL.RawQuery != "redirected=1" || count(text, `"content":" `) != 9 {
-			t.Errorf("%v, %v, %s", r, err, text)
-		}
+		must.Hold(t, err == nil && r.StatusCode == 200 && r.Request.URL.RawQuery == "redirected=1" && count(text, `"content":" `) == 9, "%v, %v, %s", r, err, text)
 	}},
 	{"hang", func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		_, err := w.client.Do(w.request(pathChat, tenTokens).WithContext(ctx))
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want a time-out after an hour", err)
-		}
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded), "%v, want a time-out after an hour", err)
 	}},
 	{"die:from=1", func(t *testing.T, w *world) {
 		w.must(pathChat, tenTokens)
@@ -90,9 +85,7 @@ var faultTests = []struct {
 
 	{"conn-close", func(t *testing.T, w *world) {
 		r, text, err := w.do(pathChat, tenTokens)
-		if err != nil || !r.Close || count(text, "[DONE]") != 1 {
-			t.Errorf("%v, %v, %s", r, err, text)
-		}
+		must.Hold(t, err == nil && r.Close && count(text, "[DONE]") == 1, "%v, %v, %s", r, err, text)
 	}},
 	{"close-after", func(t *testing.T, w *world) {
 		c, r := rawRequest(t, w)
@@ -110,32 +103,22 @@ var faultTests = []struct {
 		for !strings.HasSuffix(text.String(), "\r\n0\r\n\r\n") {
 			n, err := r.Read(buf)
 			text.Write(buf[:n])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		one := count(text.String(), "\r\n1\r\n")
-		if one < 2000 {
-			t.Errorf("%d chunks of one byte", one)
-		}
+		must.Hold(t, one >= 2000, "%d chunks of one byte", one)
 		c.Close()
 	}},
 	{"gzip", func(t *testing.T, w *world) {
 		q := w.request(pathChat, tenTokens)
 		q.Header.Set("Accept-Encoding", "gzip")
 		r, err := w.client.Do(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer r.Body.Close()
 		z, err := gzip.NewReader(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		text, err := io.ReadAll(z)
-		if err != nil || r.Header.Get("Content-Encoding") != "gzip" || count(string(text), "[DONE]") != 1 {
-			t.Errorf("%v, %v, %s", err, r, text)
-		}
+		must.Hold(t, err == nil && r.Header.Get("Content-Encoding") == "gzip" && count(string(text), "[DONE]") == 1, "%v, %v, %s", err, r, text)
 		// A client that does not accept gzip gets plain text.
 		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 {
 			t.Errorf("%q", text)
@@ -144,18 +127,14 @@ var faultTests = []struct {
 
 	{"not-sse", func(t *testing.T, w *world) {
 		r, text, err := w.do(pathChat, tenTokens)
-		if err != nil || r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%v, %v", r, err)
-		}
+		must.Hold(t, err == nil && r.Header.Get("Content-Type") == "application/json", "%v, %v", r, err)
 		if _, finish, n := answerOf(t, text); finish != "length" || n != 10 {
 			t.Errorf("%q after %d tokens", finish, n)
 		}
 	}},
 	{"empty-stream", func(t *testing.T, w *world) {
 		r, text, err := w.do(pathChat, tenTokens)
-		if err != nil || r.StatusCode != 200 || text != "" {
-			t.Errorf("%v, %v, %q", r, err, text)
-		}
+		must.Hold(t, err == nil && r.StatusCode == 200 && text == "", "%v, %v, %q", r, err, text)
 	}},
 	{"late-headers", func(t *testing.T, w *world) {
 		start := time.Now()
@@ -170,9 +149,7 @@ var faultTests = []struct {
 		r := must.Get(w.client.Do(w.request(pathChat, tenTokens)))(t)
 		defer r.Body.Close()
 		must.Get(r.Body.Read(make([]byte, 1<<16)))(t)
-		if got := time.Since(start); got != 2030*time.Millisecond {
-			t.Errorf("the first token came after %v", got)
-		}
+		must.Same(t, "the first token came after", 2030*time.Millisecond, time.Since(start))
 	}},
 	{"early-role:delay=2s", func(t *testing.T, w *world) {
 		start := time.Now()
@@ -188,9 +165,7 @@ var faultTests = []struct {
 			t.Errorf("after %v: %s", got, buf[:n])
 		}
 		rest, _ := io.ReadAll(r.Body)
-		if count(string(rest), `"role"`) != 0 {
-			t.Errorf("a second role chunk in %s", rest)
-		}
+		must.Hold(t, count(string(rest), `"role"`) == 0, "a second role chunk in %s", rest)
 	}},
 	{"crlf", streamHas("\r\n\r\n", 14)},
 	{"bom", func(t *testing.T, w *world) {
@@ -255,9 +230,7 @@ var faultTests = []struct {
 	{"no-usage", streamHas("usage", 0)},
 	{"usage-null", func(t *testing.T, w *world) {
 		text := w.must(pathChat, tenTokens)
-		if count(text, `"usage":null`) != 12 || count(text, `"completion_tokens":10`) != 1 {
-			t.Error(text)
-		}
+		must.Hold(t, count(text, `"usage":null`) == 12 && count(text, `"completion_tokens":10`) == 1, "%v", text)
 	}},
 	{"usage-zero", func(t *testing.T, w *world) {
 		text := w.must(pathChat, tenTokens)
@@ -267,9 +240,7 @@ var faultTests = []struct {
 	}},
 	{"usage-in-finish", func(t *testing.T, w *world) {
 		text := w.must(pathChat, strings.Replace(tenTokens, `,"stream_options":{"include_usage":true}`, "", 1))
-		if count(text, `"finish_reason":"length","stop_reason":null}],"usage":{"prompt_tokens":15,`) != 1 || count(text, `"choices":[]`) != 0 {
-			t.Error(text)
-		}
+		must.Hold(t, count(text, `"finish_reason":"length","stop_reason":null}],"usage":{"prompt_tokens":15,`) == 1 && count(text, `"choices":[]`) == 0, "%v", text)
 	}},
 	{"overcount:tokens=3", func(t *testing.T, w *world) {
 		text := w.must(pathChat, tenTokens)
@@ -334,9 +305,7 @@ var faultTests = []struct {
 				right++
 			}
 		}
-		if right == 0 {
-			t.Error("none is right")
-		}
+		must.Hold(t, right != 0, "none is right")
 	}},
 	{"swap-tokens:tokens=4", func(t *testing.T, w *world) {
 		said, plain := naturally(w), faultless(t)
@@ -358,15 +327,11 @@ var faultTests = []struct {
 				other++
 			}
 		}
-		if len(said.tokens) != len(plain.tokens) || other != 1 {
-			t.Errorf("%d of %d tokens are others, want 1", other, len(plain.tokens))
-		}
+		must.Hold(t, len(said.tokens) == len(plain.tokens) && other == 1, "%d of %d tokens are others, want 1", other, len(plain.tokens))
 	}},
 	{"bad-sampler", func(t *testing.T, w *world) {
 		said, plain := naturally(w), faultless(t)
-		if len(said.tokens) != len(plain.tokens) || said.text == plain.text {
-			t.Errorf("sampled: %q, without the fault %q", said.text, plain.text)
-		}
+		must.Hold(t, len(said.tokens) == len(plain.tokens) && said.text != plain.text, "sampled: %q, without the fault %q", said.text, plain.text)
 		ask := strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256,"temperature":0`, 1)
 		if got, want := contents(w.must(pathChat, ask), "content"), contents(newWorld(t, Options{}).must(pathChat, ask), "content"); !slices.Equal(got, want) {
 			t.Errorf("at temperature 0: %q, without the fault %q", got, want)
@@ -414,21 +379,15 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	for _, f := range Faults() {
-		if !tested[f.Name] {
-			t.Errorf("fault %q has no test", f.Name)
-		}
-		if f.Doc == "" || strings.Contains(f.Doc, "\n") {
-			t.Errorf("fault %q needs one line: %q", f.Name, f.Doc)
-		}
+		must.Hold(t, tested[f.Name], "fault %q has no test", f.Name)
+		must.Hold(t, f.Doc != "" && !strings.Contains(f.Doc, "\n"), "fault %q needs one line: %q", f.Name, f.Doc)
 	}
 }
 
 func statusIs(status int, part string) func(*testing.T, *world) {
 	return func(t *testing.T, w *world) {
 		r, text, err := w.do(pathChat, tenTokens)
-		if err != nil || r.StatusCode != status || !strings.Contains(text, part) {
-			t.Errorf("%v, %v, %q; want %d and %q", r, err, text, status, part)
-		}
+		must.Hold(t, err == nil && r.StatusCode == status && strings.Contains(text, part), "%v, %v, %q; want %d and %q", r, err, text, status, part)
 		w.must("/health", "") // only completions have faults
 	}
 }
@@ -481,9 +440,7 @@ func holds(t *testing.T, w *world, more string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	r, err := w.client.Do(w.request(pathChat, tenTokens).WithContext(ctx))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
 	if !errors.Is(err, context.DeadlineExceeded) || len(contents(string(text), "content")) != 3 || !strings.HasSuffix(string(text), "}\n\n"+more) {
@@ -520,9 +477,7 @@ func TestWhichRequestsAreHit(t *testing.T) {
 		{"http-500:every=3", pathCompletions, "x..x..x..x"},
 		{"http-500:from=1,every=4", pathChat, ".x...x...x"},
 	} {
-		if got := hits(test.rule, test.path, 10); got != test.want {
-			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
-		}
+		must.Same(t, fmt.Sprintf("%s on %s hits", test.rule, test.path), test.want, hits(test.rule, test.path, 10))
 	}
 	// Each of 10,000 requests is hit with probability 0.3. The number of hits has a standard error
 	// of √(10000·0.3·0.7) = 46. The test allows a difference of 200, more
@@ -585,9 +540,7 @@ func TestFaultsWithoutAStream(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if !strings.Contains(text, want) {
-				t.Errorf("%s: %s, want %q", fault, text, want)
-			}
+			must.Hold(t, strings.Contains(text, want), "%s: %s, want %q", fault, text, want)
 		})
 	}
 }

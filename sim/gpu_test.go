@@ -15,9 +15,7 @@ func TestGPUAt(t *testing.T) {
 	g := GPU{ClockMHz: 1980, ThrottledShare: 0.3, ForeignProcesses: 2}
 	for at, want := range map[time.Duration][2]float64{0: {1.98e9, 0}, 6900 * time.Millisecond: {1.98e9, 0}, 7 * time.Second: {9.9e8, 1}, 19 * time.Second: {9.9e8, 1}, 20 * time.Second: {1.98e9, 0}} {
 		got := g.At(at)
-		if got["gpu_clock"] != want[0] || got["gpu_throttled"] != want[1] || got["foreign_processes"] != 2 {
-			t.Errorf("at %v: %v, want %v", at, got, want)
-		}
+		must.Hold(t, got["gpu_clock"] == want[0] && got["gpu_throttled"] == want[1] && got["foreign_processes"] == 2, "at %v: %v, want %v", at, got, want)
 	}
 	if got := (GPU{ClockMHz: 1980}).At(9999 * time.Millisecond); got["gpu_throttled"] != 0 {
 		t.Errorf("a healthy one: %v", got)
@@ -32,9 +30,7 @@ func TestGPUAt(t *testing.T) {
 				err = errors.New("refused")
 			}
 		})
-		if err == nil {
-			t.Errorf("%+v is valid", bad)
-		}
+		must.Hold(t, err != nil, "%+v is valid", bad)
 	}
 }
 
@@ -45,9 +41,7 @@ func TestPowerMeter(t *testing.T) {
 	gauges, counters := map[string]float64{}, map[string]float64{}
 	read(20*time.Second, State{Busy: time.Second}, gauges, counters)
 	before := counters[metric.Energy]
-	if gauges["power"] != 60 {
-		t.Errorf("the first reading tells %v W", gauges["power"])
-	}
+	must.Hold(t, gauges["power"] == 60, "the first reading tells %v W", gauges["power"])
 	read(30*time.Second, State{Busy: 7 * time.Second, Prefilling: time.Second}, gauges, counters)
 	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
 		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
@@ -55,9 +49,7 @@ func TestPowerMeter(t *testing.T) {
 	// A step of five seconds starts just before this reading, and counts at once. But the reported
 	// power must not exceed its maximum.
 	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
-	if gauges["power"] != 500 {
-		t.Errorf("%v W, want 500", gauges["power"])
-	}
+	must.Hold(t, gauges["power"] == 500, "%v W, want 500", gauges["power"])
 }
 
 // decodeSteps returns the times of the steps that decode one long answer, by a server that started at

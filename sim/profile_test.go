@@ -15,9 +15,7 @@ import (
 
 func TestShippedProfiles(t *testing.T) {
 	names := Profiles()
-	if !slices.Contains(names, "default") {
-		t.Fatalf("Profiles() = %v", names)
-	}
+	must.Need(t, slices.Contains(names, "default"), "Profiles() = %v", names)
 	for _, name := range names {
 		p, err := LoadProfile(name, "/nowhere")
 		if err != nil {
@@ -29,9 +27,7 @@ func TestShippedProfiles(t *testing.T) {
 		}
 	}
 	p, err := LoadProfile("", "")
-	if err != nil || p.Name != "default" {
-		t.Errorf(`LoadProfile(""): %v, %v`, p, err)
-	}
+	must.Hold(t, err == nil && p.Name == "default", `LoadProfile(""): %v, %v`, p, err)
 }
 
 // The figures in this test are also in the description of the default profile and in the README's
@@ -41,9 +37,7 @@ func TestDefaultProfile(t *testing.T) {
 	p.Noise = Noise{}
 	ttft, _ := closedLoop(p, 1, 1, 200, func() int { return 100 })
 	// By the figures of the profile, the TTFT is 12 + 5.5 + 0.2 + 200·0.05 + 0.016 = 27.7 ms.
-	if got := ttft.Round(100 * time.Microsecond); got != 27700*time.Microsecond {
-		t.Errorf("TTFT of a 200-token prompt %v", got)
-	}
+	must.Same(t, "TTFT of a 200-token prompt", 27700*time.Microsecond, ttft.Round(100*time.Microsecond))
 	rate := func(n int) float64 {
 		_, throughput := closedLoop(p, n, 4*n, 200, func() int { return 100 })
 		return throughput / float64(n)
@@ -137,13 +131,9 @@ func FuzzParseProfile(f *testing.F) {
 			t.Errorf("%d emissions", len(all))
 		}
 		again, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		q, err := parseProfile(again)
-		if err != nil {
-			t.Fatalf("%v in %s", err, again)
-		}
+		must.Need(t, err == nil, "%v in %s", err, again)
 		// A missing list of faults means the same as an empty list.
 		if len(p.Faults) == 0 {
 			p.Faults, q.Faults = nil, nil

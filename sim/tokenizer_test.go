@@ -32,9 +32,7 @@ func TestCutting(t *testing.T) {
 			piece := must.Get(detokenize([]int{id}))(t)
 			got = append(got, piece)
 		}
-		if !slices.Equal(got, test.want) {
-			t.Errorf("%q is cut into %q, want %q", test.text, got, test.want)
-		}
+		must.Hold(t, slices.Equal(got, test.want), "%q is cut into %q, want %q", test.text, got, test.want)
 	}
 }
 
@@ -42,9 +40,7 @@ func TestLongEveryIDHasAText(t *testing.T) {
 	seen := make(map[string]int)
 	for id := range vocabularySize {
 		text, err := detokenize([]int{id})
-		if err != nil || text == "" {
-			t.Fatalf("id %d: %q, %v", id, text, err)
-		}
+		must.Need(t, err == nil && text != "", "id %d: %q, %v", id, text, err)
 		if other, ok := seen[text]; ok && len(text) > 1 {
 			t.Fatalf("ids %d and %d are both %q", other, id, text)
 		}
@@ -82,9 +78,7 @@ func FuzzTokenizer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		ids := Tokenize(nil, text)
 		back, err := detokenize(ids)
-		if err != nil || back != text {
-			t.Errorf("%q became %q, %v", text, back, err)
-		}
+		must.Hold(t, err == nil && back == text, "%q became %q, %v", text, back, err)
 	})
 }
 
@@ -112,9 +106,7 @@ func FuzzRequest(f *testing.F) {
 		for _, path := range []string{"/tokenize", "/detokenize"} {
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(src)))
-			if w.Code != 200 && w.Code != 400 {
-				t.Errorf("%s %q: %d", path, src, w.Code)
-			}
+			must.Hold(t, w.Code == 200 || w.Code == 400, "%s %q: %d", path, src, w.Code)
 		}
 	})
 }

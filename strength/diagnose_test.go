@@ -47,9 +47,7 @@ workload "w" {
 	} {
 		src := strings.Replace(servers, "SLA", c.sla, 1) + c.more
 		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(src)})
-		if diags.HasErrors() {
-			t.Fatalf("%s: %v", src, diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%s: %v", src, diags)
 		var got []string
 		for _, d := range Diagnose(p) {
 			got = append(got, d.Summary)
@@ -82,9 +80,7 @@ compare "c" {
 		"sla {\n severity = \"warn\"\n e2e = \"mean < 1s\"\n }": {"Only what is implied is required"},
 	} {
 		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(servers, "MORE", more, 1))})
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		var got []string
 		for _, d := range Diagnose(p) {
 			got = append(got, d.Summary)
@@ -103,9 +99,7 @@ compare "c" {
 		{"", plan.BaseMissingPass, "A run can pass without it"},
 	} {
 		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(servers, "MORE", tt.more, 1)), Base: t.TempDir(), BaseMissing: tt.missing})
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		got := Diagnose(p)
 		if len(got) != 1 || got[0].Summary != "Nothing to compare with" || !strings.Contains(got[0].Detail, tt.says) {
 			t.Errorf("%q, %q: %v, want one that says %q", tt.more, tt.missing, got, tt.says)

@@ -2,6 +2,7 @@ package strength
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,9 +35,7 @@ func TestPlant(t *testing.T) {
 	} {
 		t.Run(c.r.String(), func(t *testing.T) {
 			got, want := sim.DefaultProfile(), sim.DefaultProfile()
-			if !c.r.Plant(p, got) {
-				t.Fatal("it says that nothing changed")
-			}
+			must.Need(t, c.r.Plant(p, got), "it says that nothing changed")
 			c.want(want)
 			must.Same(t, "", want, got)
 			if err := got.Validate(); err != nil {
@@ -45,9 +44,7 @@ func TestPlant(t *testing.T) {
 		})
 	}
 	drafts := sim.DefaultProfile()
-	if (Regression{Kind: Drafts}).Plant(p, drafts) {
-		t.Error("drafts were taken from a server that has none")
-	}
+	must.Hold(t, !(Regression{Kind: Drafts}).Plant(p, drafts), "drafts were taken from a server that has none")
 	drafts.Speculation = &sim.Speculation{Accept: []float64{0.8, 0.6}}
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
@@ -56,9 +53,7 @@ func TestPlant(t *testing.T) {
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
 		to := sim.DefaultProfile()
-		if (Regression{Kind: r}).Plant(p, to) {
-			t.Errorf("%s was planted in a server without a prefix cache", r)
-		}
+		must.Hold(t, !(Regression{Kind: r}).Plant(p, to), "%s was planted in a server without a prefix cache", r)
 		to.PrefixCache = cached
 		if !(Regression{Kind: r}).Plant(p, to) || !cmp.Equal(to.PrefixCache, want) || cached.CapacityTokens != 1024 {
 			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
@@ -75,18 +70,14 @@ func TestPlant(t *testing.T) {
 	// planted.
 	small := sim.DefaultProfile()
 	small.Limits.KVTokens = small.MaxModelLen
-	if (Regression{Kind: KV}).Plant(p, small) {
-		t.Error("the cache no longer holds one request")
-	}
+	must.Hold(t, !(Regression{Kind: KV}).Plant(p, small), "the cache no longer holds one request")
 }
 
 func TestChanges(t *testing.T) {
 	control, candidate, other := &plan.Server{Name: "today"}, &plan.Server{Name: "next"}, &plan.Server{Name: "other"}
 	p := &plan.Plan{Compares: []*plan.Compare{{Control: plan.Control{Server: control}, Candidate: candidate}}}
 	for s, want := range map[*plan.Server]bool{control: false, candidate: true, other: true} {
-		if got := Changes(p, s.Address()); got != want {
-			t.Errorf("%s: %v", s.Name, got)
-		}
+		must.Same(t, s.Name, want, Changes(p, s.Address()))
 	}
 }
 
@@ -131,9 +122,7 @@ func TestHeadline(t *testing.T) {
 		{[]Finding{{Regression{Decode, 2}, fail, false}}, "Every regression that was planted is noticed."},
 		{[]Finding{{Regression{Decode, 2}, Tally{Undecided: 10}, false}}, "No regression that was planted passes, but not every one fails."},
 	} {
-		if got := (&Result{Findings: c.findings}).Headline(); got != c.want {
-			t.Errorf("%v: %q, want %q", c.findings, got, c.want)
-		}
+		must.Same(t, fmt.Sprintf("%v", c.findings), c.want, (&Result{Findings: c.findings}).Headline())
 	}
 }
 
@@ -178,9 +167,7 @@ func TestStretch(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run, planted := Record(&plan.Plan{}, recorded()).Stretch(c.r, 0)
-			if !planted {
-				t.Fatal("nothing changed")
-			}
+			must.Need(t, planted, "nothing changed")
 			round := run.Levels[0].Rounds[0]
 			var got []times
 			for _, s := range round.MeasuredSamples() {
@@ -208,12 +195,8 @@ func TestStretch(t *testing.T) {
 	before.Levels[0].Kind = metric.Burst
 	rate := recorded() // a rate has a closed loop before it, to saturate the server
 	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
-	if Unstretchable(rate) == "" {
-		t.Error("a rate is stretched")
-	}
-	if Unstretchable(before) == "" || Unstretchable(recorded()) != "" || Unstretchable(&metric.Run{}) == "" {
-		t.Error("only closed loops can be stretched")
-	}
+	must.Hold(t, Unstretchable(rate) != "", "a rate is stretched")
+	must.Hold(t, Unstretchable(before) != "" && Unstretchable(recorded()) == "" && Unstretchable(&metric.Run{}) != "", "only closed loops can be stretched")
 }
 
 // The function Stretch also makes scored answers worse. It can cut two of the candidate's four
@@ -276,11 +259,7 @@ func TestStretchAMix(t *testing.T) {
 	}
 	even := out.Levels[1].MeasuredSamples()
 	for _, s := range even {
-		if !ends[s.End] {
-			t.Errorf("a request of the part ended at %v, and none of the mix did", s.End)
-		}
+		must.Hold(t, ends[s.End], "a request of the part ended at %v, and none of the mix did", s.End)
 	}
-	if len(even) == 0 || len(even) != len(mix.Parts[0].MeasuredSamples()) {
-		t.Errorf("%d requests of the part", len(even))
-	}
+	must.Hold(t, len(even) != 0 && len(even) == len(mix.Parts[0].MeasuredSamples()), "%d requests of the part", len(even))
 }

@@ -90,9 +90,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parse(t, tt.path, tt.text, tt.column)
-			if err == nil {
-				t.Fatalf("no error, want %s", tt.want)
-			}
+			must.Need(t, err != nil, "no error, want %s", tt.want)
 			if got := err.Error(); got != tt.want {
 				t.Errorf("%s\nwant %s", got, tt.want)
 			}
@@ -129,9 +127,7 @@ func TestLongRows(t *testing.T) {
 	} {
 		in := &endless{tt.head, strings.Repeat(tt.body, 1<<12), 1 << 30}
 		_, err := traffic.Parse(in, tt.path, traffic.Options{Column: tt.column})
-		if err == nil || !strings.Contains(err.Error(), "a row is longer than 33554432 bytes") {
-			t.Errorf("%s: %v", tt.path, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "a row is longer than 33554432 bytes"), "%s: %v", tt.path, err)
 		if read := 1<<30 - in.left; read > 2*traffic.MaxRow {
 			t.Errorf("%s: %d bytes were read", tt.path, read)
 		}
@@ -219,13 +215,9 @@ func FuzzDataset(f *testing.F) {
 		}
 		last := 0
 		for i, r := range d.Rows {
-			if r.Line < last || r.Line > bytes.Count(data, []byte("\n"))+1 {
-				t.Fatalf("row %d is on line %d, the one before on %d", i, r.Line, last)
-			}
+			must.Need(t, r.Line >= last && r.Line <= bytes.Count(data, []byte("\n"))+1, "row %d is on line %d, the one before on %d", i, r.Line, last)
 			last = r.Line
-			if (r.Messages == nil) == (strings.TrimSpace(r.Prompt) == "") || r.Messages != nil && !json.Valid(r.Messages) {
-				t.Fatalf("row %d: %+v", i, r)
-			}
+			must.Need(t, (r.Messages == nil) != (strings.TrimSpace(r.Prompt) == "") && (r.Messages == nil || json.Valid(r.Messages)), "row %d: %+v", i, r)
 		}
 	})
 }
@@ -247,9 +239,7 @@ func BenchmarkDataset(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		d, err := traffic.Parse(bytes.NewReader(src), "a.jsonl", traffic.Options{})
-		if err != nil || len(d.Rows) != 100_000 {
-			b.Fatal(err)
-		}
+		must.Need(b, err == nil && len(d.Rows) == 100_000, "%v", err)
 	}
 }
 

@@ -311,12 +311,8 @@ func TestExamples(t *testing.T) {
 				must.Do(t, os.WriteFile(path, made, 0o644))
 			}
 			kept := must.Get(os.ReadFile(path))(t)
-			if !bytes.Equal(made, kept) {
-				t.Error("it is not what is made here: write it by -update")
-			}
-			if len(kept) > 300_000 {
-				t.Errorf("%d bytes", len(kept))
-			}
+			must.Hold(t, bytes.Equal(made, kept), "it is not what is made here: write it by -update")
+			must.Hold(t, len(kept) <= 300_000, "%d bytes", len(kept))
 			var columns *traffic.Columns
 			if tt.format == "columns" {
 				columns = &traffic.Columns{Time: "ts", Input: "prompt_tokens", Output: "completion_tokens", Session: "user", Type: "route"}
@@ -327,15 +323,11 @@ func TestExamples(t *testing.T) {
 			if last := r.Length(); last < 9*time.Minute || last > 15*time.Minute {
 				t.Errorf("it lasts %v", last)
 			}
-			if got := slices.ContainsFunc(tr.Rows, func(r traffic.Recorded) bool { return r.Parent >= 0 }); got != tt.sessions {
-				t.Errorf("sessions: %v", got)
-			}
+			must.Same(t, "sessions", tt.sessions, slices.ContainsFunc(tr.Rows, func(r traffic.Recorded) bool { return r.Parent >= 0 }))
 			input, output := r.Means()
 			hits := r.HitRate(0, 0)
 			t.Logf("%d requests, %.0f + %.0f tokens, %.1f %% repeated, %d bytes", r.Due, input, output, 100*hits, len(kept))
-			if hits < tt.hits[0] || hits > tt.hits[1] {
-				t.Errorf("%.3f of its prompts is repeated, want %v", hits, tt.hits)
-			}
+			must.Hold(t, hits >= tt.hits[0] && hits <= tt.hits[1], "%.3f of its prompts is repeated, want %v", hits, tt.hits)
 		})
 	}
 }

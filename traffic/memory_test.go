@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -52,9 +53,7 @@ func allocated(t testing.TB, text string) float64 {
 	runtime.ReadMemStats(&before)
 	_, err := traffic.ParseTrace(strings.NewReader(text), path, "", nil)
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return float64(after.TotalAlloc-before.TotalAlloc) / float64(len(text))
 }
 

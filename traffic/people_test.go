@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/traffic"
 )
 
@@ -20,9 +21,7 @@ func TestTurns(t *testing.T) {
 		sum, squares := 0.0, 0.0
 		for range n {
 			k := turns.Draw(r.Float64())
-			if k < 1 || k > max(turns.Max, 1) {
-				t.Fatalf("%v: %d turns", turns, k)
-			}
+			must.Need(t, k >= 1 && k <= max(turns.Max, 1), "%v: %d turns", turns, k)
 			counts[k]++
 			sum, squares = sum+float64(k), squares+float64(k*k)
 		}
@@ -38,9 +37,7 @@ func TestTurns(t *testing.T) {
 			expected := counts[1] * math.Pow(on, float64(k))
 			// The ratio counts[2]/counts[1] is random too. Its error grows with the power k.
 			off := 5*math.Sqrt(expected) + 5*float64(k)*expected*math.Sqrt(1/counts[1]+1/counts[2])
-			if math.Abs(counts[k+1]-expected) > off+5 {
-				t.Errorf("%v: %v of %d turns, want about %v", turns, counts[k+1], k+1, expected)
-			}
+			must.Hold(t, math.Abs(counts[k+1]-expected) <= off+5, "%v: %v of %d turns, want about %v", turns, counts[k+1], k+1, expected)
 		}
 	}
 }
@@ -68,11 +65,7 @@ func TestThink(t *testing.T) {
 		{"84 %", all[8413], 20 / math.Sqrt2 * math.Exp(sigma), 2},
 		{"16 %", all[1587], 20 / math.Sqrt2 * math.Exp(-sigma), 0.4},
 	} {
-		if math.Abs(x.got-x.want) > x.off {
-			t.Errorf("%s %v s, want %v", x.name, x.got, x.want)
-		}
+		must.Hold(t, math.Abs(x.got-x.want) <= x.off, "%s %v s, want %v", x.name, x.got, x.want)
 	}
-	if d := (traffic.Think{Mean: time.Second}).Draw(r); d != time.Second {
-		t.Errorf("%v", d)
-	}
+	must.Same(t, "", time.Second, (traffic.Think{Mean: time.Second}).Draw(r))
 }

@@ -40,9 +40,7 @@ func TestStretch(t *testing.T) {
 	} {
 		r, err := fourRows(t).Replay(tt.s)
 		if err != nil || tt.err != "" {
-			if err == nil || err.Error() != tt.err {
-				t.Errorf("%+v: %v, want %s", tt.s, err, tt.err)
-			}
+			must.Hold(t, err != nil && err.Error() == tt.err, "%+v: %v, want %s", tt.s, err, tt.err)
 			continue
 		}
 		if r.First != tt.first || r.Due != tt.due || math.Abs(r.Rate()-tt.rate) > 1e-9 {
@@ -94,9 +92,7 @@ func TestPartsOfSessions(t *testing.T) {
 	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
 	r := must.Get(tr.Replay(traffic.Stretch{}))(t)
 	first, second := r.Parts(0), r.Parts(1)
-	if len(first) != 1 || len(second) != 3 || second[0] != first[0] || second[1].Tokens != 20 || second[2].Tokens != 100 {
-		t.Errorf("%v, then %v", first, second)
-	}
+	must.Hold(t, len(first) == 1 && len(second) == 3 && second[0] == first[0] && second[1].Tokens == 20 && second[2].Tokens == 100, "%v, then %v", first, second)
 	must.Same(t, "", []int{0, 300}, r.Repeats(0, 2, 0, false))
 }
 
@@ -135,16 +131,12 @@ func TestSpread(t *testing.T) {
 	mean := 0.0
 	for i, row := range r.Rows {
 		mean += row.At.Seconds() / 1000
-		if i > 0 && row.At < r.Rows[i-1].At || row.At > 3*time.Second {
-			t.Fatalf("row %d at %v", i, row.At)
-		}
+		must.Need(t, (i <= 0 || row.At >= r.Rows[i-1].At) && row.At <= 3*time.Second, "row %d at %v", i, row.At)
 		if row.Line > 1 && r.Rows[row.Parent].Line != row.Line-1 {
 			t.Fatalf("line %d follows line %d", row.Line, r.Rows[row.Parent].Line)
 		}
 	}
-	if math.Abs(mean-1.5) > 5*3/math.Sqrt(12)/math.Sqrt(1000) {
-		t.Errorf("mean %v s", mean)
-	}
+	must.Hold(t, math.Abs(mean-1.5) <= 5*3/math.Sqrt(12)/math.Sqrt(1000), "mean %v s", mean)
 	again, _ := tr.Replay(s)
 	must.Same(t, "", r.Rows, again.Rows)
 }

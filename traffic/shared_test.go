@@ -24,9 +24,7 @@ func TestForHitRate(t *testing.T) {
 		{128, 0.4, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 0.6}},
 	} {
 		got, err := traffic.ForHitRate(tt.input, tt.rate)
-		if err != nil {
-			t.Errorf("%d tokens, %v: %v", tt.input, tt.rate, err)
-		}
+		must.Hold(t, err == nil, "%d tokens, %v: %v", tt.input, tt.rate, err)
 		got.Longer = math.Round(got.Longer*1e9) / 1e9
 		must.Same(t, fmt.Sprintf("%d tokens, %v", tt.input, tt.rate), tt.want, got)
 	}
@@ -60,14 +58,10 @@ func TestSharedOf(t *testing.T) {
 				t.Fatalf("%d tokens", tokens)
 			}
 		}
-		if long < 19 || long > 21 {
-			t.Errorf("round %d has %d longer prefixes, want 20", round, long)
-		}
+		must.Hold(t, long >= 19 && long <= 21, "round %d has %d longer prefixes, want 20", round, long)
 	}
 	for g, n := range groups {
-		if math.Abs(float64(n)-625) > 5*24 {
-			t.Errorf("group %d has %d requests, want about 625", g, n)
-		}
+		must.Hold(t, math.Abs(float64(n)-625) <= 5*24, "group %d has %d requests, want about 625", g, n)
 	}
 }
 
@@ -92,20 +86,14 @@ func TestQuestion(t *testing.T) {
 		{row: `{"messages":[{"role":"user","content":[7]}]}`, bad: "message 1 holds parts that are no objects"},
 	} {
 		d, err := parse(t, "a.jsonl", tt.row, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		row := &d.Rows[0]
 		question, err := row.Question()
 		if tt.bad != "" {
-			if err == nil || err.Error() != tt.bad {
-				t.Errorf("%s: %v, want %s", tt.row, err, tt.bad)
-			}
+			must.Hold(t, err != nil && err.Error() == tt.bad, "%s: %v, want %s", tt.row, err, tt.bad)
 			continue
 		}
-		if err != nil || question != tt.question {
-			t.Errorf("%s asks %q: %v", tt.row, question, err)
-		}
+		must.Hold(t, err == nil && question == tt.question, "%s asks %q: %v", tt.row, question, err)
 		if again := row.Asking("c"); again.Prompt+string(again.Messages) != tt.asking {
 			t.Errorf("%s%s, want %s", again.Prompt, again.Messages, tt.asking)
 		}

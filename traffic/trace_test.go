@@ -173,9 +173,7 @@ func TestRefusesTraces(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := traffic.ParseTrace(strings.NewReader(tt.text), tt.path, tt.format, nil)
-			if err == nil {
-				t.Fatalf("no error, want %s", tt.want)
-			}
+			must.Need(t, err != nil, "no error, want %s", tt.want)
 			if got := err.Error(); got != tt.want {
 				t.Errorf("%s\nwant %s", got, tt.want)
 			}
@@ -199,9 +197,7 @@ func TestHostileTraces(t *testing.T) {
 	} {
 		in := &endless{head, strings.Repeat("1234", 1<<12), 1 << 30}
 		_, err := traffic.ParseTrace(in, path, "", nil)
-		if err == nil || !strings.Contains(err.Error(), "a row is longer than 33554432 bytes") {
-			t.Errorf("%s: %v", path, err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "a row is longer than 33554432 bytes"), "%s: %v", path, err)
 		if read := 1<<30 - in.left; read > 2*traffic.MaxRow {
 			t.Errorf("%s: %d bytes were read", path, read)
 		}

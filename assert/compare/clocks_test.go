@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -45,9 +46,7 @@ func TestClocksOfLegs(t *testing.T) {
 		x.Block = &plan.Compare{Candidate: server(tt.require)}
 		x.Block.Control.Server = server(tt.other)
 		got := x.clocks(matched{workload: &plan.Workload{}, control: level(tt.control), candidate: level(tt.candidate)})
-		if !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, strings.Contains(got, tt.want) && (tt.want != "" || got == ""), "%s: %q, want %q", tt.name, got, tt.want)
 		if notes := strings.Join(x.out.Notes, "; "); !strings.Contains(notes, tt.note) || tt.note == "" && notes != "" {
 			t.Errorf("%s: notes %q", tt.name, notes)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -49,9 +50,7 @@ func TestLost(t *testing.T) {
 			}
 			got = append(got, fmt.Sprintf("%d/%d %v", lost.Candidate.Round, lost.Candidate.Order, lost.Metrics))
 		}
-		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, slices.Equal(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -87,13 +86,9 @@ func TestOddest(t *testing.T) {
 		var got []string
 		for _, lost := range x.out.Lost[:min(len(x.out.Lost), 4)] {
 			got = append(got, fmt.Sprintf("%d %v", lost.Candidate.Order, lost.Metrics))
-			if lost.Control.Said.Text != "yes" || lost.Why == "" {
-				t.Errorf("%s: %+v", tt.name, lost)
-			}
+			must.Hold(t, lost.Control.Said.Text == "yes" && lost.Why != "", "%s: %+v", tt.name, lost)
 		}
-		if len(x.out.Lost) != tt.n || !slices.Equal(got, tt.want) {
-			t.Errorf("%s: %d, %q", tt.name, len(x.out.Lost), got)
-		}
+		must.Hold(t, len(x.out.Lost) == tt.n && slices.Equal(got, tt.want), "%s: %d, %q", tt.name, len(x.out.Lost), got)
 	}
 }
 
@@ -107,8 +102,6 @@ func TestWrongAnswersComeFirst(t *testing.T) {
 		want   string
 	}{{odd, "up: wrong answers (odd_answers +5); cannot tell for chat"}, {fine, "up: cannot tell for chat"}} {
 		x := comparison{Input: Input{Block: &plan.Compare{Name: "up"}}, out: &Comparison{Changes: []Change{tt.change}, Decisions: []Decision{{"chat", "8", AnswerUnknown, ""}}}}
-		if got := x.sentence(); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		must.Same(t, "", tt.want, x.sentence())
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -46,9 +47,7 @@ func TestPairedOutcomes(t *testing.T) {
 		{"what neither was asked is none", answerLevel("?...", "...."), answerLevel("?...", "...."), outcomes{0, 0, 7}},
 	} {
 		got, ok := matched{control: tt.control, candidate: tt.candidate}.paired(def, 0.05)
-		if !ok || !cmp.Equal(tt.want, got, cmp.AllowUnexported(outcomes{})) {
-			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
-		}
+		must.Hold(t, ok && cmp.Equal(tt.want, got, cmp.AllowUnexported(outcomes{})), "%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 	}
 	// All lost prompts are in one of five rounds. Losses in one round depend on each other, so each
 	// of them counts as less than one prompt.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -121,9 +122,7 @@ func TestOddAnswers(t *testing.T) {
 		r := answersOf(200, tt.change)
 		r.Again = 0
 		got := judgeAnswers(r)["odd_answers"]
-		if got.Candidate.V != tt.odd || got.Outcome != tt.want {
-			t.Errorf("%s: %v odd ones, %v: %s", tt.name, got.Candidate.V, got.Outcome, got.Message)
-		}
+		must.Hold(t, got.Candidate.V == tt.odd && got.Outcome == tt.want, "%s: %v odd ones, %v: %s", tt.name, got.Candidate.V, got.Outcome, got.Message)
 	}
 }
 
@@ -158,12 +157,8 @@ func TestAnswerNLL(t *testing.T) {
 		}), verdict.Pass},
 	} {
 		got := judgeAnswers(tt.r)["answer_nll"]
-		if got.Outcome != tt.want {
-			t.Errorf("%s: %v: %s", tt.name, got.Outcome, got.Message)
-		}
-		if !strings.Contains(got.Message, "nats/token") || strings.Contains(got.Message, "pp") {
-			t.Errorf("%s: %s", tt.name, got.Message)
-		}
+		must.Hold(t, got.Outcome == tt.want, "%s: %v: %s", tt.name, got.Outcome, got.Message)
+		must.Hold(t, strings.Contains(got.Message, "nats/token") && !strings.Contains(got.Message, "pp"), "%s: %s", tt.name, got.Message)
 	}
 }
 

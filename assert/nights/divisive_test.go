@@ -42,9 +42,7 @@ func TestLongDivisive(t *testing.T) {
 		})
 	}
 	c := divisive(append(noise(30, 1), noise(30, 1.1)...))[0]
-	if got := fmt.Sprintf("%.2f %.2f", c.Before, c.After); got != "1.00 1.10" {
-		t.Errorf("the sides of the step are %s", got)
-	}
+	must.Same(t, "the sides of the step", "1.00 1.10", fmt.Sprintf("%.2f %.2f", c.Before, c.After))
 }
 
 // At a significance level of 1 %, about one of 100 series without a change is split by chance.

@@ -114,9 +114,7 @@ func TestJudgeNights(t *testing.T) {
 			if len(got.Trends) > 1 {
 				said += got.Trends[1].Message
 			}
-			if !strings.Contains(said, tt.words) {
-				t.Errorf("it says %q, want %q", said, tt.words)
-			}
+			must.Hold(t, strings.Contains(said, tt.words), "it says %q, want %q", said, tt.words)
 		})
 	}
 }
@@ -130,9 +128,7 @@ func TestJudgeNightsPinned(t *testing.T) {
 	}
 	h.Pins = []metric.Pin{{Run: "r3", Why: "long ago"}, {Run: "r20", Why: "0.20 accepted"}}
 	got := Judge(h, Options{})
-	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
-		t.Errorf("after: %+v", got)
-	}
+	must.Hold(t, got.Outcome == verdict.Pass && got.Recorded && got.Since == 3 && got.Pinned != nil && got.Pinned.Run == "r20", "after: %+v", got)
 	// If the history lacks the pinned run, the accepted nights are unknown. So tonight gets no
 	// verdict.
 	for run, words := range map[string]string{
@@ -155,9 +151,7 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
 	h.Nights[10].Figures[1].Asked = "b"
 	got := Judge(h, Options{})
-	if got.Outcome != verdict.Pass || len(got.Trends) != 3 {
-		t.Fatalf("%+v", got)
-	}
+	must.Need(t, got.Outcome == verdict.Pass && len(got.Trends) == 3, "%+v", got)
 	if old := got.Trends[1]; old.Outcome != verdict.Skipped || !strings.Contains(old.Message, "ends with run r9") {
 		t.Errorf("the old series: %v %s", old.Outcome, old.Message)
 	}
@@ -178,18 +172,12 @@ func TestJudgeNightsChanges(t *testing.T) {
 	}
 	got := Judge(h, Options{})
 	tr := got.Trends[1]
-	if got.Outcome != verdict.Fail || len(tr.Changes) != 1 {
-		t.Fatalf("%v with %d changes", got.Outcome, len(tr.Changes))
-	}
+	must.Need(t, got.Outcome == verdict.Fail && len(tr.Changes) == 1, "%v with %d changes", got.Outcome, len(tr.Changes))
 	c := tr.Changes[0]
-	if c.Run != "r20" || math.Abs(c.After/c.Before-1.1) > 0.001 {
-		t.Errorf("%+v", c)
-	}
+	must.Hold(t, c.Run == "r20" && math.Abs(c.After/c.Before-1.1) <= 0.001, "%+v", c)
 	must.Same(t, "", []string{"engine.version 0.19.1 → 0.20.0", "gpu.driver unknown → 570"}, c.Differs)
 	for i, p := range tr.Points {
-		if p.Alarm != (i >= 20) {
-			t.Errorf("night %d: alarm %t", i, p.Alarm)
-		}
+		must.Hold(t, p.Alarm == (i >= 20), "night %d: alarm %t", i, p.Alarm)
 	}
 }
 
@@ -207,12 +195,8 @@ func TestJudgeManyNights(t *testing.T) {
 	}
 	got := Judge(nightsOf(ttftTrend, values...), Options{})
 	tr := got.Trends[1]
-	if got.Outcome != verdict.Fail || tr.Since != fmt.Sprintf("r%d", many-300) {
-		t.Errorf("%v since %s", got.Outcome, tr.Since)
-	}
-	if len(tr.Changes) != 1 || tr.Changes[0].Run != fmt.Sprintf("r%d", many-300) {
-		t.Errorf("changes %+v", tr.Changes)
-	}
+	must.Hold(t, got.Outcome == verdict.Fail && tr.Since == fmt.Sprintf("r%d", many-300), "%v since %s", got.Outcome, tr.Since)
+	must.Hold(t, len(tr.Changes) == 1 && tr.Changes[0].Run == fmt.Sprintf("r%d", many-300), "changes %+v", tr.Changes)
 }
 
 // BenchmarkManyNights judges 20,000 nights, and 5,000, each with a change that nobody accepted.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -46,9 +47,7 @@ func TestFailuresNameNoRange(t *testing.T) {
 		for _, x := range got.Trends {
 			seen := map[string]bool{}
 			for _, c := range x.Changes {
-				if seen[c.Run] {
-					t.Errorf("%s: run %s is listed twice", r.what, c.Run)
-				}
+				must.Hold(t, !seen[c.Run], "%s: run %s is listed twice", r.what, c.Run)
 				seen[c.Run] = true
 			}
 			if x.Outcome != verdict.Fail {
@@ -59,9 +58,7 @@ func TestFailuresNameNoRange(t *testing.T) {
 			}
 		}
 	}
-	if fails < 20 {
-		t.Errorf("only %d series fail", fails)
-	}
+	must.Hold(t, fails >= 20, "only %d series fail", fails)
 }
 
 // TestLongSince measures how exactly a change is dated. The seeds are fixed.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -42,9 +43,7 @@ func TestReplay(t *testing.T) {
 			}
 		}
 	}
-	if red < 100 || told < 100 {
-		t.Errorf("only %d mornings were red, and %d told", red, told)
-	}
+	must.Hold(t, red >= 100 && told >= 100, "only %d mornings were red, and %d told", red, told)
 }
 
 // After two red mornings the change is pinned, and later nights are compared with it.
@@ -58,18 +57,14 @@ func TestReplayPins(t *testing.T) {
 	for i, m := range Replay(nightsOf(ttftTrend, values...), Options{}, 2) {
 		if m.Pinned != nil {
 			pins = append(pins, m.Pinned.Run)
-			if i != 23 {
-				t.Errorf("pinned before night %d", i)
-			}
+			must.Hold(t, i == 23, "pinned before night %d", i)
 		}
 		if m.Red {
 			red++
 		}
 	}
 	// One night is suspect, two are red, and the pin accepts the first of them.
-	if red != 2 || len(pins) != 1 || pins[0] != "r20" {
-		t.Errorf("%d red mornings, pins %v", red, pins)
-	}
+	must.Hold(t, red == 2 && len(pins) == 1 && pins[0] == "r20", "%d red mornings, pins %v", red, pins)
 }
 
 // The step that soon names is found within three nights by about as many plans as it says.
@@ -95,9 +90,7 @@ func TestSoon(t *testing.T) {
 			}
 			low, high, _ := stat.ClopperPearson(float64(found), plans, 0.002)
 			t.Logf("%d series, night %d: found in %d of %d", series, from, found, plans)
-			if low > 0.9 || high < 0.7 {
-				t.Errorf("%d series, night %d: found in %d of %d plans, want about %v", series, from, found, plans, ofSteps)
-			}
+			must.Hold(t, low <= 0.9 && high >= 0.7, "%d series, night %d: found in %d of %d plans, want about %v", series, from, found, plans, ofSteps)
 		}
 	}
 }

@@ -31,9 +31,7 @@ func TestLanes(t *testing.T) {
 	got := lanes(one(alternating(20)...), runners, nil, 7)
 	// a has its eleventh night on night 15: 0 1 3 4 6 7 9 10 12 13 15. b has its fifth on night 14,
 	// when a has ten earlier nights.
-	if len(got) != 3 || got[0].from != 15 || got[1].from != 14 || !got[0].living || !got[1].living || got[2].living {
-		t.Fatalf("%+v", got)
-	}
+	must.Need(t, len(got) == 3 && got[0].from == 15 && got[1].from == 14 && got[0].living && got[1].living && !got[2].living, "%+v", got)
 	must.Same(t, "", []int{8}, got[0].others)
 	for i, x := range got[2].values {
 		if young := i < 14; math.IsNaN(x) == young {
@@ -114,9 +112,7 @@ func TestJudgeMovedReference(t *testing.T) {
 		{append(better[:40:40], 2, 2, 2), Options{}, "2 s: since run r40 of 2026-11-10 the value is 11.1% higher, from 1.8 s to 2 s"},
 	} {
 		x := Judge(nightsOf(ttftTrend, tt.values...), tt.opts).Trends[1]
-		if !strings.Contains(x.Message, tt.words) {
-			t.Errorf("it says %q, want %q", x.Message, tt.words)
-		}
+		must.Hold(t, strings.Contains(x.Message, tt.words), "it says %q, want %q", x.Message, tt.words)
 	}
 }
 
@@ -152,15 +148,11 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	r := Judge(h, Options{})
-	if len(r.Events) != 1 || r.Events[0].Run != "r30" || !r.Events[0].Worse {
-		t.Fatalf("%+v", r.Events)
-	}
+	must.Need(t, len(r.Events) == 1 && r.Events[0].Run == "r30" && r.Events[0].Worse, "%+v", r.Events)
 	must.Same(t, "", []int{0, 1, 2}, r.Events[0].Trends)
 	must.Same(t, "", []string{"vllm: gpu_driver unknown → 580"}, r.Events[0].Differs)
 	for _, x := range r.Trends[:3] {
-		if x.Since != "r30" || r.Accept != "r30" {
-			t.Errorf("%s since %s, accept %s", x.Level, x.Since, r.Accept)
-		}
+		must.Hold(t, x.Since == "r30" && r.Accept == "r30", "%s since %s, accept %s", x.Level, x.Since, r.Accept)
 	}
 	if got := Judge(nightsOf(ttftTrend, steady(30)...), Options{}); len(got.Events) != 0 {
 		t.Errorf("nothing changed: %+v", got.Events)
@@ -183,17 +175,11 @@ func TestJudgeDrift(t *testing.T) {
 // The sentence about chance stands only where the noise is of a kind that was tried.
 func TestByChance(t *testing.T) {
 	few := nightsOf(ttftTrend, steady(30)...)
-	if got := Judge(few, Options{}).ByChance; got != 2 {
-		t.Errorf("ordinary noise: %d", got)
-	}
+	must.Same(t, "ordinary noise", 2, Judge(few, Options{}).ByChance)
 	values := steady(60)
 	for i := 3; i < 60; i += 9 {
 		values[i] = 3
 	}
-	if got := Judge(nightsOf(ttftTrend, values...), Options{}).ByChance; got != 0 {
-		t.Errorf("many outliers: %d", got)
-	}
-	if got := Judge(nightsOf(ttftTrend, 2), Options{}).ByChance; got != 0 {
-		t.Errorf("nothing judged: %d", got)
-	}
+	must.Same(t, "many outliers", 0, Judge(nightsOf(ttftTrend, values...), Options{}).ByChance)
+	must.Same(t, "nothing judged", 0, Judge(nightsOf(ttftTrend, 2), Options{}).ByChance)
 }

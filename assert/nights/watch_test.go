@@ -75,9 +75,7 @@ func TestWatchLatches(t *testing.T) {
 	nights := watch([]column{one(series...)})[0]
 	for i, n := range nights {
 		red := i >= 21 && i < 27 // night 22 alone does not end the alarm; nights 25 to 27 do
-		if n.Changed != red || n.Suspect != (i == 20) || red && (!n.Worse || n.From != 20) || n.Back != (i == 27) {
-			t.Errorf("night %d: %+v", i, n)
-		}
+		must.Hold(t, n.Changed == red && n.Suspect == (i == 20) && (!red || n.Worse && n.From == 20) && n.Back == (i == 27), "night %d: %+v", i, n)
 	}
 	// The reference has the 20 nights before the change, and nights 25 to 27. Nights 20 to 24 are
 	// not in it, not even night 22, which was normal.
@@ -156,9 +154,7 @@ func TestWatchTogether(t *testing.T) {
 				found++
 			}
 		}
-		if found < plans*7/10 {
-			t.Errorf("+10 %% from night %d in seven series: red within three nights in %d of %d plans", from, found, plans)
-		}
+		must.Hold(t, found >= plans*7/10, "+10 %% from night %d in seven series: red within three nights in %d of %d plans", from, found, plans)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestWelch(t *testing.T) {
@@ -12,9 +14,7 @@ func TestWelch(t *testing.T) {
 	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
 	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
 	half := StudentQuantile(0.95, df) * se
-	if !ok || diff != 2 || math.Abs(low-(2-half)) > 1e-6 || math.Abs(high-(2+half)) > 1e-6 {
-		t.Errorf("%v %v %v, want 2 ± %v", diff, low, high, half)
-	}
+	must.Hold(t, ok && diff == 2 && math.Abs(low-(2-half)) <= 1e-6 && math.Abs(high-(2+half)) <= 1e-6, "%v %v %v, want 2 ± %v", diff, low, high, half)
 	if _, low, high, ok := Welch([]float64{1, 1}, []float64{2, 2}, 0.05); !ok || low != 1 || high != 1 {
 		t.Errorf("without variance: %v %v", low, high)
 	}
@@ -29,14 +29,10 @@ func TestWelch(t *testing.T) {
 // with 95 % confidence; the first is for 56/70 minus 48/80.
 func TestShareDifference(t *testing.T) {
 	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
-	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
-		t.Errorf("%v to %v", low, high)
-	}
+	must.Hold(t, ok && math.Abs(low-0.0524) <= 5e-5 && math.Abs(high-0.3339) <= 5e-5, "%v to %v", low, high)
 	// Newcombe's interval of 10/10 minus 20/20 is −0.2775 to 0.1611.
 	low, high, _ = ShareDifference(20, 20, 10, 10, 0.025)
-	if math.Abs(low+0.2775) > 5e-5 || math.Abs(high-0.1611) > 5e-5 {
-		t.Errorf("%v to %v", low, high)
-	}
+	must.Hold(t, math.Abs(low+0.2775) <= 5e-5 && math.Abs(high-0.1611) <= 5e-5, "%v to %v", low, high)
 	if _, _, ok := ShareDifference(0, 0, 1, 2, 0.05); ok {
 		t.Error("nothing was observed")
 	}

@@ -3,6 +3,8 @@ package stat
 import (
 	"math"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // slowScore computes the score statistic of a paired comparison by its definition. Of n items, b
@@ -101,9 +103,7 @@ func TestPairedShareIsARoot(t *testing.T) {
 		}
 		low, high, _ := PairedShare(b, c, n, 0.05)
 		for _, bound := range []float64{low, high} {
-			if at(bound-1e-7)*at(bound+1e-7) > 0 {
-				t.Errorf("%v: %v is no root", x, bound)
-			}
+			must.Hold(t, at(bound-1e-7)*at(bound+1e-7) <= 0, "%v: %v is no root", x, bound)
 		}
 	}
 }
@@ -142,9 +142,7 @@ func TestLongPairedShareErrsSeldom(t *testing.T) {
 			}
 		}
 	}
-	if worst < 0.04 {
-		t.Errorf("at most %.4f err: the test is duller than it need be", worst)
-	}
+	must.Hold(t, worst >= 0.04, "at most %.4f err: the test is duller than it need be", worst)
 }
 
 // PairedNeeded returns how many items certify a change above −2 percentage points with 80 % power.
@@ -155,9 +153,7 @@ func TestLongPairedNeeded(t *testing.T) {
 		want     int
 	}{{0.035, 601}, {0.05, 810}} {
 		n, ok := PairedNeeded(tt.disagree, 0.02, 0.05, 0.8, 5000)
-		if !ok || n != tt.want {
-			t.Errorf("at %v: %d, want %d", tt.disagree, n, tt.want)
-		}
+		must.Hold(t, ok && n == tt.want, "at %v: %d, want %d", tt.disagree, n, tt.want)
 		half := tt.disagree / 2
 		if p, q := certifies(n, half, half, 0.02), certifies(n-1, half, half, 0.02); p < 0.8 || q >= 0.8 || math.Abs(p-PairedPower(n, tt.disagree, 0.02, 0.05)) > 1e-6 {
 			t.Errorf("%d items certify with %.4f, %d with %.4f", n, p, n-1, q)

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestAutocorrelation(t *testing.T) {
@@ -67,7 +69,5 @@ func TestInflationCovers(t *testing.T) {
 			wide++
 		}
 	}
-	if plain < trials*10/100 || wide > trials*6/100 {
-		t.Errorf("the upper bound is below the mean in %d of %d, corrected in %d", plain, trials, wide)
-	}
+	must.Hold(t, plain >= trials*10/100 && wide <= trials*6/100, "the upper bound is below the mean in %d of %d, corrected in %d", plain, trials, wide)
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The errors of the looks of a comparison, by independent simulation: looks after 3, 4 … starts a
@@ -33,9 +35,7 @@ func TestBoundary(t *testing.T) {
 			t.Errorf("%v: %v, want 0", looks, got)
 		}
 	}
-	if got := Groups.Boundary([]int{8}, 0.05); got != 0.05 {
-		t.Errorf("one look: %v, want 0.05", got)
-	}
+	must.Same(t, "one look", 0.05, Groups.Boundary([]int{8}, 0.05))
 }
 
 // With many changes the draws are too few. Then the looks divide the error evenly, which is safe.
@@ -61,9 +61,7 @@ func TestDrifting(t *testing.T) {
 	}
 	// With two values a side there is no slope: means 1.5 and 3.5, squares left 0.5 + 0.5.
 	d, ok = Groups.Drifting(Timed{a.Values[:2], a.At[:2]}, Timed{b.Values[:2], b.At[:2]})
-	if !ok || d.Diff != 2 || math.Abs(d.SE-math.Sqrt(0.5)) > 1e-12 || d.DF != 2 {
-		t.Errorf("%+v %v, want 2 ± √½", d, ok)
-	}
+	must.Hold(t, ok && d.Diff == 2 && math.Abs(d.SE-math.Sqrt(0.5)) <= 1e-12 && d.DF == 2, "%+v %v, want 2 ± √½", d, ok)
 	if _, ok := Groups.Drifting(Timed{[]float64{1}, []float64{0}}, b); ok {
 		t.Error("one value on a side has no error")
 	}
@@ -88,9 +86,7 @@ func TestDriftingInPairs(t *testing.T) {
 	}
 	// Side by side both legs of a pair have the same time, so there is no slope.
 	d, ok = Pairs.Drifting(Timed{a.Values, []float64{0, 1, 2}}, Timed{b.Values, []float64{0, 1, 2}})
-	if !ok || d.Diff != 3 || math.Abs(d.SE-1) > 1e-12 || d.DF != 2 {
-		t.Errorf("%+v %v, want 3 ± 1", d, ok)
-	}
+	must.Hold(t, ok && d.Diff == 3 && math.Abs(d.SE-1) <= 1e-12 && d.DF == 2, "%+v %v, want 3 ± 1", d, ok)
 	if _, ok := Pairs.Drifting(Timed{a.Values[:2], a.At[:2]}, b); ok {
 		t.Error("two values and three are no pairs")
 	}
@@ -170,9 +166,7 @@ func TestDriftingIgnoresDrift(t *testing.T) {
 // Equal values have no spread, so the difference is exact.
 func TestDriftingOfEqualValues(t *testing.T) {
 	d, ok := Groups.Drifting(Timed{[]float64{0.1, 0.1, 0.1}, []float64{0, 3, 4}}, Timed{[]float64{0.3, 0.3, 0.3}, []float64{1, 2, 5}})
-	if !ok || d.SE != 0 || math.Abs(d.Diff-0.2) > 1e-12 || d.Above(0.1) != 0 || d.Above(0.3) != 1 {
-		t.Errorf("%+v %v", d, ok)
-	}
+	must.Hold(t, ok && d.SE == 0 && math.Abs(d.Diff-0.2) <= 1e-12 && d.Above(0.1) == 0 && d.Above(0.3) == 1, "%+v %v", d, ok)
 }
 
 // StartsNeeded is the number at which the bound of the same spread first excludes the limit.
@@ -244,8 +238,6 @@ func TestDriftingInSessions(t *testing.T) {
 		}
 		share := float64(crossed) / draws
 		t.Logf("sessions after %v: errs in %.4f", sessions, share)
-		if share > 0.057 || share < 0.035 {
-			t.Errorf("sessions after %v: errs in %.4f, want 0.05", sessions, share)
-		}
+		must.Hold(t, share <= 0.057 && share >= 0.035, "sessions after %v: errs in %.4f, want 0.05", sessions, share)
 	}
 }

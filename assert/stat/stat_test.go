@@ -1,11 +1,14 @@
 package stat
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // exactAtMost returns P(Bin(n, p) ≤ k). It adds up rational numbers and rounds only the sum.
@@ -28,9 +31,7 @@ func power(r *big.Rat, n int64) *big.Rat {
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
-	if math.IsNaN(got) || math.Abs(got-want) > tolerance {
-		t.Errorf("%s = %.15g, want %.15g within %g", what, got, want, tolerance)
-	}
+	must.Hold(t, !math.IsNaN(got) && math.Abs(got-want) <= tolerance, "%s = %.15g, want %.15g within %g", what, got, want, tolerance)
 }
 
 func TestLongAtMostAgainstExactSums(t *testing.T) {
@@ -47,9 +48,7 @@ func TestLongAtMostAgainstExactSums(t *testing.T) {
 				near(t, "atMost", got, want, 1e-12)
 				// Verdicts depend on small probabilities, so require a relative error of at most
 				// 1e-11 too.
-				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
-					t.Errorf("atMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
-				}
+				must.Hold(t, want <= 1e-250 || math.Abs(got/want-1) <= 1e-11, "atMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
 				near(t, "AtLeast", AtLeast(float64(k+1), float64(n), p), 1-want, 1e-12)
 			}
 		}
@@ -109,16 +108,10 @@ func TestShareTable(t *testing.T) {
 				t.Fatalf("the table's row for n=%d is wrong", c.n)
 			}
 		}
-		if got := mostBelow(c.n, float64(c.n), 0.05, 0.05); got != c.pass {
-			t.Errorf("mostBelow(%d) = %d, want %d", c.n, got, c.pass)
-		}
-		if got := leastAbove(c.n, float64(c.n), 0.05, 0.05); got != c.fail {
-			t.Errorf("leastAbove(%d) = %d, want %d", c.n, got, c.fail)
-		}
+		must.Same(t, fmt.Sprintf("mostBelow(%d)", c.n), c.pass, mostBelow(c.n, float64(c.n), 0.05, 0.05))
+		must.Same(t, fmt.Sprintf("leastAbove(%d)", c.n), c.fail, leastAbove(c.n, float64(c.n), 0.05, 0.05))
 	}
-	if got := mostBelow(58, 58, 0.05, 0.05); got != -1 {
-		t.Errorf("mostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
-	}
+	must.Same(t, "mostBelow(58)", -1, mostBelow(58, 58, 0.05, 0.05))
 	// MLPerf publishes these minimum numbers of observations for 99% confidence if one of them is
 	// bad (MLPerf Endpoints, docs/early_stopping.md).
 	for _, c := range []struct {
@@ -134,18 +127,12 @@ func TestShareTable(t *testing.T) {
 func TestShareRefusesNonsense(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range [][4]float64{{0, 0, 0.05, 0.05}, {1, 0, 0.05, 0.05}, {-1, 10, 0.05, 0.05}, {11, 10, 0.05, 0.05}, {nan, 100, 0.05, 0.05}, {0, nan, 0.05, 0.05}, {0, 1000, nan, 0.05}, {0, 1000, 0.05, nan}, {0, 1000, 0.05, 0}} {
-		if got := Share(c[0], c[1], c[2], c[3]); got != Open {
-			t.Errorf("Share(%v) = %v, want Open", c, got)
-		}
+		must.Same(t, fmt.Sprintf("Share(%v)", c), Open, Share(c[0], c[1], c[2], c[3]))
 	}
 	// No number of good observations proves that a share is exactly zero, but one bad observation
 	// refutes it.
-	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
-		t.Error("a share of zero can be refuted only")
-	}
-	if Share(5, 10, 1, 0.05) != Below {
-		t.Error("a share of at most 1 holds always")
-	}
+	must.Hold(t, Share(0, 1e6, 0, 0.05) == Open && Share(1, 1e6, 0, 0.05) == Above, "a share of zero can be refuted only")
+	must.Hold(t, Share(5, 10, 1, 0.05) == Below, "a share of at most 1 holds always")
 }
 
 func TestMinimumN(t *testing.T) {
@@ -162,9 +149,7 @@ func TestMinimumN(t *testing.T) {
 		{0.5, 0.5, 1}, {1, 0.05, 1},
 	} {
 		got, ok := MinimumN(c.allowed, c.alpha)
-		if !ok || got != c.want {
-			t.Errorf("MinimumN(%v, %v) = %d, %v, want %d", c.allowed, c.alpha, got, ok, c.want)
-		}
+		must.Hold(t, ok && got == c.want, "MinimumN(%v, %v) = %d, %v, want %d", c.allowed, c.alpha, got, ok, c.want)
 	}
 	for _, allowed := range []float64{0, -1, math.NaN(), 1e-18} {
 		if n, ok := MinimumN(allowed, 0.05); ok {
@@ -180,9 +165,7 @@ func TestClopperPearson(t *testing.T) {
 		{0, 10, 0, 0.3085}, {1, 10, 0.0025, 0.4450}, {5, 10, 0.1871, 0.8129}, {10, 10, 0.6915, 1},
 	} {
 		low, high, ok := ClopperPearson(c.k, c.n, 0.025)
-		if !ok {
-			t.Fatalf("ClopperPearson(%v, %v) has no answer", c.k, c.n)
-		}
+		must.Need(t, ok, "ClopperPearson(%v, %v) has no answer", c.k, c.n)
 		near(t, "low", low, c.low, 5e-5)
 		near(t, "high", high, c.high, 5e-5)
 	}
@@ -233,9 +216,7 @@ func TestPercentileRanks(t *testing.T) {
 		{0, 0.5, 0.05, 0, 1, "nothing"},
 	} {
 		low, high := PercentileRanks(c.n, float64(c.n), c.q, c.alpha)
-		if low != c.low || high != c.high {
-			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
-		}
+		must.Hold(t, low == c.low && high == c.high, "PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
 	}
 	// At least two of three values are above the p95 with a probability of only 0.00725, so the
 	// second-largest value is a lower bound. The largest is not, because at least one of three is
@@ -288,9 +269,7 @@ func TestLongDuality(t *testing.T) {
 		// The Clopper–Pearson bounds agree with the result of Share.
 		k := float64(r.IntN(n + 1))
 		pl, ph, _ := ClopperPearson(k, float64(n), alpha)
-		if pl > ph || pl > k/float64(n) || ph < k/float64(n) {
-			t.Fatalf("ClopperPearson(%v, %d, %v) = %v, %v", k, n, alpha, pl, ph)
-		}
+		must.Need(t, pl <= ph && pl <= k/float64(n) && ph >= k/float64(n), "ClopperPearson(%v, %d, %v) = %v, %v", k, n, alpha, pl, ph)
 		e := r.Float64()
 		want := Open
 		if ph <= e {
@@ -310,9 +289,7 @@ func TestTailsAreMonotone(t *testing.T) {
 		n := r.Float64() * 3000
 		k, p := r.Float64()*n, r.Float64()
 		at := atMost(k, n, p)
-		if at < 0 || at > 1 || math.IsNaN(at) {
-			t.Fatalf("atMost(%v, %v, %v) = %v", k, n, p, at)
-		}
+		must.Need(t, at >= 0 && at <= 1 && !math.IsNaN(at), "atMost(%v, %v, %v) = %v", k, n, p, at)
 		const slack = 1e-11
 		if more := atMost(min(k+r.Float64()*5, n), n, p); more < at-slack {
 			t.Fatalf("atMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
@@ -406,9 +383,7 @@ func TestMeanInterval(t *testing.T) {
 	near(t, "mean", mean, 3, 1e-12)
 	near(t, "low", low, 3-1.50745, 1e-5)
 	near(t, "high", high, 3+1.50745, 1e-5)
-	if !ok {
-		t.Error("five units give no interval")
-	}
+	must.Hold(t, ok, "five units give no interval")
 	if _, low, high, ok := MeanInterval([]float64{7}, 0.05); !ok || !math.IsInf(low, -1) || !math.IsInf(high, 1) {
 		t.Errorf("one unit bounds the mean to [%v, %v]", low, high)
 	}
@@ -523,9 +498,7 @@ func TestLongFalsePass(t *testing.T) {
 			}
 			// A test that ignores dependence must pass too often here. Otherwise this case could
 			// not show that the correction is needed.
-			if c.naiveErrs && float64(naive)/gates < 0.08 {
-				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
-			}
+			must.Hold(t, !c.naiveErrs || float64(naive)/gates >= 0.08, "the naive test errs only %d times of %d: the case proves nothing", naive, gates)
 		})
 	}
 }
@@ -603,9 +576,7 @@ func TestLongShareOfParts(t *testing.T) {
 					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
 						passes = atMost(k, n, q)
 					}
-					if passes > alpha*(1+1e-9) {
-						t.Errorf("%v groups, limit %v, %v or %v of each bad: %v pass", n, limit, low, high, passes)
-					}
+					must.Hold(t, passes <= alpha*(1+1e-9), "%v groups, limit %v, %v or %v of each bad: %v pass", n, limit, low, high, passes)
 				}
 			}
 		}
@@ -637,9 +608,7 @@ func TestMeanAbove(t *testing.T) {
 		units []float64
 		want  float64
 	}{{[]float64{2, 2}, 0}, {[]float64{1, 1}, 1}, {[]float64{2}, 1}, {nil, 1}, {[]float64{1, math.Inf(1)}, 1}, {[]float64{2, math.NaN()}, 1}} {
-		if got := MeanAbove(tt.units, 1); got != tt.want {
-			t.Errorf("%v above 1: %v, want %v", tt.units, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%v above 1", tt.units), tt.want, MeanAbove(tt.units, 1))
 	}
 }
 
@@ -700,7 +669,5 @@ func TestLongPerLifetime(t *testing.T) {
 	p, variance := Moments(shares)
 	got, want := p*(1-p)/variance, length*PerLifetime(p)
 	// Allow 15 %, because a variance from 1,500 skewed shares has a relative error of about 6 %.
-	if math.Abs(got/want-1) > 0.15 {
-		t.Errorf("windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
-	}
+	must.Hold(t, math.Abs(got/want-1) <= 0.15, "windows with a share of %.3f are worth %.1f moments, want %.1f", p, got, want)
 }

@@ -120,13 +120,9 @@ func TestAccept(t *testing.T) {
 			var out, errors bytes.Buffer
 			code := Main(context.Background(), tt.args, append(tt.env, "COLUMNS=1000"), Streams{Out: &out, Err: &errors})
 			said := out.String() + errors.String()
-			if code != tt.code {
-				t.Errorf("exit %d, want %d", code, tt.code)
-			}
+			must.Hold(t, code == tt.code, "exit %d, want %d", code, tt.code)
 			for _, want := range tt.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("does not say %q", want)
-				}
+				must.Hold(t, strings.Contains(said, want), "does not say %q", want)
 			}
 			if t.Failed() {
 				t.Log(said)

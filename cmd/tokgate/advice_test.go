@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -45,9 +46,7 @@ func TestUntold(t *testing.T) {
 		tt.server.Name = "s"
 		def, _ := metric.Lookup(tt.metric)
 		got := untoldBy(&plan.Plan{Prices: tt.prices}, &tt.server, def)
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -81,8 +80,6 @@ func TestUnderBudget(t *testing.T) {
 		for _, d := range underBudget(p) {
 			got = d.Detail
 		}
-		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Hold(t, (got == "") == (tt.want == "") && strings.Contains(got, tt.want), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }

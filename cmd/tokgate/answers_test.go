@@ -149,9 +149,7 @@ func answersGate(t *testing.T, size int, share float64, row int, gates int) (out
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "answers.hcl")
 	p, diags := decode.File(decode.Options{Path: path, Source: []byte(fmt.Sprintf(answersPlan, size))})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	f := plantedAnswers[row]
 	change := func(s *plan.Server, profile *sim.Profile) {
 		profile.MaxModelLen, profile.NaturalOutput.Parts = 1024, 0.1

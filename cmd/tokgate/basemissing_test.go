@@ -109,9 +109,7 @@ compare "c" {
 					t.Errorf("%s begins with %.80q", name, below)
 				}
 			}
-			if !strings.Contains(read(t, filepath.Join(out, "report.html")), "N"+noPlan[1:24]) {
-				t.Error("the page does not say that nothing was compared")
-			}
+			must.Hold(t, strings.Contains(read(t, filepath.Join(out, "report.html")), "N"+noPlan[1:24]), "the page does not say that nothing was compared")
 		})
 	}
 }

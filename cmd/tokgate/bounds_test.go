@@ -52,19 +52,13 @@ func TestDataHasItsOwnBounds(t *testing.T) {
 	var kept [][]byte
 	s.reading(func() {
 		kept = append(kept, make([]byte, 128<<20))
-		if what := s.exceeded(); what != "" {
-			t.Errorf("while a file is read: %s", what)
-		}
+		must.Same(t, "while a file is read", "", s.exceeded())
 	})
-	if what := s.exceeded(); what != "" {
-		t.Errorf("once it is read: %s", what)
-	}
+	must.Same(t, "once it is read", "", s.exceeded())
 	s.all.memory = s.heap // the process must not use any more memory
 	s.reading(func() {
 		kept = append(kept, make([]byte, 16<<20))
-		if what := s.exceeded(); what != "more than 4096 MiB of memory with its data files" {
-			t.Errorf("while too many files are read: %q", what)
-		}
+		must.Same(t, "while too many files are read", "more than 4096 MiB of memory with its data files", s.exceeded())
 	})
 	s.all.memory = math.MaxUint64
 	if kept = append(kept, make([]byte, 128<<20)); s.exceeded() != "more than 16 MiB of memory" {

@@ -172,9 +172,7 @@ workload "w" {
 		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, assert.ExitInterrupted, out)
 	}
 	for _, pid := range processes(pids) {
-		if syscall.Kill(pid, 0) == nil && !zombie(pid) {
-			t.Errorf("process %d of the server is still there", pid)
-		}
+		must.Hold(t, syscall.Kill(pid, 0) != nil || zombie(pid), "process %d of the server is still there", pid)
 	}
 	for name, want := range map[string]string{
 		"output": "interrupted", "summary": "INTERRUPTED", "results/p/junit.xml": "interrupted", "results/p/results.json": `"exit_code": 130`,
@@ -183,9 +181,7 @@ workload "w" {
 			t.Errorf("%s does not say %q:\n%.2000s", name, want, got)
 		}
 	}
-	if !strings.Contains(out, "::error ") {
-		t.Errorf("no annotation says what happened:\n%s", out)
-	}
+	must.Hold(t, strings.Contains(out, "::error "), "no annotation says what happened:\n%s", out)
 }
 
 // If the terminal is closed, the run ends with reports, as after SIGTERM. Under nohup it continues.
@@ -229,9 +225,7 @@ workload "w" {
 			c.waitFor("w at 1 on s")
 			c.signal(syscall.SIGHUP)
 			code, out := c.wait()
-			if (code == assert.ExitInterrupted) != tt.interrupted {
-				t.Errorf("exit code %d\n%s", code, out)
-			}
+			must.Hold(t, (code == assert.ExitInterrupted) == tt.interrupted, "exit code %d\n%s", code, out)
 			if got := read(t, filepath.Join(dir, "results/p/results.json")); strings.Contains(got, `"exit_code": 130`) != tt.interrupted {
 				t.Errorf("the results say otherwise:\n%.2000s", got)
 			}

@@ -17,9 +17,7 @@ import (
 func snippet(t *testing.T, file string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?s)```\\w+\n(?:#|//) " + regexp.QuoteMeta(file) + "\n(.*?)```").FindStringSubmatch(read(t, filepath.Join(repository, "docs", "ci.md")))
-	if m == nil {
-		t.Fatalf("docs/ci.md shows no %s", file)
-	}
+	must.Need(t, m != nil, "docs/ci.md shows no %s", file)
 	return m[1]
 }
 
@@ -27,9 +25,7 @@ func snippet(t *testing.T, file string) string {
 func decoded(t *testing.T, file string) map[string]any {
 	t.Helper()
 	v, err := runner.DecodeYAML([]byte(snippet(t, file)))
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
+	must.Need(t, err == nil, "%s: %v", file, err)
 	return v.(map[string]any)
 }
 
@@ -55,9 +51,7 @@ func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int,
 	cmd.Env = append(append(os.Environ(), c.Environ...), "CI=true", "GITHUB_ACTIONS=", "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, environ...)
 	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || cmd.ProcessState != nil, "%v", err)
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
@@ -99,9 +93,7 @@ func TestLongDocumentedCI(t *testing.T) {
 				c.git("remote", "add", "origin", "file://"+c.Workspace)
 				job := decoded(t, ".gitlab-ci.yml")["gate"].(map[string]any)
 				code, log := c.shell(t, strings.Join(texts(job["script"]), "\n"), "CI_MERGE_REQUEST_DIFF_BASE_SHA="+base)
-				if code != tt.code {
-					t.Errorf("exit code %d, want %d\n%s", code, tt.code, log)
-				}
+				must.Hold(t, code == tt.code, "exit code %d, want %d\n%s", code, tt.code, log)
 				artifacts := job["artifacts"].(map[string]any)
 				for _, path := range texts(artifacts["paths"]) {
 					c.present(t, path)
@@ -112,18 +104,14 @@ func TestLongDocumentedCI(t *testing.T) {
 				c, _ := scratch()
 				file := snippet(t, "Jenkinsfile")
 				sh := regexp.MustCompile(`sh '(.*)'`).FindAllStringSubmatch(file, -1)
-				if len(sh) != 1 {
-					t.Fatalf("commands %q", sh)
-				}
+				must.Need(t, len(sh) == 1, "commands %q", sh)
 				if code, log := c.shell(t, sh[0][1]); code != tt.code {
 					t.Errorf("exit code %d, want %d\n%s", code, tt.code, log)
 				}
 				for _, m := range regexp.MustCompile(`(?:testResults|artifacts): '(.*?)'`).FindAllStringSubmatch(file, -1) {
 					c.present(t, simulated(m[1]))
 				}
-				if strings.Count(file, "{") != strings.Count(file, "}") {
-					t.Error("the braces do not match")
-				}
+				must.Hold(t, strings.Count(file, "{") == strings.Count(file, "}"), "the braces do not match")
 			})
 			t.Run("Buildkite", func(t *testing.T) {
 				c, _ := scratch()

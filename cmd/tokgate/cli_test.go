@@ -68,14 +68,10 @@ func tokgateOver(t *testing.T, ctx context.Context, network server.Network, envi
 // check fails the test unless the command ended with the code and printed all words.
 func (r result) check(t *testing.T, code int, words ...string) {
 	t.Helper()
-	if r.code != code {
-		t.Errorf("exit code %d, want %d", r.code, code)
-	}
+	must.Hold(t, r.code == code, "exit code %d, want %d", r.code, code)
 	all := r.out + r.err
 	for _, w := range words {
-		if !strings.Contains(all, w) {
-			t.Errorf("nothing says %q", w)
-		}
+		must.Hold(t, strings.Contains(all, w), "nothing says %q", w)
 	}
 	if t.Failed() {
 		t.Logf("stdout:\n%s\nstderr:\n%s", r.out, r.err)

@@ -246,9 +246,7 @@ func TestLongWorkflowComment(t *testing.T) {
 				t.Fatalf("%d comments, want %d: %v\n%s", len(got), len(tt.says), got, job.Log)
 			}
 			for i, want := range tt.says {
-				if !strings.Contains(got[i].Body, want) {
-					t.Errorf("comment %d does not say %q: %s", i+1, want, got[i].Body)
-				}
+				must.Hold(t, strings.Contains(got[i].Body, want), "comment %d does not say %q: %s", i+1, want, got[i].Body)
 				if strings.HasPrefix(want, "##") && (!strings.HasPrefix(got[i].Body, marker+"\n") || !strings.HasSuffix(got[i].Body, "[The run](https://github.com/team/serving/actions/runs/9) ended with failure.\n")) {
 					t.Errorf("comment %d: %s", i+1, got[i].Body)
 				}
@@ -269,9 +267,7 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 		}
 	}
 	large := resultsOf(t, "rich", hostile) // 10 MB
-	if len(large) < 10e6 {
-		t.Fatalf("%d bytes", len(large))
-	}
+	must.Need(t, len(large) >= 10e6, "%d bytes", len(large))
 	for name, results := range map[string]map[string]string{
 		"text of others":   {"results.json": resultsOf(t, "pass", hostile), "comment.md": evil, "report.md": evil},
 		"large":            {"results.json": large},
@@ -304,18 +300,12 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(p.dir, "hacked")); err == nil || strings.Contains(job.Log, "root:") {
 				t.Errorf("a name was run, or a file beside the artifact was read:\n%s", job.Log)
 			}
-			if got[0].Body != "<!-- tokgate:chatbot-2 -->" {
-				t.Errorf("another plan's comment says %q now", got[0].Body)
-			}
+			must.Hold(t, got[0].Body == "<!-- tokgate:chatbot-2 -->", "another plan's comment says %q now", got[0].Body)
 			for _, c := range got[1:] {
 				for _, markup := range []string{"<script", "<img", "@everyone", "https://evil", "![x]"} {
-					if strings.Contains(c.Body, markup) {
-						t.Errorf("%q is in the comment: %.500s", markup, c.Body)
-					}
+					must.Hold(t, !strings.Contains(c.Body, markup), "%q is in the comment: %.500s", markup, c.Body)
 				}
-				if len(c.Body) > 65_536 || strings.Count(c.Body, "\n") > markdown.CommentLines+2 {
-					t.Errorf("a comment of %d bytes", len(c.Body))
-				}
+				must.Hold(t, len(c.Body) <= 65_536 && strings.Count(c.Body, "\n") <= markdown.CommentLines+2, "a comment of %d bytes", len(c.Body))
 			}
 		})
 	}

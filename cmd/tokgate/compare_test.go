@@ -78,9 +78,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 		out := map[assert.Outcome]int{}
 		for i := range runs {
 			p, diags := decode.File(decode.Options{Path: filepath.Join(plansDir, "upgrade.hcl"), Inputs: []decode.Input{{Var: "next=profiles/" + next + ".json"}}})
-			if diags.HasErrors() {
-				t.Fatal(diags)
-			}
+			must.Need(t, !diags.HasErrors(), "%v", diags)
 			for _, s := range p.Servers {
 				s.Simulator.Seed = int64(1000 + i)
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,14 +62,10 @@ func TestContinue(t *testing.T) {
 	const salt = "--salt=2"
 	tokgate(t, "run", "--simulate", salt, file, "--out", first).check(t, assert.ExitInconclusive)
 	before, _, err := record.Read(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	old := before.Comparisons[0]
 	at := old.Looks[len(old.Looks)-1].Rounds
-	if at >= 12 {
-		t.Fatalf("the comparison was looked at for the last time, after %d rounds", at)
-	}
+	must.Need(t, at < 12, "the comparison was looked at for the last time, after %d rounds", at)
 	on := tokgate(t, "run", "--simulate", salt, file, "--continue", first, "--out", second)
 	run, problems, err := record.Read(second)
 	if err != nil || len(problems) > 0 {
@@ -147,8 +144,6 @@ func TestAttempt(t *testing.T) {
 		{"simulated", []string{"GITHUB_RUN_ATTEMPT=3"}, metric.Run{Simulated: true}, 1},
 	} {
 		a := &app{environ: row.env}
-		if got := a.attempt(&plan.Plan{}, row.run, t.TempDir()); got != row.want {
-			t.Errorf("%s: attempt %d, want %d", row.name, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("%s: attempt", row.name), row.want, a.attempt(&plan.Plan{}, row.run, t.TempDir()))
 	}
 }

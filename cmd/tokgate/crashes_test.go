@@ -130,9 +130,7 @@ func TestCrashes(t *testing.T) {
 					whole := l.undisturbed()
 					for i := range next {
 						code, err := l.crash(way, whole, rand.New(rand.NewPCG(*crashSeed, uint64(i))))
-						if err != nil {
-							t.Errorf("%s, run %d: %v", way, i, err)
-						}
+						must.Hold(t, err == nil, "%s, run %d: %v", way, i, err)
 						mu.Lock()
 						codes[code]++
 						mu.Unlock()

@@ -95,13 +95,9 @@ func TestDiffFolders(t *testing.T) {
 			var out, errors bytes.Buffer
 			code := Main(context.Background(), append([]string{"diff"}, strings.Fields(tt.args)...), []string{"COLUMNS=1000"}, Streams{Out: &out, Err: &errors})
 			said := filepath.ToSlash(out.String() + errors.String())
-			if code != tt.code {
-				t.Errorf("exit %d, want %d:\n%s", code, tt.code, said)
-			}
+			must.Hold(t, code == tt.code, "exit %d, want %d:\n%s", code, tt.code, said)
 			for _, want := range tt.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("it does not say %q:\n%s", want, said)
-				}
+				must.Hold(t, strings.Contains(said, want), "it does not say %q:\n%s", want, said)
 			}
 		})
 	}

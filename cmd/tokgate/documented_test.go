@@ -28,9 +28,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	docs, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
-	if err != nil || len(docs) == 0 {
-		t.Fatalf("%d pages, %v", len(docs), err)
-	}
+	must.Need(t, err == nil && len(docs) != 0, "%d pages, %v", len(docs), err)
 	return append(docs, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md"))
 }
 
@@ -71,9 +69,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 			tokgate(t, "validate", writePlan(t, strings.TrimPrefix(src, "    "))).check(t, assert.ExitPass, "is valid")
 		}
 	}
-	if found == 0 {
-		t.Fatal("the documentation shows no plan")
-	}
+	must.Need(t, found != 0, "the documentation shows no plan")
 }
 
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
@@ -150,9 +146,7 @@ func TestDocumentedInFewWords(t *testing.T) {
 		t.Logf("%5d %s", n, page)
 		total += n
 	}
-	if total > most {
-		t.Errorf("%d words, at most %d", total, most)
-	}
+	must.Hold(t, total <= most, "%d words, at most %d", total, most)
 }
 
 // anchors returns the anchors of a page's sections, as GitHub names them.
@@ -279,9 +273,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 			seen++
 			ours, makes := commands(t, page)
 			for _, c := range makes {
-				if !strings.Contains(makefile, "\n"+c.words[0]+": ") {
-					t.Errorf("%s: there is no such target", c.line)
-				}
+				must.Hold(t, strings.Contains(makefile, "\n"+c.words[0]+": "), "%s: there is no such target", c.line)
 			}
 			for _, c := range ours {
 				found++
@@ -328,9 +320,7 @@ func TestLongDocumentedCommands(t *testing.T) {
 			conforms(t, "results")
 		})
 	}
-	if seen == len(pages(t)) && (found < 50 || run < 10) {
-		t.Errorf("%d commands were found and %d run", found, run)
-	}
+	must.Hold(t, seen != len(pages(t)) || found >= 50 && run >= 10, "%d commands were found and %d run", found, run)
 }
 
 // runnable returns the words of the command as the test runs it. It returns nil if the test does
@@ -361,9 +351,7 @@ func (c command) runnable(t *testing.T, url string) []string {
 	}
 	if i := slices.Index(args, "--endpoint"); i >= 0 {
 		name, _, _ := strings.Cut(args[i+1], "=")
-		if !strings.Contains(read(t, plan), fmt.Sprintf("server %q", name)) {
-			t.Errorf("%s: %s has no such server", c.line, plan)
-		}
+		must.Hold(t, strings.Contains(read(t, plan), fmt.Sprintf("server %q", name)), "%s: %s has no such server", c.line, plan)
 		args = slices.Delete(args, i, i+2)
 	}
 	if !slices.Contains(args, "--simulate") {
@@ -400,13 +388,9 @@ func conforms(t *testing.T, dir string) {
 	must.Do(t, json.Unmarshal(report.SchemaJSON, &schema))
 	schema.ID = "" // ignore the schema's id, which is not a URL
 	resolved, err := schema.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "results.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d results, %v", len(files), err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "%d results, %v", len(files), err)
 	for _, file := range files {
 		var doc any
 		must.Do(t, json.Unmarshal([]byte(read(t, file)), &doc))
@@ -436,9 +420,7 @@ func TestDocumentedPackages(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || found < 10 {
-		t.Errorf("%d packages, %v", found, err)
-	}
+	must.Hold(t, err == nil && found >= 10, "%d packages, %v", found, err)
 }
 
 var (
@@ -480,9 +462,7 @@ func TestLongTroubleshootingQuotes(t *testing.T) {
 	}))
 	page := read(t, filepath.Join(repository, "docs", "troubleshooting.md"))
 	quoted := quotedMessage.FindAllStringSubmatch(page, -1)
-	if len(quoted) < 20 {
-		t.Fatalf("the page explains %d messages", len(quoted))
-	}
+	must.Need(t, len(quoted) >= 20, "the page explains %d messages", len(quoted))
 	for _, m := range quoted {
 		want := strings.TrimSpace(strings.Trim(m[1], "…"))
 		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, want) }) {

@@ -134,9 +134,7 @@ func TestLongEnvironmentStays(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := Main(context.Background(), tt.args, environ, Streams{Out: &stdout, Err: &stderr})
 		said := stdout.String() + stderr.String()
-		if code != tt.code {
-			t.Errorf("%v: exit %d, want %d\n%s", tt.args, code, tt.code, said)
-		}
+		must.Hold(t, code == tt.code, "%v: exit %d, want %d\n%s", tt.args, code, tt.code, said)
 		holds(strings.Join(tt.args[:2], " "), said)
 	}
 	seen := 0
@@ -149,7 +147,5 @@ func TestLongEnvironmentStays(t *testing.T) {
 		holds(path, string(raw))
 		return err
 	})
-	if err != nil || seen < 20 {
-		t.Errorf("%d files: %v", seen, err)
-	}
+	must.Hold(t, err == nil && seen >= 20, "%d files: %v", seen, err)
 }

@@ -106,9 +106,7 @@ func TestLongGateway(t *testing.T) {
 				secretless(t, name, string(src))
 				return err
 			})
-			if err != nil || files < 5 {
-				t.Errorf("%d files, %v", files, err)
-			}
+			must.Hold(t, err == nil && files >= 5, "%d files, %v", files, err)
 		}))
 	}
 }

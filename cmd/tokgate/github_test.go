@@ -113,12 +113,8 @@ func TestActionsRun(t *testing.T) {
 			s := newStep(t)
 			s.write(".summary", "what an earlier command of the step wrote")
 			r := s.run("run", s.write("plans/p.hcl", fmt.Sprintf(smallPlan, simServer(t).URL(), tt.threshold)))
-			if r.code != tt.code {
-				t.Errorf("exit code %d, want %d\n%s", r.code, tt.code, r.log)
-			}
-			if len(r.outputs["recording"]) != 64 {
-				t.Errorf("the recording is %q", r.outputs["recording"])
-			}
+			must.Hold(t, r.code == tt.code, "exit code %d, want %d\n%s", r.code, tt.code, r.log)
+			must.Hold(t, len(r.outputs["recording"]) == 64, "the recording is %q", r.outputs["recording"])
 			delete(r.outputs, "recording")
 			want := map[string]string{"verdict": tt.verdict, "exit-code": fmt.Sprint(tt.code), "capacity": "", "capacity-kind": "",
 				"results": "results/p", "junit": "results/p/junit.xml"}
@@ -143,9 +139,7 @@ func TestActionsRun(t *testing.T) {
 			if diff := cmp.Diff([]string{"starting servers", "w on s"}, groups); diff != "" || open {
 				t.Errorf("groups (-want +got), open %t:\n%s", open, diff)
 			}
-			if strings.LastIndex(r.log, "::endgroup::") > strings.Index(r.log, "results in results/p") {
-				t.Errorf("the verdict is folded away:\n%s", r.log)
-			}
+			must.Hold(t, strings.LastIndex(r.log, "::endgroup::") <= strings.Index(r.log, "results in results/p"), "the verdict is folded away:\n%s", r.log)
 		}))
 	}
 }
@@ -159,9 +153,7 @@ func testActionsRunSeveral(t *testing.T) {
 	s.write("plans/a.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
 	s.write("plans/b.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
 	r := s.run("run", "plans")
-	if r.outputs["verdict"] != "fail" || r.outputs["results"] != "results/a\nresults/b" {
-		t.Errorf("outputs %v", r.outputs)
-	}
+	must.Hold(t, r.outputs["verdict"] == "fail" && r.outputs["results"] == "results/a\nresults/b", "outputs %v", r.outputs)
 	if a, b := strings.Index(r.summary, "FAIL · a"), strings.Index(r.summary, "PASS · b"); a < 0 || b < a {
 		t.Errorf("the summary has a at %d and b at %d", a, b)
 	}
@@ -240,9 +232,7 @@ func testActionsUnwritable(t *testing.T) {
 	s := newStep(t)
 	s.environ = append([]string{"GITHUB_OUTPUT=" + filepath.Join(s.workspace, "absent", "output")}, s.environ...)
 	r := s.run("run", s.write("p.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
-	if r.code != assert.ExitError || !strings.Contains(r.log, "could not write the outputs of the step") {
-		t.Errorf("exit code %d\n%s", r.code, r.log)
-	}
+	must.Hold(t, r.code == assert.ExitError && strings.Contains(r.log, "could not write the outputs of the step"), "exit code %d\n%s", r.code, r.log)
 }
 
 // A night that is worse than earlier ones gets an annotation at the history block. The summary of
@@ -272,9 +262,7 @@ func TestActionsNightly(t *testing.T) {
 			r.commands, _ = runner.Commands(log.String())
 			word := map[string]string{"error": "fail", "warning": "warning"}[severity]
 			must.Same(t, "annotations (-want +got)", []string{severity + " plans/control.hcl:5 " + word + ": history.ttft.p95 at 4 (w on s)"}, r.annotations())
-			if !strings.HasPrefix(r.summary, "\n## FAIL · history") {
-				t.Errorf("the summary begins %.100q", r.summary)
-			}
+			must.Hold(t, strings.HasPrefix(r.summary, "\n## FAIL · history"), "the summary begins %.100q", r.summary)
 		})
 	}
 }
@@ -297,24 +285,16 @@ func TestActionsForeignText(t *testing.T) {
 	script := `printf '::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\n::stop-commands::x\n\r::warning::pwned\n'; echo '::add-mask::a' >&2; exit 3`
 	plan = strings.Replace(plan, `endpoint { url = "URL" }`, fmt.Sprintf("process {\n    command = [\"sh\", \"-c\", %q]\n    port    = 1\n  }", script), 1)
 	r := s.run("run", s.write("p.hcl", plan))
-	if r.code != assert.ExitError || r.outputs["verdict"] != "error" {
-		t.Errorf("exit code %d, outputs %v\n%s", r.code, r.outputs, r.log)
-	}
-	if !strings.Contains(r.log, "pwned") {
-		t.Errorf("the server's words are not shown:\n%s", r.log)
-	}
+	must.Hold(t, r.code == assert.ExitError && r.outputs["verdict"] == "error", "exit code %d, outputs %v\n%s", r.code, r.outputs, r.log)
+	must.Hold(t, strings.Contains(r.log, "pwned"), "the server's words are not shown:\n%s", r.log)
 	for _, c := range r.commands {
 		switch c.Name {
 		case "group", "endgroup":
 		case "error", "warning":
-			if c.Properties["file"] != "p.hcl" {
-				t.Errorf("the runner was told %+v", c)
-			}
+			must.Hold(t, c.Properties["file"] == "p.hcl", "the runner was told %+v", c)
 		default:
 			t.Errorf("the runner was told %+v", c)
 		}
 	}
-	if len(r.summary) > github.SummaryBytes {
-		t.Errorf("a summary of %d bytes", len(r.summary))
-	}
+	must.Hold(t, len(r.summary) <= github.SummaryBytes, "a summary of %d bytes", len(r.summary))
 }

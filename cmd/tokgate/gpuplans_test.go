@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Plans that need a GPU can be simulated without one. They also show the command that would start
 // their server.
 func TestLongGPUPlans(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
-	if err != nil || len(paths) < 3 {
-		t.Fatalf("%d plans, %v", len(paths), err)
-	}
+	must.Need(t, err == nil && len(paths) >= 3, "%d plans, %v", len(paths), err)
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
@@ -23,9 +22,7 @@ func TestLongGPUPlans(t *testing.T) {
 			r := tokgate(t, "run", "--simulate", "--out", out, path)
 			r.check(t, assert.ExitPass, "PASS", "simulated")
 			audited(t, out, out)
-			if strings.Contains(r.out+r.err, "TOKEN") {
-				t.Error("it asks for a secret")
-			}
+			must.Hold(t, !strings.Contains(r.out+r.err, "TOKEN"), "it asks for a secret")
 		})
 	}
 }

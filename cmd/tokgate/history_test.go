@@ -125,9 +125,7 @@ func testNightly(t *testing.T) {
 	r := tokgate(t, "history", "check", dir, "--max-age", "0", "--junit", junit)
 	r.check(t, assert.ExitFail, "FAIL", "1 worse", "20% higher")
 	wellFormed(t, junit)
-	if !strings.Contains(read(t, junit), `name="history.e2e.mean at 4"`) {
-		t.Error("junit.xml does not name the series")
-	}
+	must.Hold(t, strings.Contains(read(t, junit), `name="history.e2e.mean at 4"`), "junit.xml does not name the series")
 	tokgate(t, "history", "show", dir).check(t, assert.ExitPass, "FAIL")
 	tokgate(t, "history", "check", dir, "--ignore", "0.5", "--max-age", "0").check(t, assert.ExitPass, "PASS")
 	tokgate(t, "history", "pin", dir, "run-13", "--why", "accepted").check(t, assert.ExitPass, "pinned")

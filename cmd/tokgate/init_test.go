@@ -21,9 +21,7 @@ func testInit(t *testing.T) {
 	server := simServer(t)
 	tokgate(t, "init", "--url", server.URL(), "--github", "--gitlab").check(t, assert.ExitPass,
 		"found vllm, tokgate-sim-1, tokgate-sim", "wrote tokgate.hcl", "wrote .github/workflows/tokgate.yml", "wrote .gitlab/tokgate.yml", "wrote .gitignore")
-	if got := read(t, ".gitignore"); got != "results/\n" {
-		t.Errorf(".gitignore: %q", got)
-	}
+	must.Same(t, ".gitignore", "results/\n", read(t, ".gitignore"))
 	tokgate(t, "fmt", "--check", "tokgate.hcl").check(t, assert.ExitPass)
 	tokgate(t, "validate", "tokgate.hcl").check(t, assert.ExitPass, "is valid")
 	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
@@ -31,9 +29,7 @@ func testInit(t *testing.T) {
 	// Nothing is overwritten without --force.
 	must.Do(t, os.WriteFile("tokgate.hcl", []byte("mine"), 0o644))
 	tokgate(t, "init", "--url", server.URL()).check(t, assert.ExitPlan, "tokgate.hcl already exists", "--force")
-	if read(t, "tokgate.hcl") != "mine" {
-		t.Error("the plan was overwritten")
-	}
+	must.Hold(t, read(t, "tokgate.hcl") == "mine", "the plan was overwritten")
 	tokgate(t, "init", "--force", "--image", "lmsysorg/sglang:v0.5.9", "--model", "Qwen/Qwen3-8B", "--use-case", "rag,long_document").check(t, assert.ExitPass)
 	tokgate(t, "init", "--plan", "llama.hcl", "--command", "llama-server -m x.gguf").check(t, assert.ExitPass, "--port {port}")
 	tokgate(t, "init", "--plan", "rate.hcl", "--url", server.URL(), "--rate", "1 req/s,240 req/min").check(t, assert.ExitPass)
@@ -41,13 +37,9 @@ func testInit(t *testing.T) {
 	tokgate(t, "validate", "llama.hcl").check(t, assert.ExitPass, "is valid")
 	plan := read(t, "tokgate.hcl")
 	for _, want := range []string{`engine = "sglang"`, `model  = "Qwen/Qwen3-8B"`, `workload "rag"`, `workload "long_document"`} {
-		if !strings.Contains(plan, want) {
-			t.Errorf("the plan does not hold %s:\n%s", want, plan)
-		}
+		must.Hold(t, strings.Contains(plan, want), "the plan does not hold %s:\n%s", want, plan)
 	}
-	if got := read(t, ".gitignore"); got != "results/\n" {
-		t.Errorf(".gitignore: %q", got)
-	}
+	must.Same(t, ".gitignore", "results/\n", read(t, ".gitignore"))
 }
 
 // What another tool measures becomes a plan that is valid and runs.
@@ -112,9 +104,7 @@ func testInitMeasure(t *testing.T) {
 	plan := read(t, "tokgate.hcl")
 	// The lengths are drawn anew in each run.
 	for _, want := range []string{`measured with 20 requests`, `measured with 80 requests`, `"mean < 3[5-7]`, `measured 3[23]`, `"mean > 3`, `measured (39\d|40\d) tok/s, 10% to spare`} {
-		if !regexp.MustCompile(want).MatchString(plan) {
-			t.Errorf("the plan does not hold %s:\n%s", want, plan)
-		}
+		must.Hold(t, regexp.MustCompile(want).MatchString(plan), "the plan does not hold %s:\n%s", want, plan)
 	}
 	tokgate(t, "run", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
 	if entries, _ := os.ReadDir("."); len(entries) != 3 {
@@ -146,9 +136,7 @@ func TestInitDetects(t *testing.T) {
 			s.Start()
 			tokgate(t, "init", "--url", strings.TrimPrefix(s.URL, "http://")).check(t, assert.ExitPass, "found "+engine)
 			for _, want := range []string{`engine = "` + engine + `"`, s.URL} {
-				if !strings.Contains(read(t, "tokgate.hcl"), want) {
-					t.Errorf("the plan lacks %s", want)
-				}
+				must.Hold(t, strings.Contains(read(t, "tokgate.hcl"), want), "the plan lacks %s", want)
 			}
 			// init refuses a use case whose prompts are longer than the server's context.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server has only 2048")

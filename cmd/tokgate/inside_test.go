@@ -70,21 +70,15 @@ func TestInside(t *testing.T) {
 				args = append(args, "--simulate")
 			}
 			r := tokgate(t, args...)
-			if r.code != 1 {
-				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
-			}
+			must.Need(t, r.code == 1, "exit %d\n%s%s", r.code, r.out, r.err)
 			// Every report explains the failed threshold with the state of the server at
 			// the time.
 			const then = "the server then: the queue held up to "
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "report.html"} {
 				raw := must.Get(os.ReadFile(filepath.Join(out, name)))(t)
-				if !strings.Contains(string(raw), then) {
-					t.Errorf("%s does not say what the server was doing", name)
-				}
+				must.Hold(t, strings.Contains(string(raw), then), "%s does not say what the server was doing", name)
 			}
-			if !strings.Contains(strings.Join(strings.Fields(r.out), " "), then) || !strings.Contains(r.out, "Waiting max") {
-				t.Errorf("the terminal says\n%s", r.out)
-			}
+			must.Hold(t, strings.Contains(strings.Join(strings.Fields(r.out), " "), then) && strings.Contains(r.out, "Waiting max"), "the terminal says\n%s", r.out)
 			f := must.Get(os.Open(filepath.Join(out, "results.json")))(t)
 			defer f.Close()
 			doc := must.Get(report.ReadDocument(f))(t)
@@ -93,9 +87,7 @@ func TestInside(t *testing.T) {
 				if v.Name == "sla.waiting.max at 12" {
 					want = report.Fail
 				}
-				if v.Outcome != want {
-					t.Errorf("%s: %s: %s", v.Name, v.Outcome, v.Message)
-				}
+				must.Hold(t, v.Outcome == want, "%s: %s: %s", v.Name, v.Outcome, v.Message)
 			}
 			c := &doc.Cases[0]
 			// Twelve requests share four slots, so at most eight wait, and several wait
@@ -112,18 +104,12 @@ func TestInside(t *testing.T) {
 			found := map[string]int{}
 			for _, s := range c.Series {
 				found[s.Metric] = len(s.At)
-				if len(s.At) != len(s.Values) {
-					t.Errorf("%s has %d times and %d values", s.Metric, len(s.At), len(s.Values))
-				}
+				must.Hold(t, len(s.At) == len(s.Values), "%s has %d times and %d values", s.Metric, len(s.At), len(s.Values))
 			}
-			if found["waiting"] < 5 || found["kv_usage"] < 5 || found["preemptions"] < 1 {
-				t.Errorf("series %v", found)
-			}
+			must.Hold(t, found["waiting"] >= 5 && found["kv_usage"] >= 5 && found["preemptions"] >= 1, "series %v", found)
 			// Judging the recorded metrics again gives the same result.
 			again := tokgate(t, "judge", "--json", filepath.Join(dir, "again.json"), out, filepath.Join(dir, "p.hcl"))
-			if again.code != 1 {
-				t.Errorf("judged again: exit %d\n%s%s", again.code, again.out, again.err)
-			}
+			must.Hold(t, again.code == 1, "judged again: exit %d\n%s%s", again.code, again.out, again.err)
 			raw := must.Get(os.ReadFile(filepath.Join(dir, "again.json")))(t)
 			var second report.Document
 			must.Do(t, json.Unmarshal(raw, &second))

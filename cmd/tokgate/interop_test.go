@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -67,9 +68,7 @@ func TestLongInteropTable(t *testing.T) {
 				if w, ok := tt.change[name]; ok {
 					want = w
 				}
-				if got.cells[i] != want {
-					t.Errorf("%s %v: %s is %q, want %q", tt.engine, tt.rules, name, got.cells[i], want)
-				}
+				must.Hold(t, got.cells[i] == want, "%s %v: %s is %q, want %q", tt.engine, tt.rules, name, got.cells[i], want)
 			}
 		}))
 	}
@@ -93,9 +92,7 @@ func interop(t *testing.T, network server.Network, name, plan string, environ []
 	dir := t.TempDir()
 	r := tokgateOver(t, t.Context(), network, environ, "", "run", "--quiet", "--out", dir, plan)
 	run, problems, err := record.Read(dir)
-	if err != nil || len(problems) > 0 {
-		t.Fatalf("%s: %v %v\n%s%s", name, err, problems, r.out, r.err)
-	}
+	must.Need(t, err == nil && len(problems) <= 0, "%s: %v %v\n%s%s", name, err, problems, r.out, r.err)
 	t.Logf("%s: exit %d\n%s", name, r.code, r.out)
 	return interopOf(name, run)
 }

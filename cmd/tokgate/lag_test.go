@@ -31,9 +31,7 @@ func TestLag(t *testing.T) {
 		t.Skip("make lag")
 	}
 	run, _, err := record.Read(*lagRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	served := readServed(t, *lagLog)
 	for _, l := range run.Levels {
 		var sent []*metric.Sample

@@ -81,9 +81,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		}
 		return nil
 	}))
-	if checked == 0 {
-		t.Fatal("no import was checked")
-	}
+	must.Need(t, checked != 0, "no import was checked")
 }
 
 // room returns the rules in `allowed` that apply to a folder, and their key. They are those of the

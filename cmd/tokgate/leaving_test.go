@@ -94,9 +94,7 @@ func TestClientsThatLeave(t *testing.T) {
 					t.Errorf("%v failed: %v", &s, s.Failure)
 				}
 			}
-			if canceled < len(left["left"])/2 {
-				t.Errorf("only %d of %d left before the end", canceled, len(left["left"]))
-			}
+			must.Hold(t, canceled >= len(left["left"])/2, "only %d of %d left before the end", canceled, len(left["left"]))
 			asked := func(list []metric.Sample) map[string]string {
 				out := map[string]string{}
 				for _, s := range list {

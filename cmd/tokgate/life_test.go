@@ -220,9 +220,7 @@ func TestInterrupted(t *testing.T) {
 			l.start()
 			l.waitForLoad()
 			groups := l.groups()
-			if len(groups) != 1 {
-				t.Fatalf("%d servers are noted, want one", len(groups))
-			}
+			must.Need(t, len(groups) == 1, "%d servers are noted, want one", len(groups))
 			for i, s := range tt.signals {
 				if i > 0 { // without a wait, two equal signals would arrive as one
 					l.waitFor("stopping: ")
@@ -230,9 +228,7 @@ func TestInterrupted(t *testing.T) {
 				l.signal(s)
 			}
 			l.check(assert.ExitInterrupted, "INTERRUPTED")
-			if !l.gone(groups[0]) {
-				t.Error("the server is still there")
-			}
+			must.Hold(t, l.gone(groups[0]), "the server is still there")
 			l.reports(assert.ExitInterrupted, "interrupted")
 			if left := l.groups(); len(left) > 0 {
 				t.Errorf("servers %v are still noted", left)
@@ -366,9 +362,7 @@ func TestBrokenPipe(t *testing.T) {
 	l := newLife(t)
 	l.plan("", l.serve(""), 20)
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
 	cmd.Env, cmd.Stdout, cmd.Stderr = l.environ, writer, writer
 	l.child = begin(t, cmd)
@@ -431,9 +425,7 @@ func TestServerFails(t *testing.T) {
 				l.waitForLoad()
 				log := read(t, filepath.Join(l.out, "server-s.log"))
 				m := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(log)
-				if m == nil {
-					t.Fatalf("log %q", log)
-				}
+				must.Need(t, m != nil, "log %q", log)
 				pid, _ := strconv.Atoi(m[1])
 				must.Do(t, syscall.Kill(pid, syscall.SIGKILL))
 			}

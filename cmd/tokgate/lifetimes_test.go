@@ -90,7 +90,7 @@ func TestRateWindows(t *testing.T) {
 		{`goodput = "share >= 95%"`, "4h", ""}, {`goodput = "share >= 95%"`, "3m", "Goodput share cannot pass"}, {`goodput = "share >= 95%"`, "4m", "Goodput share may not pass"},
 	} {
 		path := filepath.Join(t.TempDir(), "gate.hcl")
-		if err := os.WriteFile(path, []byte(fmt.Sprintf(`
+		must.Do(t, os.WriteFile(path, []byte(fmt.Sprintf(`
 server "vllm" {
   engine = "vllm"
   endpoint { url = "http://127.0.0.1:8000" }
@@ -110,20 +110,14 @@ workload "chat" {
     speed = "mean > 50 tok/s"
   }
 }
-`, tt.duration, tt.sla)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+`, tt.duration, tt.sla)), 0o600))
 		a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 		p, err := a.load(path, inputs{}, false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Need(t, err == nil, "%v", err)
 		var got string
 		for _, d := range movingTogether(p, nil) {
 			got += d.Summary
 		}
-		if got != tt.want {
-			t.Errorf("%+v: %q", tt, got)
-		}
+		must.Hold(t, got == tt.want, "%+v: %q", tt, got)
 	}
 }

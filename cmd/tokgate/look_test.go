@@ -39,9 +39,7 @@ func TestLastLimits(t *testing.T) {
 		if src != "" {
 			must.Do(t, os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644))
 		}
-		if got := lastLimits(dir)(s, w); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.file, got, tt.want)
-		}
+		must.Same(t, tt.file, tt.want, lastLimits(dir)(s, w))
 	}
 }
 
@@ -88,13 +86,9 @@ workload "w" {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
 	}
-	if len(run.Capacities) != 1 || run.Capacities[0].Pass != 4 || len(run.Capacities[0].Probes) < 2 {
-		t.Fatalf("capacities %+v", run.Capacities)
-	}
+	must.Need(t, len(run.Capacities) == 1 && run.Capacities[0].Pass == 4 && len(run.Capacities[0].Probes) >= 2, "capacities %+v", run.Capacities)
 	for _, l := range run.Levels {
-		if l.Probe == nil || len(l.Rounds) == 0 || len(l.Looks) == 0 {
-			t.Errorf("level %+v", l)
-		}
+		must.Hold(t, l.Probe != nil && len(l.Rounds) != 0 && len(l.Looks) != 0, "level %+v", l)
 	}
 	// The judge command sees only the recording, and must give the same verdict.
 	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")

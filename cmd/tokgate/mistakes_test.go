@@ -54,9 +54,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	} {
 		t.Run(row.line, func(t *testing.T) {
 			r := tokgate(t, strings.Fields(row.line)...)
-			if r.code != assert.ExitPlan {
-				t.Errorf("exit %d, want %d\n%s%s", r.code, assert.ExitPlan, r.out, r.err)
-			}
+			must.Hold(t, r.code == assert.ExitPlan, "exit %d, want %d\n%s%s", r.code, assert.ExitPlan, r.out, r.err)
 			said, hints := 0, 0
 			for line := range strings.Lines(r.err) {
 				if strings.HasPrefix(line, "tokgate: ") || strings.HasPrefix(line, "Error: ") {
@@ -66,9 +64,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 					hints++
 				}
 			}
-			if said < 1 || said > 2 || hints > 2 || !strings.Contains(r.err, row.says) {
-				t.Errorf("want one message that says %q:\n%s", row.says, r.err)
-			}
+			must.Hold(t, said >= 1 && said <= 2 && hints <= 2 && strings.Contains(r.err, row.says), "want one message that says %q:\n%s", row.says, r.err)
 		})
 	}
 }

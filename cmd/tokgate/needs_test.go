@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -47,12 +48,8 @@ func TestNeeds(t *testing.T) {
 			text = d[0].Detail
 		}
 		got.of, got.subject = "", hcl.Range{}
-		if got != tt.want {
-			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
-		}
-		if !strings.Contains(text, tt.lacks) || (text == "") != (tt.lacks == "") {
-			t.Errorf("%s: %q, want %q", tt.name, text, tt.lacks)
-		}
+		must.Hold(t, got == tt.want, "%s: %+v, want %+v", tt.name, got, tt.want)
+		must.Hold(t, strings.Contains(text, tt.lacks) && (text == "") == (tt.lacks == ""), "%s: %q, want %q", tt.name, text, tt.lacks)
 	}
 }
 
@@ -67,9 +64,7 @@ func TestScaleTable(t *testing.T) {
 		for _, v := range []int{streams, streams * chunksOfStream, n.cores, int(math.Ceil(float64(streams) * 6.6 / 1024)), n.ports, n.files} {
 			row += " " + thousands(v) + " |"
 		}
-		if !strings.Contains(strings.ReplaceAll(page, " MiB", ""), row) {
-			t.Errorf("docs/scale.md lacks the row %s", row)
-		}
+		must.Hold(t, strings.Contains(strings.ReplaceAll(page, " MiB", ""), row), "docs/scale.md lacks the row %s", row)
 	}
 }
 
@@ -104,9 +99,7 @@ func TestOpenFiles(t *testing.T) {
 		{"side by side", beside, 800},
 	} {
 		need := needsOf(tt.plan, nil).files
-		if need != tt.need {
-			t.Errorf("%s: %d, want %d", tt.name, need, tt.need)
-		}
+		must.Hold(t, need == tt.need, "%s: %d, want %d", tt.name, need, tt.need)
 		if err := checkOpenFiles(tt.plan, uint64(need)); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -29,9 +29,7 @@ func shipped(t *testing.T) []string {
 	t.Helper()
 	files := must.Get(planFiles([]string{filepath.Join("..", "..", "plans")}, true))(t)
 	files = slices.DeleteFunc(files, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "lib" })
-	if len(files) < 15 {
-		t.Fatalf("%d plans ship", len(files))
-	}
+	must.Need(t, len(files) >= 15, "%d plans ship", len(files))
 	return files
 }
 
@@ -53,9 +51,7 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			t.Parallel()
 			a := &app{color: "auto", environ: append(slices.Clone(shippedEnviron), "TOKGATE_STATE_DIR="+t.TempDir()), Streams: Streams{Out: t.Output(), Err: t.Output()}}
 			p, diags := a.load(path, inputs{}, false)
-			if diags.HasErrors() {
-				t.Fatal(diags)
-			}
+			must.Need(t, !diags.HasErrors(), "%v", diags)
 			shorten(p)
 			for _, s := range p.Servers {
 				// A simulator in the plan keeps its settings. Other servers are simulated with the
@@ -112,9 +108,7 @@ func TestLongPlanFitsTheTerminal(t *testing.T) {
 	a := &app{environ: shippedEnviron, Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	for _, path := range shipped(t) {
 		p, diags := a.load(path, inputs{}, false)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		for _, width := range []int{80, 100} {
 			var out strings.Builder
 			(&expansion{&out, width, p, readLastRun(p.Path), nil}).print()
@@ -173,13 +167,9 @@ workload "w" {
     1, 2, 4  success every (implied)  1 request, exact
     2        e2e p95 < 5s (warns)     59 effective requests
 `
-	if !strings.HasPrefix(got, want) {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	must.Hold(t, strings.HasPrefix(got, want), "got:\n%s\nwant:\n%s", got, want)
 	for _, words := range []string{"  server.one[*]\n", "  workload.w[*]\n", "Together 720 requests"} {
-		if !strings.Contains(r.out, words) {
-			t.Errorf("nothing says %q:\n%s", words, r.out)
-		}
+		must.Hold(t, strings.Contains(r.out, words), "nothing says %q:\n%s", words, r.out)
 	}
 }
 
@@ -263,9 +253,7 @@ compare "c" {
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	must.Do(t, os.WriteFile("gate.hcl", []byte(src), 0o600))
 	p, diags := a.load("gate.hcl", inputs{}, false)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	known := (*lastRun)(nil).forecast(p, nil, nil)
 	for range 2 {
 		c := clock.NewVirtual()

@@ -152,9 +152,7 @@ func (s system) decoded(t *testing.T, vars []string) *plan.Plan {
 		inputs = append(inputs, decode.Input{Var: v})
 	}
 	p, diags := decode.File(decode.Options{Path: s.plan(), Inputs: inputs})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
@@ -322,9 +320,7 @@ func (s system) published(t *testing.T) published {
 	for i := range p.Figures {
 		p.Figures[i].OfMean = p.Speed == "of mean time"
 	}
-	if p.Title == "" || p.Publisher == "" || len(p.Figures) == 0 {
-		t.Fatalf("%s has no title, publisher or figures", path)
-	}
+	must.Need(t, p.Title != "" && p.Publisher != "" && len(p.Figures) != 0, "%s has no title, publisher or figures", path)
 	return p
 }
 
@@ -735,9 +731,7 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 		t.Fatalf("%s: %v\n%s", s.file, err, out.String())
 	}
 	m := s.judged(t, dir, vars)
-	if most >= 1<<20 {
-		t.Errorf("%s took %d MiB", s.file, most>>10)
-	}
+	must.Hold(t, most < 1<<20, "%s took %d MiB", s.file, most>>10)
 	if cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime(); cpu >= time.Minute {
 		t.Errorf("%s took %v of CPU time", s.file, cpu)
 	}
@@ -811,9 +805,7 @@ func (s system) check(t *testing.T, p *page) {
 		}
 		fitted, close = fitted+len(errs), close+within(errs, 0.2)
 	}
-	if 10*close < 9*fitted {
-		t.Errorf("%s: %d of %d fitted figures lie within 20%%", s.name, close, fitted)
-	}
+	must.Hold(t, 10*close >= 9*fitted, "%s: %d of %d fitted figures lie within 20%%", s.name, close, fitted)
 	all := slices.Sorted(slices.Values(p.all))
 	if n := within(all, 0.2); 100*n < 85*len(all) {
 		t.Errorf("%s: %d of %d figures lie within 20%%", s.name, n, len(all))
@@ -843,9 +835,7 @@ func TestLongReference(t *testing.T) {
 			}
 			p := s.published(t)
 			_, want, _, ok := generatedPart(doc, s.name)
-			if !ok || want == "" {
-				t.Fatalf("docs/%s has no part %q", referenceDoc, s.name)
-			}
+			must.Need(t, ok && want != "", "docs/%s has no part %q", referenceDoc, s.name)
 			if s.quick != "" {
 				r := tokgate(t, "run", "--simulate", "--quiet", "--out", t.TempDir(), "--only", s.quick, s.plan())
 				if r.code != assert.ExitPass && r.code != assert.ExitFail || !strings.Contains(r.out, "SIMULATED") {
@@ -869,21 +859,15 @@ func TestLongReference(t *testing.T) {
 func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers
-	if len(answers) != 4 {
-		t.Fatalf("%d answers", len(answers))
-	}
+	must.Need(t, len(answers) == 4, "%d answers", len(answers))
 	for _, a := range answers {
 		if got := m.answer("mtp", a.Workload); got != strings.TrimPrefix(a.Printed, "strong ") {
 			t.Errorf("%s: %q, published %q", a.Workload, got, a.Printed)
 		}
 	}
-	if m.verdicts.Outcome != assert.Pass {
-		t.Errorf("the plan comes to %s", m.verdicts.Outcome)
-	}
+	must.Hold(t, m.verdicts.Outcome == assert.Pass, "the plan comes to %s", m.verdicts.Outcome)
 	for _, f := range systems[4].published(t).Figures {
-		if f.Against != "" && m.change(f) == nil {
-			t.Errorf("%s of %s against %s is not compared", f.Metric, f.Workload, f.Against)
-		}
+		must.Hold(t, f.Against == "" || m.change(f) != nil, "%s of %s against %s is not compared", f.Metric, f.Workload, f.Against)
 	}
 }
 
@@ -913,9 +897,7 @@ func TestLongReferenceDocument(t *testing.T) {
 	doc := read(t, path)
 	for name, part := range parts {
 		head, _, tail, ok := generatedPart(doc, name)
-		if !ok {
-			t.Fatalf("%s has no part %q", path, name)
-		}
+		must.Need(t, ok, "%s has no part %q", path, name)
 		doc = head + part + tail
 	}
 	must.Do(t, os.WriteFile(path, []byte(doc), 0o644))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -53,13 +54,9 @@ func TestReplayed(t *testing.T) {
 func replayed(t *testing.T, folder, path string, block int, inputs []decode.Input) (lines []string) {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: path, Inputs: inputs})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	run, _, err := record.Read(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, w := range p.Workloads {
 		for _, l := range run.Levels {
 			if l.Workload == w.Address() && l.Speedup > 0 && l.Skipped == "" {
@@ -81,9 +78,7 @@ func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) 
 		sent = append(sent, round.MeasuredSamples()...)
 	}
 	slices.SortStableFunc(sent, func(a, b *metric.Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
-	if len(sent) != r.Due {
-		t.Fatalf("%d requests of %d rows", len(sent), r.Due)
-	}
+	must.Need(t, len(sent) == r.Due, "%d requests of %d rows", len(sent), r.Due)
 	var lags []time.Duration
 	off, input, cached, due, most, within := time.Duration(0), 0, 0, 0, 0, 0
 	for i, s := range sent {

@@ -78,9 +78,7 @@ func TestSaltIsAnotherRun(t *testing.T) {
 				}
 			}
 		}
-		if len(f.Arrived) != 100 || len(f.Failed) == 0 {
-			t.Fatalf("%d requests at the rate, %d failed in the closed loop", len(f.Arrived), len(f.Failed))
-		}
+		must.Need(t, len(f.Arrived) == 100 && len(f.Failed) != 0, "%d requests at the rate, %d failed in the closed loop", len(f.Arrived), len(f.Failed))
 		first := f.Arrived[0]
 		for i := range f.Arrived {
 			f.Arrived[i] -= first

@@ -76,9 +76,7 @@ func TestLongSimulate(t *testing.T) {
 	} {
 		text := read(t, file)
 		for _, w := range words {
-			if !strings.Contains(text, w) {
-				t.Errorf("%s does not say %q:\n%.2000s", file, w, text)
-			}
+			must.Hold(t, strings.Contains(text, w), "%s does not say %q:\n%.2000s", file, w, text)
 		}
 	}
 	if !strings.Contains(r.err, "simulated: times are virtual") || !strings.Contains(r.err, "times as fast as real time") {
@@ -189,9 +187,7 @@ func TestLongHeadsOfPlans(t *testing.T) {
 			})
 		}
 	}
-	if run < 15 {
-		t.Errorf("only %d commands were found", run)
-	}
+	must.Hold(t, run >= 15, "only %d commands were found", run)
 }
 
 // The plans that are shipped for a first try pass in a simulation.
@@ -253,15 +249,11 @@ func BenchmarkSimulatedHour(b *testing.B) {
 			for b.Loop() {
 				var out, errs bytes.Buffer
 				code := Main(context.Background(), []string{"run", "--simulate", "--quiet", "--out", dir, plan}, os.Environ(), Streams{Out: &out, Err: &errs})
-				if code != assert.ExitPass && code != assert.ExitFail {
-					b.Fatalf("exit %d: %s\n%.3000s", code, &errs, &out)
-				}
+				must.Need(b, code == assert.ExitPass || code == assert.ExitFail, "exit %d: %s\n%.3000s", code, &errs, &out)
 			}
 			after, _ := server.CPUTime()
 			run, _, err := record.Read(dir)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, err)
 			b.ReportMetric((after-before).Seconds()/float64(b.N)/run.End.Hours(), "cpu-s/hour")
 			b.ReportMetric(run.End.Hours(), "hours")
 			b.ReportMetric(0, "ns/op")

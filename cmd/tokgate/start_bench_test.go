@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -72,8 +73,6 @@ func started(b *testing.B, plan, state string) (*metric.Run, time.Time) {
 	begin := time.Now()
 	said, failed := cmd.CombinedOutput() // even if the run fails as invalid, its start was measured
 	run, _, err := record.Read(out)
-	if err != nil || len(run.Levels) == 0 || len(run.Levels[0].Rounds) == 0 {
-		b.Fatalf("%v, %v: %s", err, failed, said)
-	}
+	must.Need(b, err == nil && len(run.Levels) != 0 && len(run.Levels[0].Rounds) != 0, "%v, %v: %s", err, failed, said)
 	return run, begin
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -52,9 +53,7 @@ func TestStarvedGenerator(t *testing.T) {
 	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v:\n%s", err, out)
-	}
+	must.Need(t, err == nil, "%v:\n%s", err, out)
 	if said := string(out); !strings.Contains(said, "exit code 4\n") || !strings.Contains(said, "the generator") {
 		t.Errorf("a starved generator's run was taken for the server's:\n%s", said)
 	}

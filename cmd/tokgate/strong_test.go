@@ -73,9 +73,7 @@ func linesOf(t *testing.T, path string) (out [][]byte) {
 		return nil
 	}
 	src, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || errors.Is(err, fs.ErrNotExist), "%v", err)
 	return slices.Collect(bytes.Lines(src))
 }
 
@@ -85,9 +83,7 @@ func appendLine(t *testing.T, path string, line []byte) {
 		_, err = f.Write(append(line, '\n'))
 		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	must.Hold(t, err == nil, "%v", err)
 }
 
 // noticed counts how often a gate passes and fails in runs with different seeds. planted names the
@@ -171,9 +167,7 @@ func plant(p *plan.Plan, planted string, to *sim.Profile) {
 // mostly fails the test if got is less than 95 % of the runs.
 func mostly(t *testing.T, what string, got, runs int) {
 	t.Helper()
-	if got*100 < 95*runs {
-		t.Errorf("%s in %d of %d runs", what, got, runs)
-	}
+	must.Hold(t, got*100 >= 95*runs, "%s in %d of %d runs", what, got, runs)
 }
 
 // The shipped gates pass an unchanged server, and fail a server that prefills or decodes a quarter
@@ -191,9 +185,7 @@ func TestLongShippedGates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}
 			p, diags := a.load(path, inputs{}, false)
-			if diags.HasErrors() {
-				t.Fatal(diags)
-			}
+			must.Need(t, !diags.HasErrors(), "%v", diags)
 			gate := strings.TrimPrefix(filepath.ToSlash(path), "../../")
 			mostly(t, "the server as it is passes", noticed(t, gate, p, runs, "").Passed, runs)
 			for _, kind := range []string{strength.Decode, strength.Prefill} {
@@ -201,9 +193,7 @@ func TestLongShippedGates(t *testing.T) {
 					mostly(t, kind+" × 1.25 fails", noticed(t, gate, p, runs, kind).Failed, runs)
 				}
 			}
-			if exempt[name] && !strings.Contains(read(t, path), "slower by a quarter") {
-				t.Error("no comment says why the gate notices no quarter")
-			}
+			must.Hold(t, !exempt[name] || strings.Contains(read(t, path), "slower by a quarter"), "no comment says why the gate notices no quarter")
 		})
 	}
 }
@@ -214,9 +204,7 @@ func (o initOptions) loaded(t *testing.T, in inputs) *plan.Plan {
 	text := must.Get(o.plan())(t)
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	p, diags := a.load(writePlan(t, string(text)), in, false)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
@@ -280,9 +268,7 @@ func TestLongInitMeasured(t *testing.T) {
 			o := initOf(set...)
 			var err error
 			o.answers.Measured, err = o.measureEach(measuredIn(t, ""))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			t.Log(o.answers.Measured)
 			holds(t, "init --measure --use-case "+strings.Join(set, ","), o.loaded(t, inputs{}))
 		})
@@ -381,9 +367,7 @@ func TestStrengthTable(t *testing.T) {
 | a | – | – | – | 1 of 2 |
 | b.hcl | 1 of 2 | 1 of 1 | – | – |
 `
-	if got != want {
-		t.Errorf("%s", got)
-	}
+	must.Hold(t, got == want, "%s", got)
 }
 
 // TestLongSeldomReadings checks that verdicts do not change if the server's metrics are read only
@@ -392,9 +376,7 @@ func TestLongSeldomReadings(t *testing.T) {
 	for _, name := range []string{"capacity.hcl", "upgrade.hcl"} {
 		a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}
 		p, diags := a.load(filepath.Join(plansDir, name), inputs{}, false)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		var said []string
 		for _, seldom := range []time.Duration{0, time.Minute} {
 			c := clock.NewVirtual()

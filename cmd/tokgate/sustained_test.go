@@ -61,9 +61,7 @@ workload "chat" {
   sla { backlog_growth = "< 2%%" }
 }
 `, rate, requests))})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
@@ -196,7 +194,5 @@ func drifting(t *testing.T, out *strings.Builder) {
 		gates, greens = gates+n, greens+counts[assert.Pass]
 		fmt.Fprintf(out, "| %s | %.2f | %d min | %d of %d | %d | %d | %d |\n", x.name, x.near, x.minutes, passes, n, counts[assert.Pass], counts[assert.Fail], counts[assert.Inconclusive])
 	}
-	if greens > max(2*gates/38, 1) {
-		t.Errorf("%d of %d drifting servers pass", greens, gates)
-	}
+	must.Hold(t, greens <= max(2*gates/38, 1), "%d of %d drifting servers pass", greens, gates)
 }

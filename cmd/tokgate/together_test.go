@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Several recorded runs are shown side by side in one page and one Markdown file. A format for a
@@ -38,7 +39,5 @@ func TestLongReportTogether(t *testing.T) {
 	// Both commands judge and report have the flag --html.
 	again := filepath.Join(out, "again.html")
 	tokgate(t, "judge", before, path, "--html", again).check(t, assert.ExitPass)
-	if !strings.Contains(read(t, again), "<!DOCTYPE html>") {
-		t.Error("judge wrote no page")
-	}
+	must.Hold(t, strings.Contains(read(t, again), "<!DOCTYPE html>"), "judge wrote no page")
 }

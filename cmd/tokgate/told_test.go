@@ -73,9 +73,7 @@ func TestLongStrengthTold(t *testing.T) {
 				for _, pair := range toldBySimulation(t, profile, set, rest, runs) {
 					t.Logf("%+v", pair)
 					pair.keep(t)
-					if *toldRuns == 0 && !pair.agrees() {
-						t.Errorf("%s: told %v, simulated %v", pair.Regression, pair.Told, pair.Simulated)
-					}
+					must.Hold(t, *toldRuns != 0 || pair.agrees(), "%s: told %v, simulated %v", pair.Regression, pair.Told, pair.Simulated)
 				}
 			})
 		}
@@ -95,9 +93,7 @@ func toldBySimulation(t *testing.T, profile string, set []string, list []strengt
 	p := o.loaded(t, inputs{})
 	p.Servers[0].Simulator.Profile = profile
 	run, err := simulatedRun(t.Context(), p, 500, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	measure := func(list []strength.Regression, runs int, try strength.Try) *strength.Result {
 		r := must.Get(strength.Measure(list, runs, try))(t)
 		return r
@@ -153,9 +149,7 @@ func TestLongStrengthToldTable(t *testing.T) {
 			agree++
 		}
 	}
-	if agree*100 < 80*len(pairs) {
-		t.Errorf("%d of %d pairs are within 10 points", agree, len(pairs))
-	}
+	must.Hold(t, agree*100 >= 80*len(pairs), "%d of %d pairs are within 10 points", agree, len(pairs))
 }
 
 // tableOfTold counts pairs of a recording and a simulation, by system and by kind of regression. It
@@ -214,7 +208,5 @@ func TestTableOfTold(t *testing.T) {
 |---|---|---|---|---|
 | h100 | rag | prefill × 2 | 0 of 10 | 2 of 10 |
 `
-	if got != want {
-		t.Error(got)
-	}
+	must.Hold(t, got == want, "%v", got)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/sim"
@@ -34,18 +35,12 @@ func testVLLMBench(t *testing.T) {
 	tokgate(t, "run", "--out", "run", "tokgate.hcl").check(t, assert.ExitPass)
 
 	run, _, err := record.Read("run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f, err := os.Open(filepath.Join("run", "results.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer f.Close()
 	d, err := report.ReadDocument(f)
-	if err != nil || len(d.Cases) != 1 || d.Cases[0].VLLMBench == nil {
-		t.Fatalf("%+v, %v", d, err)
-	}
+	must.Need(t, err == nil && len(d.Cases) == 1 && d.Cases[0].VLLMBench != nil, "%+v, %v", d, err)
 	got := d.Cases[0].VLLMBench
 
 	slices.SortFunc(log, func(a, b sim.Served) int { return a.Arrived.Compare(b.Arrived) })
@@ -77,9 +72,7 @@ func testVLLMBench(t *testing.T) {
 		t.Fatalf("%d requests in the log, %d in the report", len(ttft), got.Completed)
 	}
 	near := func(name string, want, got float64) {
-		if math.Abs(got/want-1) > 0.01 {
-			t.Errorf("%s: %g, by the server's log %g", name, got, want)
-		}
+		must.Hold(t, math.Abs(got/want-1) <= 0.01, "%s: %g, by the server's log %g", name, got, want)
 	}
 	took := last.Sub(first).Seconds()
 	if level.Windowed() {

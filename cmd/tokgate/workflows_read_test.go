@@ -82,9 +82,7 @@ func FuzzJobsOfWorkflow(f *testing.F) {
 	f.Add([]byte("jobs: {a: &a {timeout-minutes: -1e99, steps: [{uses: tokgate, with: {plan: [1]}}]}, b: *a}"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		for _, j := range jobsOfWorkflow(src, "w.yml", "gate.hcl") {
-			if j.timeout < 0 {
-				t.Errorf("%+v", j)
-			}
+			must.Hold(t, j.timeout >= 0, "%+v", j)
 		}
 	})
 }

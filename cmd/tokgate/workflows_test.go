@@ -373,30 +373,20 @@ func TestLongWorkflowGate(t *testing.T) {
 				t.Errorf("%d annotations", len(got))
 			}
 			for _, a := range got {
-				if !strings.HasPrefix(a, "error plans/gate.hcl:") {
-					t.Errorf("annotation %q is beside no line of the plan", a)
-				}
+				must.Hold(t, strings.HasPrefix(a, "error plans/gate.hcl:"), "annotation %q is beside no line of the plan", a)
 			}
 			summary := job.Summary()
 			for _, want := range tt.summary {
-				if !strings.Contains(summary, want) {
-					t.Errorf("the summary does not say %q:\n%.3000s", want, summary)
-				}
+				must.Hold(t, strings.Contains(summary, want), "the summary does not say %q:\n%.3000s", want, summary)
 			}
-			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
-				t.Errorf("the summary begins %.200q", summary)
-			}
+			must.Hold(t, strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]), "the summary begins %.200q", summary)
 			// Whatever its verdict, every gate uploads its results.
 			results := gate.Outputs["results"]
 			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
-				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
-					t.Errorf("%s/%s is not in the artifact: %v", results, name, c.artifacts)
-				}
+				must.Hold(t, slices.Contains(c.artifacts["tokgate-results"], results+"/"+name), "%s/%s is not in the artifact: %v", results, name, c.artifacts)
 			}
 			junit := read(t, filepath.Join(c.Workspace, gate.Outputs["junit"]))
-			if !strings.Contains(junit, tt.failures) {
-				t.Errorf("the JUnit file has no %s:\n%s", tt.failures, junit)
-			}
+			must.Hold(t, strings.Contains(junit, tt.failures), "the JUnit file has no %s:\n%s", tt.failures, junit)
 			if *keepJUnit != "" {
 				must.Do(t, os.WriteFile(filepath.Join(*keepJUnit, strings.ReplaceAll(tt.name, " ", "-")+".xml"), []byte(junit), 0o644))
 			}
@@ -594,9 +584,7 @@ func TestLongWorkflowNightly(t *testing.T) {
 		rest := asked
 		for _, word := range tt.words {
 			_, after, ok := strings.Cut(rest, word)
-			if !ok {
-				t.Errorf("night %d: gh and curl were asked for %q, which lacks %q at its place", i, asked, word)
-			}
+			must.Hold(t, ok, "night %d: gh and curl were asked for %q, which lacks %q at its place", i, asked, word)
 			rest = after
 		}
 		badge := newCheckout(t, "").git("--git-dir", n.origin, "show", "tokgate-history:badge.json")
@@ -707,14 +695,10 @@ func TestActionInputs(t *testing.T) {
 	base := c.commit(map[string]string{"serving/plans/a.hcl": ""})
 	job, err := c.Run(t.Context(), actionStep(`working-directory: serving, base: main,
 		policy: rules/policy.hcl, plan: "plans\n-odd name.hcl\n", vars: "a=1; $(touch pwned) ${{ 'x' }}\nb='2'\n\n", var-files: "v.hcl", args: "--simulate\n--only\nw/2"`), "j", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want := []string{"run", "--var-file", "v.hcl", "--var", "a=1; $(touch pwned) x", "--var", "b='2'",
 		"--base", filepath.Join(c.Temp, "tokgate-base"), "--policy", filepath.Join(c.Temp, "tokgate-base") + "/rules/policy.hcl", "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
-	if strings.Contains(job.Step("install").Log, "::notice") {
-		t.Errorf("there is a plan: %s", job.Step("install").Log)
-	}
+	must.Hold(t, !strings.Contains(job.Step("install").Log, "::notice"), "there is a plan: %s", job.Step("install").Log)
 	var got []string
 	for _, m := range regexp.MustCompile(`(?m)^<(.*)>$`).FindAllStringSubmatch(job.Step("run").Log, -1) {
 		got = append(got, m[1])
@@ -722,9 +706,7 @@ func TestActionInputs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s\n%s", diff, job.Log)
 	}
-	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
-		t.Errorf("the base is %s, want %s", head, base)
-	}
+	must.Same(t, "the base", base, c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"))
 	// Without the base branch the action refuses to run, because the pull request itself could have
 	// changed the policy.
 	alone, err := c.Run(t.Context(), actionStep(`plan: plans, policy: policy.hcl`), "j", nil)
@@ -753,14 +735,10 @@ func TestActionBase(t *testing.T) {
 		job := must.Get(c.Run(t.Context(), actionStep(`plan: p.hcl, upload: "", base: "`+tt.base+`"`), "j", nil))(t)
 		step := job.Step("base")
 		if tt.want == "" {
-			if step.ExitCode != 2 || !strings.Contains(job.Log, "::error") {
-				t.Errorf("base %q: %+v", tt.base, step)
-			}
+			must.Hold(t, step.ExitCode == 2 && strings.Contains(job.Log, "::error"), "base %q: %+v", tt.base, step)
 			continue
 		}
-		if step.ExitCode != 0 || !strings.Contains(step.Log, "base: "+tt.want) {
-			t.Errorf("base %q: %+v, want %s", tt.base, step, tt.want)
-		}
+		must.Hold(t, step.ExitCode == 0 && strings.Contains(step.Log, "base: "+tt.want), "base %q: %+v, want %s", tt.base, step, tt.want)
 	}
 }
 

@@ -200,9 +200,7 @@ func TestAnswerReset(t *testing.T) {
 	a.Reset(second, nil)
 	a.Event(3, &Event{Content: true, Finish: "stop", Usage: &Usage{Input: 9, Output: 9}})
 	a.End(4, nil)
-	if first.Usage.Input != 1 || second.Usage.Input != 9 || second.Chunks != 1 || second.First != 3 {
-		t.Errorf("first %+v, second %+v", first.Usage, second)
-	}
+	must.Hold(t, first.Usage.Input == 1 && second.Usage.Input == 9 && second.Chunks == 1 && second.First == 3, "first %+v, second %+v", first.Usage, second)
 }
 
 // An Answer handles events without allocating, once the memory for gaps is reserved.
@@ -228,9 +226,7 @@ func TestBounded(t *testing.T) {
 	if len(got) != MaxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
 		t.Errorf("bounded: %d bytes, ends in %q", len(got), got[len(got)-6:])
 	}
-	if bounded("short") != "short" {
-		t.Error("a short message changed")
-	}
+	must.Hold(t, bounded("short") == "short", "a short message changed")
 }
 
 // An Answer keeps each part of its text as a whole, or marks it as cut.

@@ -187,9 +187,7 @@ func burstOf(b *testing.B, pollers int, url string, n, chunks int) burst {
 	wg.Wait()
 	out := burst{cpu: cpuTime() - before, waited: lockWaits() - waited}
 	for _, s := range streams {
-		if s.err != nil || s.chunks != chunks {
-			b.Fatalf("%d chunks, want %d: %v", s.chunks, chunks, s.err)
-		}
+		must.Need(b, s.err == nil && s.chunks == chunks, "%d chunks, want %d: %v", s.chunks, chunks, s.err)
 		out.late = append(out.late, s.late)
 		out.speed = append(out.speed, float64(chunks-1)/(s.last-s.first).Seconds())
 	}
@@ -358,9 +356,7 @@ func BenchmarkManyStreams(b *testing.B) {
 		}
 		wg.Wait()
 		for _, s := range samples {
-			if s.Failure != nil || s.Chunks != chunks {
-				b.Fatalf("%d chunks, want %d: %v", s.Chunks, chunks, s.Failure)
-			}
+			must.Need(b, s.Failure == nil && s.Chunks == chunks, "%d chunks, want %d: %v", s.Chunks, chunks, s.Failure)
 		}
 	}
 	var each [2]float64 // largest memory per stream, in KiB: with bare readers, then with tokgate

@@ -69,9 +69,7 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 	// The long answer has eleven times as many chunks. It may allocate a little more, because a
 	// garbage collection may empty a pool.
 	short, long := allocations(100), allocations(1100)
-	if long > short+3 {
-		t.Errorf("%v allocations for 100 chunks, %v for 1,100", short, long)
-	}
+	must.Hold(t, long <= short+3, "%v allocations for 100 chunks, %v for 1,100", short, long)
 }
 
 // streamServer accepts connections on loopback. It sends only the head of an answer; the test sends
@@ -161,9 +159,7 @@ func TestMemoryOfManyStreams(t *testing.T) {
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)
 	// Allow 0.1 MiB for each stream, because a stream needs several times as much memory under the
 	// race detector. A buffer that is ten times too large is still found.
-	if took > 0.1*streams {
-		t.Errorf("%d streams took %.1f MiB", streams, took)
-	}
+	must.Hold(t, took <= 0.1*streams, "%d streams took %.1f MiB", streams, took)
 }
 
 // benchServer is an environment variable that turns the test binary into a server of streams. The
@@ -313,9 +309,7 @@ func BenchmarkChunkCPU(b *testing.B) {
 	bare := func(chunks int) time.Duration {
 		return all(chunks, func() int {
 			n, err := bareStream(urls[chunks], string(body), nil, now)
-			if err != nil {
-				b.Error(err)
-			}
+			must.Hold(b, err == nil, "%v", err)
 			return n
 		})
 	}
@@ -374,9 +368,7 @@ func BenchmarkStampDelay(b *testing.B) {
 			wg.Wait()
 			server.l.Close()
 			for _, s := range got {
-				if len(s.read) != chunks {
-					b.Fatalf("%d chunks", len(s.read))
-				}
+				must.Need(b, len(s.read) == chunks, "%d chunks", len(s.read))
 				for j := range s.read {
 					rest = append(rest, s.read[j]-s.wrote[j])
 				}
@@ -475,9 +467,7 @@ func BenchmarkTTFTError(b *testing.B) {
 			bare = append(bare, measure(func(id string) func() time.Duration {
 				return func() time.Duration {
 					at, err := bareFirst(server.URL(), id, string(body), now)
-					if err != nil {
-						b.Error(err)
-					}
+					must.Hold(b, err == nil, "%v", err)
 					return at
 				}
 			})...)
@@ -485,9 +475,7 @@ func BenchmarkTTFTError(b *testing.B) {
 				h := dial(b, Config{Now: now, Engine: engine.Of("vllm"), Headers: map[string]string{"X-Request-Id": id}}, server.URL())
 				return func() time.Duration {
 					s := send(b, h, request)
-					if s.Failure != nil {
-						b.Error(s.Failure)
-					}
+					must.Hold(b, s.Failure == nil, "%v", s.Failure)
 					return s.First
 				}
 			})...)

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -128,9 +129,7 @@ func TestAnswerWaitsOnIdleConnection(t *testing.T) {
 				}
 				time.Sleep(ms)
 			}
-			if dialled != 2 {
-				t.Errorf("%s: %d connections, want 2", path, dialled)
-			}
+			must.Hold(t, dialled == 2, "%s: %d connections, want 2", path, dialled)
 			h.Close()
 			l.Close()
 			time.Sleep(24 * time.Hour)
@@ -193,8 +192,6 @@ func TestMostTexts(t *testing.T) {
 		{0, 0, 8_000_000},
 	} {
 		r := Request{Output: tt.output, Context: tt.context}
-		if got := r.mostTexts(); got != tt.want {
-			t.Errorf("%+v: %d", tt, got)
-		}
+		must.Same(t, fmt.Sprintf("%+v", tt), tt.want, r.mostTexts())
 	}
 }

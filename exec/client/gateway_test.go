@@ -3,6 +3,8 @@ package client
 import (
 	"net/http"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestGatewayOf(t *testing.T) {
@@ -19,16 +21,12 @@ func TestGatewayOf(t *testing.T) {
 		{"Envoy", http.Header{"Server": {"istio-envoy"}, "X-Envoy-Upstream-Service-Time": {"12"}}, "envoy"},
 		{"another via", http.Header{"Via": {"1.1 google"}}, ""},
 	} {
-		if got := gatewayOf(tt.header); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, gatewayOf(tt.header))
 	}
 	// Of the first few answers, the longest model name is kept.
 	h := &HTTP{}
 	for _, name := range []string{"", "tiny", ""} {
 		h.noteGateway(http.Header{"X-Litellm-Version": {"1.106.2"}, "X-Litellm-Model-Name": {name}})
 	}
-	if got := h.Gateway(); got != "litellm 1.106.2, before tiny" {
-		t.Errorf("it is %q", got)
-	}
+	must.Same(t, "it", "litellm 1.106.2, before tiny", h.Gateway())
 }

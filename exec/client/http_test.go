@@ -48,9 +48,7 @@ func outcomeOf(s *metric.Sample) outcome {
 // streams have the forms that real servers send.
 func TestStreams(t *testing.T) {
 	files, err := filepath.Glob("testdata/streams/*.sse")
-	if err != nil || len(files) < 15 {
-		t.Fatalf("%d streams: %v", len(files), err)
-	}
+	must.Need(t, err == nil && len(files) >= 15, "%d streams: %v", len(files), err)
 	got := map[string]outcome{}
 	for _, file := range files {
 		raw := must.Get(os.ReadFile(file))(t)
@@ -84,16 +82,12 @@ func TestStreams(t *testing.T) {
 	}
 	golden := "testdata/streams.golden.json"
 	raw, err := json.MarshalIndent(got, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if *update {
 		must.Do(t, os.WriteFile(golden, append(raw, '\n'), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Same(t, "(-want +got)", string(want), string(raw)+"\n")
 }
 
@@ -136,12 +130,8 @@ func TestUnreachable(t *testing.T) {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	l.Close()
 	s := send(t, dial(t, Config{}, "http://"+l.Addr().String()), chatRequest())
-	if s.Failure == nil || s.Failure.Kind != metric.FailConnect || !strings.Contains(s.Failure.Message, "connection refused") {
-		t.Errorf("failure %+v", s.Failure)
-	}
-	if s.Sent != 0 || s.Status != 0 || s.First != 0 || s.End == 0 {
-		t.Errorf("sample %+v", s)
-	}
+	must.Hold(t, s.Failure != nil && s.Failure.Kind == metric.FailConnect && strings.Contains(s.Failure.Message, "connection refused"), "failure %+v", s.Failure)
+	must.Hold(t, s.Sent == 0 && s.Status == 0 && s.First == 0 && s.End != 0, "sample %+v", s)
 }
 
 // If this machine lacks ports, descriptors or memory, the error message blames the machine, not the
@@ -156,9 +146,7 @@ func TestOurOwnLimits(t *testing.T) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
 		}}, "http://server.test")
 		s := send(t, h, chatRequest())
-		if s.Failure == nil || s.Failure.Kind != metric.FailLocal || !strings.HasPrefix(s.Failure.Message, words) {
-			t.Errorf("%v: failure %+v", errno, s.Failure)
-		}
+		must.Hold(t, s.Failure != nil && s.Failure.Kind == metric.FailLocal && strings.HasPrefix(s.Failure.Message, words), "%v: failure %+v", errno, s.Failure)
 	}
 }
 
@@ -185,9 +173,7 @@ func TestBrokenMidway(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	s := send(t, h, chatRequest())
-	if s.Failure == nil || s.Failure.Kind != metric.FailTruncated || s.Chunks != 1 {
-		t.Errorf("failure %+v", s.Failure)
-	}
+	must.Hold(t, s.Failure != nil && s.Failure.Kind == metric.FailTruncated && s.Chunks == 1, "failure %+v", s.Failure)
 }
 
 // After [DONE], the client waits for the end of the answer, but at most for the time linger.
@@ -230,9 +216,7 @@ func TestLongEvent(t *testing.T) {
 
 func TestCompressed(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		if got := r.Header.Get("Accept-Encoding"); got != "" {
-			t.Errorf("asks for %q", got)
-		}
+		must.Same(t, "asks for", "", r.Header.Get("Accept-Encoding"))
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		good(compressed{w, z}, 8)
@@ -293,9 +277,7 @@ func (c compressed) Write(b []byte) (int, error) { return c.z.Write(b) }
 // The client works over TLS with a private CA and HTTP/2.
 func TestTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 {
-			t.Errorf("HTTP/%d", r.ProtoMajor)
-		}
+		must.Hold(t, r.ProtoMajor == 2, "HTTP/%d", r.ProtoMajor)
 		_, _ = io.Copy(io.Discard, r.Body)
 		good(w, 8)
 	}))
@@ -346,9 +328,7 @@ func TestClientCertificate(t *testing.T) {
 		fails bool
 	}{{nil, true}, {server.TLS.Certificates, false}} {
 		s := send(t, dial(t, Config{RootCAs: pool, Certificates: tt.shown}, server.URL), chatRequest())
-		if (s.Failure != nil) != tt.fails {
-			t.Errorf("with %d certificates: %+v", len(tt.shown), s.Failure)
-		}
+		must.Hold(t, (s.Failure != nil) == tt.fails, "with %d certificates: %+v", len(tt.shown), s.Failure)
 	}
 }
 
@@ -378,9 +358,7 @@ func TestQuery(t *testing.T) {
 		if s := send(t, dial(t, config, server.URL), chatRequest()); s.Failure != nil {
 			t.Errorf("standard %v: %+v", standard, s.Failure)
 		}
-		if seen.get("/v1/chat/completions "+want) != 1 {
-			t.Errorf("standard %v: the server saw %v", standard, seen.n)
-		}
+		must.Hold(t, seen.get("/v1/chat/completions "+want) == 1, "standard %v: the server saw %v", standard, seen.n)
 		seen.n = nil
 	}
 	if s := send(t, dial(t, config, server.URL+"/away"), chatRequest()); s.Failure != nil || seen.get("other ") != 1 {
@@ -395,13 +373,9 @@ func TestKeyAndRedirects(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen.add("other")
 		body, _ := io.ReadAll(r.Body)
-		if r.Method != "POST" || !strings.Contains(string(body), "hello") {
-			t.Errorf("%s with %q", r.Method, body)
-		}
+		must.Hold(t, r.Method == "POST" && strings.Contains(string(body), "hello"), "%s with %q", r.Method, body)
 		for name, values := range r.Header {
-			if strings.Contains(strings.Join(values, " "), "secret") {
-				t.Errorf("%s went to another host", name)
-			}
+			must.Hold(t, !strings.Contains(strings.Join(values, " "), "secret"), "%s went to another host", name)
 		}
 		good(w, 8)
 	}))
@@ -523,9 +497,7 @@ func TestReconnect(t *testing.T) {
 	var reconnects []int
 	for i := range 6 {
 		s := send(t, h, chatRequest())
-		if s.Failure != nil || s.Chunks != 8 {
-			t.Fatalf("request %d: failure %+v", i, s.Failure)
-		}
+		must.Need(t, s.Failure == nil && s.Chunks == 8, "request %d: failure %+v", i, s.Failure)
 		if s.Sent == 0 || s.First < s.Sent {
 			t.Errorf("request %d: sent %v, first %v", i, s.Sent, s.First)
 		}
@@ -654,9 +626,7 @@ func TestURL(t *testing.T) {
 // A plan can measure a server that speaks only HTTP/2 without TLS.
 func TestH2C(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 || r.TLS != nil {
-			t.Errorf("HTTP/%d", r.ProtoMajor)
-		}
+		must.Hold(t, r.ProtoMajor == 2 && r.TLS == nil, "HTTP/%d", r.ProtoMajor)
 		_, _ = io.Copy(io.Discard, r.Body)
 		good(w, 8)
 	}))
@@ -667,9 +637,7 @@ func TestH2C(t *testing.T) {
 	h := dial(t, Config{H2C: true}, server.URL)
 	for range 3 {
 		s := send(t, h, chatRequest())
-		if s.Failure != nil || s.Chunks != 8 || s.Sent == 0 || s.First < s.Headers || s.Headers < s.Sent || s.Reconnects != 0 {
-			t.Errorf("%+v", s)
-		}
+		must.Hold(t, s.Failure == nil && s.Chunks == 8 && s.Sent != 0 && s.First >= s.Headers && s.Headers >= s.Sent && s.Reconnects == 0, "%+v", s)
 	}
 	if s := send(t, dial(t, Config{}, server.URL), chatRequest()); s.Failure == nil {
 		t.Error("HTTP/1.1 is not refused")
@@ -695,9 +663,7 @@ func TestRetryAfter(t *testing.T) {
 		}))
 		s := send(t, dial(t, Config{}, server.URL), chatRequest())
 		server.Close()
-		if s.RetryAfter != tt.want || s.Failure == nil {
-			t.Errorf("Retry-After: %q is %v, want %v", tt.header, s.RetryAfter, tt.want)
-		}
+		must.Hold(t, s.RetryAfter == tt.want && s.Failure != nil, "Retry-After: %q is %v, want %v", tt.header, s.RetryAfter, tt.want)
 	}
 }
 
@@ -720,9 +686,7 @@ func TestRedirect(t *testing.T) {
 		{from: "http://a.test", to: "http://b.test", any: true},
 	} {
 		h, err := New(Config{BaseURL: tt.from, Now: func() time.Duration { return 1 }, AnyRedirect: tt.any, Headers: map[string]string{"X-Key": "k"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		request := func(base string) *http.Request {
 			r := httptest.NewRequest(http.MethodPost, base+"/v1/chat/completions", nil)
 			r.Header.Set("Authorization", "Bearer k")
@@ -732,14 +696,10 @@ func TestRedirect(t *testing.T) {
 		}
 		r := request(tt.to)
 		err = h.redirect(r, []*http.Request{request(tt.from)})
-		if (err != nil) != tt.refused {
-			t.Errorf("%s to %s: %v", tt.from, tt.to, err)
-		}
+		must.Hold(t, (err != nil) == tt.refused, "%s to %s: %v", tt.from, tt.to, err)
 		if sent := r.Header.Get("Authorization") != "" || r.Header.Get("X-Key") != ""; !tt.refused && sent != tt.key {
 			t.Errorf("%s to %s: the key goes along: %v", tt.from, tt.to, sent)
 		}
-		if told := h.Redirected() != ""; told != (!tt.refused && tt.from != tt.to) {
-			t.Errorf("%s to %s: told %v", tt.from, tt.to, told)
-		}
+		must.Same(t, fmt.Sprintf("%s to %s: told", tt.from, tt.to), (!tt.refused && tt.from != tt.to), h.Redirected() != "")
 	}
 }

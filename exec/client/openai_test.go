@@ -69,7 +69,5 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			compared++
 		}
 	}
-	if compared < 40 {
-		t.Errorf("%d chunks were compared", compared)
-	}
+	must.Hold(t, compared >= 40, "%d chunks were compared", compared)
 }

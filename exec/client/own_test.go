@@ -200,9 +200,7 @@ func scripts(t *testing.T) map[string][]answer {
 		}
 	}
 	files, err := filepath.Glob("testdata/streams/*.sse")
-	if err != nil || len(files) < 15 {
-		t.Fatalf("%d streams: %v", len(files), err)
-	}
+	must.Need(t, err == nil && len(files) >= 15, "%d streams: %v", len(files), err)
 	for _, file := range files {
 		raw := must.Get(os.ReadFile(file))(t)
 		for _, size := range []int{1, 100, 1 << 20} {
@@ -433,9 +431,7 @@ func TestPathsSendTheSame(t *testing.T) {
 			wanted = []string{"own.test", "Authorization:[other]", "X-Team:[mine]", "X-New:[n]"}
 		}
 		for _, want := range wanted {
-			if !strings.Contains(sent, want) {
-				t.Errorf("no %q in %s", want, sent)
-			}
+			must.Hold(t, strings.Contains(sent, want), "no %q in %s", want, sent)
 		}
 	}
 }
@@ -443,9 +439,7 @@ func TestPathsSendTheSame(t *testing.T) {
 // A request whose own headers concern the connection takes the standard path.
 func TestOwnHeadersDetour(t *testing.T) {
 	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Te") != "trailers" {
-			t.Errorf("headers %v", r.Header)
-		}
+		must.Hold(t, r.Header.Get("Te") == "trailers", "headers %v", r.Header)
 		good(w, 8)
 	})
 	r := chatRequest()

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // scored asks a server how likely it finds "b c" as the answer to the request r.
@@ -77,12 +78,8 @@ func TestScore(t *testing.T) {
 			if d := cmp.Diff(tt.want, got); d != "" || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%v (-want +got):\n%s", err, d)
 			}
-			if tt.asked != "" && asked != tt.asked {
-				t.Errorf("asked %s", asked)
-			}
-			if tt.engine == "llama.cpp" && !errors.Is(err, ErrNoScores) {
-				t.Errorf("%v is no reason to ask no more", err)
-			}
+			must.Hold(t, tt.asked == "" || asked == tt.asked, "asked %s", asked)
+			must.Hold(t, tt.engine != "llama.cpp" || errors.Is(err, ErrNoScores), "%v is no reason to ask no more", err)
 		})
 	}
 }

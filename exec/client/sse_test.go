@@ -32,9 +32,7 @@ func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string,
 		if err != nil {
 			return frames, err
 		}
-		if len(room) == 0 {
-			t.Fatal("free returned no room")
-		}
+		must.Need(t, len(room) != 0, "free returned no room")
 		n := copy(room[:min(len(room), max(size(), 1))], stream)
 		p.advance(n)
 		stream = stream[n:]
@@ -57,9 +55,7 @@ func split(t testing.TB, p *splitter, stream []byte, size func() int) ([]string,
 		if kind == frameNone {
 			return frames, nil
 		}
-		if i == 2 {
-			t.Fatal("finish goes on")
-		}
+		must.Need(t, i != 2, "finish goes on")
 		take(kind, frame)
 	}
 }
@@ -141,9 +137,7 @@ func TestSplitJunk(t *testing.T) {
 		t.Errorf("junk: %d bytes, %.20q", len(got), got)
 	}
 	p.reset()
-	if len(p.junk) != 0 {
-		t.Error("reset keeps junk")
-	}
+	must.Hold(t, len(p.junk) == 0, "reset keeps junk")
 }
 
 // A long event is copied only a few times, because a full buffer doubles. So it allocates less than
@@ -162,16 +156,10 @@ func TestSplitLongEvent(t *testing.T) {
 			}
 			return read
 		})
-		if err != nil || len(got) != 3 || len(got[1]) != size+len("data ") || got[2] != "data b" {
-			t.Fatalf("%d bytes a read: %v, %d frames", read, err, len(got))
-		}
-		if allocated > 4*size+8*firstBuffer {
-			t.Errorf("%d bytes a read: buffers of %d bytes for an event of %d", read, allocated, size)
-		}
+		must.Need(t, err == nil && len(got) == 3 && len(got[1]) == size+len("data ") && got[2] == "data b", "%d bytes a read: %v, %d frames", read, err, len(got))
+		must.Hold(t, allocated <= 4*size+8*firstBuffer, "%d bytes a read: buffers of %d bytes for an event of %d", read, allocated, size)
 		p.reset()
-		if p.buf != nil {
-			t.Errorf("reset keeps a buffer of %d bytes", len(p.buf))
-		}
+		must.Hold(t, p.buf == nil, "reset keeps a buffer of %d bytes", len(p.buf))
 	}
 }
 

@@ -90,12 +90,8 @@ func TestHealthAndVersion(t *testing.T) {
 	} {
 		h, _ := servePages(t, Config{Engine: engine.Of(tt.engine)}, tt.pages)
 		got, err := h.Version(t.Context())
-		if got != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("%s: %q, %v", tt.engine, got, err)
-		}
-		if tt.status != 0 && err.(*Error).Status != tt.status {
-			t.Errorf("%s: %v", tt.engine, err)
-		}
+		must.Hold(t, got == tt.want && (err == nil) == (tt.want != ""), "%s: %q, %v", tt.engine, got, err)
+		must.Hold(t, tt.status == 0 || err.(*Error).Status == tt.status, "%s: %v", tt.engine, err)
 	}
 	h, _ := servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {200, ""}})
 	if err := h.Health(t.Context()); err != nil {
@@ -148,9 +144,7 @@ func TestTokenize(t *testing.T) {
 					"chat_template_kwargs": map[string]any{"enable_thinking": false}, "top_k": 3,
 				}})
 				want, ok := tt.want[api]
-				if ok && (err != nil || tokens.Count() != want) || !ok && !errors.Is(err, ErrNoTokenizer) {
-					t.Errorf("%s, %q: %v, %v", tt.name, api, tokens, err)
-				}
+				must.Hold(t, (!ok || err == nil && tokens.Count() == want) && (ok || errors.Is(err, ErrNoTokenizer)), "%s, %q: %v, %v", tt.name, api, tokens, err)
 			}
 		}
 		if tt.name == "a plain server" && asked.get("POST /tokenize") > 5 {
@@ -175,9 +169,7 @@ func TestTokens(t *testing.T) {
 	} {
 		var tokens Tokens
 		err := json.Unmarshal([]byte(tt.src), &tokens)
-		if (err == nil) != (tt.want != nil) {
-			t.Errorf("%s: %v", tt.src, err)
-		}
+		must.Hold(t, (err == nil) == (tt.want != nil), "%s: %v", tt.src, err)
 		if ids, err := tokens.IDs(); tt.want != nil && (err != nil || tokens.Count() != len(tt.want) || !slices.Equal(ids, tt.want)) {
 			t.Errorf("%s: %v, %d, %v", tt.src, ids, tokens.Count(), err)
 		}
@@ -196,9 +188,7 @@ func TestComplete(t *testing.T) {
 		good(w, 8)
 	})
 	s, err := h.Complete(t.Context(), chatRequest())
-	if err != nil || s.Usage.Output != 8 || s.InputAsked != 11 {
-		t.Errorf("%v, %+v", err, s)
-	}
+	must.Hold(t, err == nil && s.Usage.Output == 8 && s.InputAsked == 11, "%v, %+v", err, s)
 	r := chatRequest()
 	r.Model = "n"
 	_, err = h.Complete(t.Context(), r)
@@ -240,9 +230,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 					},
 				} {
 					e, ok := errors.AsType[*Error](ask())
-					if !ok || e.Kind != tt.kind {
-						t.Errorf("%s: %v, want kind %s", question, e, tt.kind)
-					}
+					must.Hold(t, ok && e.Kind == tt.kind, "%s: %v, want kind %s", question, e, tt.kind)
 				}
 				if took := time.Since(began); took > 3*patience {
 					t.Errorf("three questions took %v", took)
@@ -271,15 +259,11 @@ func TestResetCaches(t *testing.T) {
 		asked := ""
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked = r.URL.Path
-			if r.Method != http.MethodPost {
-				t.Errorf("%s: asked by %s", tt.engine, r.Method)
-			}
+			must.Hold(t, r.Method == http.MethodPost, "%s: asked by %s", tt.engine, r.Method)
 			w.WriteHeader(tt.status)
 		}))
 		h, err := New(Config{BaseURL: s.URL, Engine: engine.Of(tt.engine), Now: realNow()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		err = h.ResetCaches(t.Context())
 		h.Close()
 		s.Close()

@@ -126,9 +126,7 @@ func TestGivenUpOnTime(t *testing.T) {
 			r := chatRequest()
 			r.Timeout = 10 * time.Minute
 			s := send(t, h, r)
-			if s.Failure == nil || s.Failure.Kind != metric.FailTimeout || s.Failure.Message != "no end within 10m0s" {
-				t.Errorf("%s: failure %+v", name, s.Failure)
-			}
+			must.Hold(t, s.Failure != nil && s.Failure.Kind == metric.FailTimeout && s.Failure.Message == "no end within 10m0s", "%s: failure %+v", name, s.Failure)
 			if s.End < 600*time.Second || s.End > 601*time.Second || s.Sent != time.Second {
 				t.Errorf("%s: sent %v, end %v", name, s.Sent, s.End)
 			}
@@ -176,9 +174,7 @@ func TestManyExactTimes(t *testing.T) {
 						t.Errorf("after %d times 5 min: failure %+v, ttft %v, %d gaps", i, s.Failure, s.First-s.Sent, len(s.Gaps))
 					}
 					for _, g := range s.Gaps {
-						if g != 25000 {
-							t.Errorf("a gap of %d µs", g)
-						}
+						must.Hold(t, g == 25000, "a gap of %d µs", g)
 					}
 				})
 			}

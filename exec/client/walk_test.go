@@ -359,9 +359,7 @@ func FuzzWalk(f *testing.F) {
 			return
 		}
 		want, ok := reference(data)
-		if ok != (err == nil) {
-			t.Fatalf("%q: %v, encoding/json says valid is %v", data, err, ok)
-		}
+		must.Need(t, ok == (err == nil), "%q: %v, encoding/json says valid is %v", data, err, ok)
 		if ok && !cmp.Equal(want, got, cmpopts.IgnoreFields(Event{}, "Text", "Raw", "Visible", "Calls", "Several")) {
 			t.Fatalf("%q (-want +got):\n%s", data, cmp.Diff(want, got, seen))
 		}

@@ -46,9 +46,7 @@ func TestTimersRunInOrderOfTimeThenOfMaking(t *testing.T) {
 		for range want {
 			must.Do(t, c.Wait(t.Context()))
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("order of running\n got %v\nwant %v", got, want)
-		}
+		must.Hold(t, slices.Equal(got, want), "order of running\n got %v\nwant %v", got, want)
 	})
 }
 
@@ -60,19 +58,11 @@ func TestStop(t *testing.T) {
 		never := c.Timer(2*time.Second, mark("never"))
 		c.Timer(3*time.Second, mark("late"))
 		must.Do(t, clock.Until(t.Context(), c, func() bool { return ran["early"] }))
-		if early() {
-			t.Error("stop of a timer that ran says that it prevented it")
-		}
-		if !never() {
-			t.Error("stop of a pending timer says that it did not prevent it")
-		}
-		if never() {
-			t.Error("a second stop says that it prevented it")
-		}
+		must.Hold(t, !early(), "stop of a timer that ran says that it prevented it")
+		must.Hold(t, never(), "stop of a pending timer says that it did not prevent it")
+		must.Hold(t, !never(), "a second stop says that it prevented it")
 		must.Do(t, clock.Until(t.Context(), c, func() bool { return ran["late"] }))
-		if ran["never"] {
-			t.Error("a stopped timer ran")
-		}
+		must.Hold(t, !ran["never"], "a stopped timer ran")
 	})
 }
 
@@ -91,9 +81,7 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
 			t.Errorf("posts ran out of order: %q", order)
 		}
-		if order[3] != "after" {
-			t.Errorf("the future ran before what was due: %q", order)
-		}
+		must.Hold(t, order[3] == "after", "the future ran before what was due: %q", order)
 		if c.Now() != time.Minute+1 {
 			t.Errorf("now is %v, want 1m0.000000001s", c.Now())
 		}
@@ -110,9 +98,7 @@ func TestPostFromManyGoroutines(t *testing.T) {
 			wg.Go(func() {
 				for i := range each {
 					c.Post(func() {
-						if next[w] != i {
-							t.Errorf("writer %d: post %d ran when %d was due", w, i, next[w])
-						}
+						must.Hold(t, next[w] == i, "writer %d: post %d ran when %d was due", w, i, next[w])
 						next[w]++
 						n++
 					})
@@ -174,9 +160,7 @@ func TestTimersMadeByTimers(t *testing.T) {
 		c.Timer(0, tick)
 		must.Do(t, clock.Until(t.Context(), c, func() bool { return len(ticks) == 4 }))
 		want := []time.Duration{0, 15 * time.Minute, 30 * time.Minute, 45 * time.Minute}
-		if !slices.Equal(ticks, want) {
-			t.Errorf("ticks at %v, want %v", ticks, want)
-		}
+		must.Hold(t, slices.Equal(ticks, want), "ticks at %v, want %v", ticks, want)
 	})
 }
 
@@ -189,9 +173,7 @@ func TestAwaitRunsTheClockMeanwhile(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			return "done", nil
 		})
-		if got != "done" || err != nil || !ticked {
-			t.Errorf("Await gave %q, %v; timer ran: %v", got, err, ticked)
-		}
+		must.Hold(t, got == "done" && err == nil && ticked, "Await gave %q, %v; timer ran: %v", got, err, ticked)
 	})
 }
 
@@ -247,7 +229,5 @@ func TestSettled(t *testing.T) {
 		}
 	}
 	want := []string{"0s settled", "1s a", "1s b", "1s settled", "1s posted", "1s settled", "2s c"}
-	if !slices.Equal(said, want) {
-		t.Errorf("said\n got %q\nwant %q", said, want)
-	}
+	must.Hold(t, slices.Equal(said, want), "said\n got %q\nwant %q", said, want)
 }

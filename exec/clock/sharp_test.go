@@ -29,9 +29,7 @@ func TestSharp(t *testing.T) {
 	for i, x := range got {
 		order[x] = i
 	}
-	if order[1] > order[2] || order[2] > order[0] {
-		t.Errorf("ran in the order %v", got)
-	}
+	must.Hold(t, order[1] <= order[2] && order[2] <= order[0], "ran in the order %v", got)
 }
 
 // BenchmarkLate reports how late a timer of an idle clock is on average, for the runtime's

@@ -17,9 +17,7 @@ func TestPendingOnSockets(t *testing.T) {
 		conn := must.Get(net.Dial("tcp", l.Addr().String()))(t)
 		server := must.Get(l.Accept())(t)
 		conn = keep(conn)
-		if Pending(conn) {
-			t.Errorf("%T: bytes wait before any was sent", conn)
-		}
+		must.Hold(t, !Pending(conn), "%T: bytes wait before any was sent", conn)
 		must.Get(io.WriteString(server, "x"))(t)
 		for !Pending(conn) {
 			runtime.Gosched()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -55,24 +56,18 @@ func TestLengthsRange(t *testing.T) {
 		{3, 0.99, 1, 5}, // 0.03 up, 5.97 down
 	} {
 		low, high := load.Lengths{Mean: tt.mean, Jitter: tt.jitter}.Range()
-		if low != tt.low || high != tt.high {
-			t.Errorf("%d ± %g: got %d to %d, want %d to %d", tt.mean, tt.jitter, low, high, tt.low, tt.high)
-		}
+		must.Hold(t, low == tt.low && high == tt.high, "%d ± %g: got %d to %d, want %d to %d", tt.mean, tt.jitter, low, high, tt.low, tt.high)
 	}
 }
 
 func TestLengths(t *testing.T) {
 	l := load.Lengths{Mean: 1000, Jitter: 0.1, Seed: 42, Workload: "chat", Level: "30"}
 	a, b := l.Measured(60), l.Measured(60)
-	if !slices.Equal(a, b) {
-		t.Error("the same fields drew different lengths")
-	}
+	must.Hold(t, slices.Equal(a, b), "the same fields drew different lengths")
 	other := l
 	other.Round, other.Seed = 1, 43
 	c := other.Measured(60)
-	if slices.Equal(a, c) {
-		t.Error("another round drew the same order")
-	}
+	must.Hold(t, !slices.Equal(a, c), "another round drew the same order")
 	for _, lengths := range [][]int{a, c} {
 		lengths = slices.Clone(lengths)
 		slices.Sort(lengths)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -38,9 +39,7 @@ func TestGaps(t *testing.T) {
 		if off := math.Abs(mean*8 - 1); off > 4*tt.cv/math.Sqrt(n)+1e-6 {
 			t.Errorf("shape %v: mean gap %v s, want 1/8 s", tt.shape, mean)
 		}
-		if math.Abs(cv-tt.cv) > 0.05*tt.cv+1e-4 {
-			t.Errorf("shape %v: coefficient of variation %v, want %v", tt.shape, cv, tt.cv)
-		}
+		must.Hold(t, math.Abs(cv-tt.cv) <= 0.05*tt.cv+1e-4, "shape %v: coefficient of variation %v, want %v", tt.shape, cv, tt.cv)
 	}
 }
 
@@ -58,9 +57,7 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 		last := s.Warm()
 		for i := range o.Due {
 			turn, at := s.Next()
-			if turn != (load.Turn{Phase: metric.Measured, Order: i}) {
-				t.Fatalf("measured request %d is %+v", i, turn)
-			}
+			must.Need(t, turn == (load.Turn{Phase: metric.Measured, Order: i}), "measured request %d is %+v", i, turn)
 			out = append(out, (at - last).Round(time.Microsecond))
 			last = at
 		}
@@ -78,9 +75,7 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 		return true
 	}
 	first := measured(o, 0, 0)
-	if !same(first, measured(o, 3*time.Second, 17)) {
-		t.Error("a longer warm-up changed the measured arrivals")
-	}
+	must.Hold(t, same(first, measured(o, 3*time.Second, 17)), "a longer warm-up changed the measured arrivals")
 	for name, change := range map[string]func(*load.Open){
 		"seed":     func(o *load.Open) { o.Seed = 2 },
 		"workload": func(o *load.Open) { o.Workload = "rag" },
@@ -89,9 +84,7 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	} {
 		other := o
 		change(&other)
-		if same(first, measured(other, 0, 0)) {
-			t.Errorf("another %s has the same arrivals", name)
-		}
+		must.Hold(t, !same(first, measured(other, 0, 0)), "another %s has the same arrivals", name)
 	}
 }
 

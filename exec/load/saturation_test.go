@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The servers in the table differ in how many requests they run at once, in their speed, and in how
@@ -58,9 +59,7 @@ func TestSaturation(t *testing.T) {
 			tokens += tt.s.speed(int(began))
 			measure = s.Look(time.Duration(at)*time.Second, s.N-int(began), int64(tokens), at >= 10 && began > 0.9*float64(min(256, tt.s.in)))
 		}
-		if s.N != tt.n || at != tt.after {
-			t.Errorf("%s: %d in flight after %d s, want %d after %d s", tt.name, s.N, at, tt.n, tt.after)
-		}
+		must.Hold(t, s.N == tt.n && at == tt.after, "%s: %d in flight after %d s, want %d after %d s", tt.name, s.N, at, tt.n, tt.after)
 	}
 }
 
@@ -94,11 +93,7 @@ func TestExcludes(t *testing.T) {
 		{"below the bounds", 20, 10, 93.8, true},
 		{"nothing", 0, 0, 1, false},
 	} {
-		if got := load.Excludes(marks(tt.seconds, tt.by), tt.speed); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, load.Excludes(marks(tt.seconds, tt.by), tt.speed))
 	}
-	if load.Excludes(nil, 1) {
-		t.Error("no marks exclude a speed")
-	}
+	must.Hold(t, !load.Excludes(nil, 1), "no marks exclude a speed")
 }

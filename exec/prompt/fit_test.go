@@ -58,21 +58,15 @@ func TestFit(t *testing.T) {
 		thorough.atOnce = 1 // one call at a time, because the counter has no lock
 		err := r.Fit(t.Context(), o, tokens, 40)
 		thorough.atOnce = 8
-		if err != nil {
-			t.Fatal(err)
-		}
-		if asked > 40*12 {
-			t.Errorf("%d questions for 40 rows of %d tokens", asked, tokens)
-		}
+		must.Do(t, err)
+		must.Hold(t, asked <= 40*12, "%d questions for 40 rows of %d tokens", asked, tokens)
 		for i := range 50 { // 50 requests for 40 rows, so the last ten repeat rows
 			p := r.Prompt(metric.Measured, i)
 			row := set.Rows[p.Row-1]
 			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {
 				t.Errorf("row %d has %d tokens, want %d: %v", p.Row, n, tokens, err)
 			}
-			if (p.Shared == 1) != (i >= 40) {
-				t.Errorf("request %d: %v may be in a cache", i, p.Shared)
-			}
+			must.Hold(t, (p.Shared == 1) == (i >= 40), "request %d: %v may be in a cache", i, p.Shared)
 			before, _ := row.Question()
 			sent := traffic.Row{Prompt: p.Text, Messages: p.Messages}
 			after, err := sent.Question()
@@ -107,9 +101,7 @@ func TestFitRefuses(t *testing.T) {
 		{"nobody to ask", Options{}, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server has no tokenizer to ask"},
 	} {
 		err := NewRows(set, false, 1).Fit(t.Context(), tt.o, tt.tokens, 100)
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
-		}
+		must.Hold(t, err != nil && strings.HasPrefix(err.Error(), tt.want), "%s: %v, want %s", tt.name, err, tt.want)
 		if none := strings.Contains(tt.want, "no tokenizer"); none != errors.Is(err, client.ErrNoTokenizer) {
 			t.Errorf("%s: %v", tt.name, err)
 		}

@@ -69,9 +69,7 @@ func TestKnownOfAnother(t *testing.T) {
 	} {
 		k := new(Known)
 		must.Do(t, json.Unmarshal([]byte(raw), k))
-		if k.maker(1) != nil {
-			t.Errorf("%s was believed", raw)
-		}
+		must.Hold(t, k.maker(1) == nil, "%s was believed", raw)
 	}
 	if m := ids.maker(1); m == nil || m.Least() != 1 {
 		t.Error("ids that are sound were not believed")
@@ -89,9 +87,7 @@ func throughJSON(t *testing.T, k *Known) *Known {
 	raw := must.Get(json.Marshal(k))(t)
 	out := new(Known)
 	must.Do(t, json.Unmarshal(raw, out))
-	if len(raw) > 32<<10 {
-		t.Errorf("%d bytes to be remembered", len(raw))
-	}
+	must.Hold(t, len(raw) <= 32<<10, "%d bytes to be remembered", len(raw))
 	return out
 }
 

@@ -185,9 +185,7 @@ func TestExactLength(t *testing.T) {
 			}
 			for i, n := range targets {
 				p, err := m.Make(Key{Seed: r.Int64(), Level: "4", Round: r.IntN(9), Order: r.IntN(1000)}, n)
-				if err != nil {
-					t.Fatalf("%d tokens: %v", n, err)
-				}
+				must.Need(t, err == nil, "%d tokens: %v", n, err)
 				if got := f.count(p); got != n {
 					t.Fatalf("target %d: %d tokens counted as %d", i, n, got)
 				}
@@ -306,9 +304,7 @@ func TestUnique(t *testing.T) {
 							if !m.single {
 								least = 1
 							}
-							if len(begins) < least {
-								t.Errorf("%d first tokens in 60 prompts, want %d", len(begins), least)
-							}
+							must.Hold(t, len(begins) >= least, "%d first tokens in 60 prompts, want %d", len(begins), least)
 						}
 					}
 				}
@@ -328,9 +324,7 @@ func TestUnique(t *testing.T) {
 			// The smallest possible pool has 12 words. With its 12⁵ combinations of five words,
 			// about two of the 960²/2 pairs of prompts share five words. The salt is fixed, so
 			// chance cannot fail this test.
-			if longestWords > 5 {
-				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
-			}
+			must.Hold(t, longestWords <= 5, "two prompts share %d words (%d tokens)", longestWords, longest)
 		})
 	}
 }
@@ -360,9 +354,7 @@ func TestReproducible(t *testing.T) {
 		others[name] = make(7, k)
 	}
 	for name, got := range others {
-		if got == want {
-			t.Errorf("another %s gave the same prompt", name)
-		}
+		must.Hold(t, got != want, "another %s gave the same prompt", name)
 	}
 }
 
@@ -378,9 +370,7 @@ func TestUniqueWhenShort(t *testing.T) {
 		if err != nil || f.count(p) != n {
 			t.Fatal(err, f.count(p))
 		}
-		if seen[p.Text] {
-			t.Fatalf("prompt %d, %q, was made before", order, p.Text)
-		}
+		must.Need(t, !seen[p.Text], "prompt %d, %q, was made before", order, p.Text)
 		seen[p.Text] = true
 	}
 }
@@ -403,9 +393,7 @@ func TestProportional(t *testing.T) {
 	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
 	for _, f := range []*fake{{t: estimate, around: 12}, {t: estimate, around: 12, without: true}} {
 		m := calibrated(t, f, 7)
-		if m.Exact() {
-			t.Error("claims to be exact")
-		}
+		must.Hold(t, !m.Exact(), "claims to be exact")
 		for _, n := range []int{500, 2000, 32768} {
 			p := must.Get(m.Make(Key{Order: n}, n))(t)
 			if got := f.count(p); got < n*99/100 || got > n*101/100 {
@@ -424,9 +412,7 @@ func TestTokenizerDisagrees(t *testing.T) {
 	o := f.options(7)
 	o.Tokenizer = func(_ context.Context, p client.Prompt) (int, error) { return len(p.Text), nil }
 	m, err := Calibrate(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	p, err := m.Make(Key{}, 300)
 	if got := f.count(p); err != nil || got != 300 || m.Exact() {
 		t.Errorf("%d tokens, exact %v, %v", got, m.Exact(), err)
@@ -532,13 +518,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 		for text, n := range asked {
-			if n > 1 {
-				t.Errorf("%s: %q was asked %d times", name, text, n)
-			}
+			must.Hold(t, n <= 1, "%s: %q was asked %d times", name, text, n)
 		}
-		if len(asked) == 0 {
-			t.Errorf("%s: nothing was asked", name)
-		}
+		must.Hold(t, len(asked) != 0, "%s: nothing was asked", name)
 	}
 }
 
@@ -569,15 +551,11 @@ func TestIDs(t *testing.T) {
 			seen[fmt.Sprint(p.IDs)] = true
 			begins[p.IDs[0]] = true
 			for _, id := range p.IDs {
-				if id < 1000 || (id-1000)%7 != 0 {
-					t.Fatalf("id %d was never told", id)
-				}
+				must.Need(t, id >= 1000 && (id-1000)%7 == 0, "id %d was never told", id)
 			}
 		}
 	}
-	if len(seen) != 200 || len(begins) != 100 {
-		t.Errorf("%d different prompts of 200, %d first ids of 100", len(seen), len(begins))
-	}
+	must.Hold(t, len(seen) == 200 && len(begins) == 100, "%d different prompts of 200, %d first ids of 100", len(seen), len(begins))
 	if _, err := m.Make(Key{}, 1); err == nil {
 		t.Error("one token was made, although the server adds one itself")
 	}
@@ -608,21 +586,15 @@ func TestEveryPair(t *testing.T) {
 		for i := 1; i < len(s); i++ {
 			pairs[[2]int{s[i-1], s[i]}]++
 		}
-		if len(s) != n*n+1 || len(pairs) != n*n {
-			t.Errorf("%d words: %d long, %d pairs", n, len(s), len(pairs))
-		}
+		must.Hold(t, len(s) == n*n+1 && len(pairs) == n*n, "%d words: %d long, %d pairs", n, len(s), len(pairs))
 	}
 }
 
 func TestWords(t *testing.T) {
 	sorted := slices.Sorted(slices.Values(words))
-	if len(sorted) != len(slices.Compact(slices.Clone(sorted))) || len(sorted) < 200 {
-		t.Errorf("%d words, some twice", len(sorted))
-	}
+	must.Hold(t, len(sorted) == len(slices.Compact(slices.Clone(sorted))) && len(sorted) >= 200, "%d words, some twice", len(sorted))
 	for _, w := range words {
-		if len(w) >= longest {
-			t.Errorf("%q is too long", w)
-		}
+		must.Hold(t, len(w) < longest, "%q is too long", w)
 	}
 }
 

@@ -48,26 +48,18 @@ func TestRows(t *testing.T) {
 	}
 	inOrder, again := numbers(false, 1)
 	for i, row := range inOrder {
-		if row != i%50+1 {
-			t.Errorf("request %d is row %d", i, row)
-		}
+		must.Hold(t, row == i%50+1, "request %d is row %d", i, row)
 	}
-	if again != 10 {
-		t.Errorf("%d of 10 repeats", again)
-	}
+	must.Hold(t, again == 10, "%d of 10 repeats", again)
 	one, _ := numbers(true, 1)
 	same, _ := numbers(true, 1)
 	other, _ := numbers(true, 2)
-	if !cmp.Equal(one, same) || cmp.Equal(one, other) || cmp.Equal(one, inOrder) {
-		t.Errorf("%v\n%v\n%v", one, same, other)
-	}
+	must.Hold(t, cmp.Equal(one, same) && !cmp.Equal(one, other) && !cmp.Equal(one, inOrder), "%v\n%v\n%v", one, same, other)
 	seen := map[int]bool{}
 	for _, row := range one[:50] {
 		seen[row] = true
 	}
-	if len(seen) != 50 {
-		t.Errorf("%d different rows among the first 50", len(seen))
-	}
+	must.Hold(t, len(seen) == 50, "%d different rows among the first 50", len(seen))
 }
 
 // byOther is the largest share of a row such as "07 is a number" that another row may begin with
@@ -102,9 +94,7 @@ func TestTooLong(t *testing.T) {
 		return len(strings.Fields(p.Text)), nil
 	}}
 	row, tokens, err := prompt.TooLong(t.Context(), o, set, room)
-	if err != nil || row == nil || row.Line != 3 || tokens != 5 {
-		t.Errorf("%+v of %d tokens, %v; want line 3 of 5", row, tokens, err)
-	}
+	must.Hold(t, err == nil && row != nil && row.Line == 3 && tokens == 5, "%+v of %d tokens, %v; want line 3 of 5", row, tokens, err)
 	if asked.Load() != 3 {
 		t.Errorf("%d rows were counted, want 3", asked.Load())
 	}

@@ -53,9 +53,7 @@ func TestSharedPrefixes(t *testing.T) {
 					}
 					// Two prompts may share one of the two words that encode a prompt's number.
 					// Their other words may begin with the same tokens.
-					if same < low-f.around || same > high+8 {
-						t.Fatalf("%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
-					}
+					must.Need(t, same >= low-f.around && same <= high+8, "%+v and %+v share %d tokens, want %d to %d", a, b, same, low, high)
 				}
 			}
 		})
@@ -110,18 +108,14 @@ func TestSharedIDs(t *testing.T) {
 	o := f.options(7)
 	o.IDs, o.AsIDs = someIDs, true
 	m, err := Calibrate(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	part := func(key uint64) traffic.Part { return traffic.Part{Key: key, Tokens: 50} }
 	a, err := m.MakeParts(Key{}, []traffic.Part{part(1), part(2)})
 	if err != nil || f.count(a) != 100 {
 		t.Fatalf("%d tokens: %v", f.count(a), err)
 	}
 	b, _ := m.MakeParts(Key{}, []traffic.Part{part(1), part(3)})
-	if !slices.Equal(a.IDs[:50], b.IDs[:50]) || slices.Equal(a.IDs[50:], b.IDs[50:]) {
-		t.Errorf("%v and %v do not share their first 50", a.IDs, b.IDs)
-	}
+	must.Hold(t, slices.Equal(a.IDs[:50], b.IDs[:50]) && !slices.Equal(a.IDs[50:], b.IDs[50:]), "%v and %v do not share their first 50", a.IDs, b.IDs)
 	if p, err := m.MakeParts(Key{}, []traffic.Part{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.Least() {
 		t.Errorf("the shortest has %d tokens, want %d: %v", f.count(p), m.Least(), err)
 	}

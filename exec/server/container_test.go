@@ -124,9 +124,7 @@ func TestContainer(t *testing.T) {
 		"image": "registry.example.com/engine:v1", "image_digest": "sha256:d16e57", "runtime": "docker 28.2.2",
 		"gpu": "none", "flags": "--max-num-seqs 64", "admission_cap": "64",
 	} {
-		if got := target.Fingerprint[key]; got != want {
-			t.Errorf("%s is %q, want %q", key, got, want)
-		}
+		must.Same(t, key, want, target.Fingerprint[key])
 	}
 	words := strings.Split(strings.TrimSpace(d.read("words")), "\n")
 	must.Same(t, "", []string{
@@ -175,9 +173,7 @@ func vague(words []string) []string {
 func nothingHeld(t *testing.T, l *Launcher) {
 	t.Helper()
 	entries, err := os.ReadDir(string(l.State))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
+	must.Need(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
 			continue // a .start file holds nothing: it records how long a start took
@@ -215,21 +211,15 @@ func TestContainerFails(t *testing.T) {
 			}
 			l := childLauncher(t)
 			_, err := l.Launch(t.Context(), s, func(string) {})
-			if err == nil {
-				t.Fatal("no error")
-			}
+			must.Need(t, err != nil, "no error")
 			text := err.Error()
 			if e, ok := errors.AsType[*exec.ServerError](err); ok {
 				text += e.Log
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("error %q, want %q in it", text, want)
-				}
+				must.Hold(t, strings.Contains(text, want), "error %q, want %q in it", text, want)
 			}
-			if d.has("there") {
-				t.Error("the container is still there")
-			}
+			must.Hold(t, !d.has("there"), "the container is still there")
 			nothingHeld(t, l)
 		})
 	}
@@ -242,9 +232,7 @@ func TestContainerEndsUnderWay(t *testing.T) {
 	d.put(t, "oom", "")
 	kill9(t, strings.TrimSpace(d.read("pid")))
 	eventually(t, l, func() bool { return target.Err() != nil })
-	if got := target.Err().Error(); got != "the server's container ended by itself: exit status 137, killed because it used more memory than allowed" {
-		t.Errorf("error %q", got)
-	}
+	must.Same(t, "error", "the server's container ended by itself: exit status 137, killed because it used more memory than allowed", target.Err().Error())
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -270,9 +258,7 @@ func TestStubbornContainer(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	if d.has("there") {
-		t.Error("the container is still there")
-	}
+	must.Hold(t, !d.has("there"), "the container is still there")
 	kill9(t, grandchild) // end the process that the stand-in for docker leaves behind
 }
 
@@ -303,12 +289,8 @@ func TestCreate(t *testing.T) {
 		}
 		l := New(Options{Redact: []string{"sk-verysecret"}})
 		words, env, err := l.create(&cli{name: tt.runtime}, s, &held{port: 9000, gpus: tt.gpus}, "x")
-		if err != nil || !strings.Contains(strings.Join(words, " "), tt.want) {
-			t.Errorf("%s: %q, %v; want %s", tt.name, words, err, tt.want)
-		}
-		if !slices.Contains(env, "HF_TOKEN=sk-verysecret") {
-			t.Errorf("%s: environment %q", tt.name, env)
-		}
+		must.Hold(t, err == nil && strings.Contains(strings.Join(words, " "), tt.want), "%s: %q, %v; want %s", tt.name, words, err, tt.want)
+		must.Hold(t, slices.Contains(env, "HF_TOKEN=sk-verysecret"), "%s: environment %q", tt.name, env)
 	}
 }
 
@@ -325,17 +307,13 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // without a digest, the id counts
 		{image{"1d", nil}, "x", "sha256:1d"},        // podman leaves out the prefix sha256:
 	} {
-		if got := tt.image.digest(tt.name); got != tt.want {
-			t.Errorf("%+v as %s: %q, want %q", tt.image, tt.name, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%+v as %s", tt.image, tt.name), tt.want, tt.image.digest(tt.name))
 	}
 }
 
 func TestSteers(t *testing.T) {
 	for name, want := range map[string]bool{"HF_TOKEN": false, "VLLM_USE_V1": false, "PATH": true, "DOCKER_HOST": true, "https_proxy": true, "HTTP_PROXY": true, "LD_PRELOAD": true} {
-		if got := steers(name); got != want {
-			t.Errorf("steers(%s) = %v", name, got)
-		}
+		must.Same(t, fmt.Sprintf("steers(%s)", name), want, steers(name))
 	}
 }
 
@@ -363,14 +341,10 @@ func TestLeftoverContainer(t *testing.T) {
 		if !errors.Is(err, errLeftover) || !strings.Contains(err.Error(), "docker container tokgate-run-1 on port 8000, of run run-1 of night.hcl") || !strings.Contains(err.Error(), "--reap") {
 			t.Fatalf("noted %v: %v", noted, err)
 		}
-		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
-			t.Error("it was removed without being asked to")
-		}
+		must.Hold(t, d.has("there") && !strings.Contains(d.read("calls"), "rm "), "it was removed without being asked to")
 		l.doubt, l.Reap = false, !noted // the process id in the label may belong to another machine
 		target, err := l.Launch(t.Context(), containerServer(), say)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if calls := d.read("calls"); !strings.Contains(calls, "rm --force --volumes tokgate-run-1\n") || strings.Contains(calls, "tokgate-alive") {
 			t.Errorf("calls:\n%s", calls)
 		}

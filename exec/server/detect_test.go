@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -26,9 +27,7 @@ func TestDetectByOwner(t *testing.T) {
 		s := httptest.NewServer(mux)
 		found, err := Detect(t.Context(), clock.NewReal(), Network{}, s.URL, "")
 		s.Close()
-		if err != nil || found.Engine != want || found.Version != "1.2.0" {
-			t.Errorf("models of %q: %+v, %v; want %s", owner, found, err, want)
-		}
+		must.Hold(t, err == nil && found.Engine == want && found.Version == "1.2.0", "models of %q: %+v, %v; want %s", owner, found, err, want)
 	}
 }
 

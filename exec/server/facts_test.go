@@ -71,9 +71,7 @@ func TestLogFacts(t *testing.T) {
 		}
 	}
 	for _, name := range engine.Names(engine.Engine.Known) {
-		if engineLogs[name] == "" {
-			t.Errorf("no log of %s is read", name)
-		}
+		must.Hold(t, engineLogs[name] != "", "no log of %s is read", name)
 	}
 	eager := &logFacts{read: engine.Of("vllm").Facts}
 	eager.line("with config: enforce_eager=True, kv_cache_dtype=auto")
@@ -108,9 +106,7 @@ func TestCacheOfAnyDevice(t *testing.T) {
 	} {
 		f := &logFacts{read: engine.Of("vllm").Facts}
 		f.line(line)
-		if got := f.found["kv_cache_tokens"]; got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
+		must.Same(t, line, want, f.found["kv_cache_tokens"])
 	}
 }
 

@@ -56,7 +56,5 @@ func TestForeignProcesses(t *testing.T) {
 	}
 	now += foreignEvery / 2
 	f.add(t.Context(), &telemetry.Reading{Gauges: map[string]float64{}, None: map[string]string{}})
-	if asked != 5 {
-		t.Errorf("asked %d times, want 5: not at each reading", asked)
-	}
+	must.Hold(t, asked == 5, "asked %d times, want 5: not at each reading", asked)
 }

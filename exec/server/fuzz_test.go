@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -26,13 +27,9 @@ func FuzzLog(f *testing.F) {
 		}
 		log.finish()
 		for where, text := range map[string]string{"the file": file.String(), "the tail": log.String(), "the last line": log.lastLine()} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s holds the secret: %q", where, text)
-			}
+			must.Hold(t, !strings.Contains(text, secret), "%s holds the secret: %q", where, text)
 		}
-		if cap(log.end)+cap(log.partial) > 8*tailSize {
-			t.Errorf("%d bytes in memory", cap(log.end)+cap(log.partial))
-		}
+		must.Hold(t, cap(log.end)+cap(log.partial) <= 8*tailSize, "%d bytes in memory", cap(log.end)+cap(log.partial))
 	})
 }
 
@@ -47,9 +44,7 @@ func FuzzContainerOutput(f *testing.F) {
 			i.digest(name)
 		}
 		for _, s := range (&cli{name: "docker"}).readLabelled(out) {
-			if strings.ContainsAny(s.Container+s.Run, "\t\n") {
-				t.Errorf("%q names a container", s.Container)
-			}
+			must.Hold(t, !strings.ContainsAny(s.Container+s.Run, "\t\n"), "%q names a container", s.Container)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -43,18 +44,14 @@ func TestGPUSource(t *testing.T) {
 			r.config.Now = l.Clock.Now
 			var w telemetry.Watch
 			defer r.gpuSource(&w, tt.t)()
-			if (w.GPU != nil) != (tt.why == "") || !strings.Contains(w.NoGPU, tt.why) {
-				t.Fatalf("source %t, %q, want %q", w.GPU != nil, w.NoGPU, tt.why)
-			}
+			must.Need(t, (w.GPU != nil) == (tt.why == "") && strings.Contains(w.NoGPU, tt.why), "source %t, %q, want %q", w.GPU != nil, w.NoGPU, tt.why)
 			if w.GPU == nil {
 				return
 			}
 			// The tool fails, so there is no reading.
 			got := make(chan error, 1)
 			w.GPU(t.Context(), func(r *telemetry.Reading, err error) {
-				if err == nil {
-					t.Errorf("a tool that fails tells %+v", r)
-				}
+				must.Hold(t, err != nil, "a tool that fails tells %+v", r)
 				got <- err
 			})
 			eventually(t, l, func() bool { return len(got) > 0 })

@@ -61,13 +61,9 @@ func TestGPUsAreHeld(t *testing.T) {
 		return target.Fingerprint["gpu_ids"], target.Close, nil
 	}
 	first, end1, err := start(l, &plan.GPUs{Count: 1})
-	if err != nil || first != "0" {
-		t.Fatalf("the first got %q, %v", first, err)
-	}
+	must.Need(t, err == nil && first == "0", "the first got %q, %v", first, err)
 	second, end2, err := start(other, &plan.GPUs{Count: 2})
-	if err != nil || second != "2,3" {
-		t.Fatalf("the second got %q, %v", second, err)
-	}
+	must.Need(t, err == nil && second == "2,3", "the second got %q, %v", second, err)
 	// No run holds GPU 1, so it counts as free, although another program uses it.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
 	if err == nil || !strings.Contains(err.Error(), "too few free GPUs: 1 of 4 usable GPUs are free, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
@@ -103,13 +99,9 @@ func TestGPUsOfAProcess(t *testing.T) {
 	for key, want := range map[string]string{
 		"gpu": "1 x NVIDIA H100 80GB HBM3", "gpu_limits": "1980 MHz, memory 2619 MHz, 700 W", "gpu_modes": "persistence enabled, MIG disabled, ECC enabled", "gpu_used_before": "1: 41000 MiB",
 	} {
-		if got := target.Fingerprint[key]; got != want {
-			t.Errorf("%s is %q, want %q", key, got, want)
-		}
+		must.Same(t, key, want, target.Fingerprint[key])
 	}
-	if rest := logged(t, l, target, "gpus "); rest != "1 PCI_BUS_ID" {
-		t.Errorf("it has GPUs %q", rest)
-	}
+	must.Same(t, "it has GPUs", "1 PCI_BUS_ID", logged(t, l, target, "gpus "))
 	wrong := onGPUs(t, &plan.GPUs{IDs: []string{"0"}})
 	wrong.Expect = map[string]string{"gpu": "1 x RTX PRO 6000"}
 	if _, err := l.Launch(t.Context(), wrong, func(string) {}); err == nil || !strings.Contains(err.Error(), `gpu = "1 x RTX PRO 6000" was expected, but "1 x NVIDIA H100 80GB HBM3" was found`) {
@@ -158,17 +150,11 @@ func TestLeftoverProcess(t *testing.T) {
 	say := func(s string) { said = append(said, s) }
 	_, err := l.Launch(t.Context(), childServer(t, "serve"), say)
 	want := fmt.Sprintf("process group %d on port 8000, of run run-1 of night.hcl", left.Process.Pid)
-	if !errors.Is(err, errLeftover) || !strings.Contains(err.Error(), want) {
-		t.Fatalf("error %v, want %q in it", err, want)
-	}
-	if len(family(left.Process.Pid, "")) == 0 {
-		t.Fatal("it was removed without being asked to")
-	}
+	must.Need(t, errors.Is(err, errLeftover) && strings.Contains(err.Error(), want), "error %v, want %q in it", err, want)
+	must.Need(t, len(family(left.Process.Pid, "")) != 0, "it was removed without being asked to")
 	l.doubt = false
 	target, err := l.Launch(t.Context(), childServer(t, "serve"), say)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(family(left.Process.Pid, "")) > 0 || !strings.Contains(strings.Join(said, "\n"), "removing what a killed run left behind: "+want) {
 		t.Errorf("it was not removed, or not in so many words: %q", said)
 	}
@@ -180,12 +166,8 @@ func TestLeftoverProcess(t *testing.T) {
 	// A new process may get the pid of a server that has ended. tokgate does not kill this process.
 	stranger := note(func(s *lease.Server) { s.Start, s.Mark = "another boot/1", "run-0/vllm" })
 	target, err = l.Launch(t.Context(), childServer(t, "serve"), say)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(family(stranger.Process.Pid, "")) == 0 {
-		t.Error("a stranger was killed")
-	}
+	must.Do(t, err)
+	must.Hold(t, len(family(stranger.Process.Pid, "")) != 0, "a stranger was killed")
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -209,9 +191,7 @@ func TestLeftoverChild(t *testing.T) {
 	n := must.Get(l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1"}, Group: 1 << 30, Start: "boot/1", Mark: "run-1/vllm"}))(t)
 	n.Leave()
 	target := must.Get(l.Launch(t.Context(), childServer(t, "serve"), func(string) {}))(t)
-	if len(family(cmd.Process.Pid, "")) > 0 {
-		t.Error("it is still there")
-	}
+	must.Hold(t, len(family(cmd.Process.Pid, "")) <= 0, "it is still there")
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -284,9 +264,7 @@ func TestInventory(t *testing.T) {
 		if got == "" {
 			got = fmt.Sprintf("%d, driver %s, CUDA %s", len(inv.GPUs), inv.Driver, inv.CUDA)
 		}
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		must.Hold(t, got == want, "got %q, want %q", got, want)
 	}
 }
 
@@ -298,9 +276,7 @@ func TestStarting(t *testing.T) {
 	key := startKey(s)
 	other := *s
 	other.Model = "large"
-	if startKey(&other) == key || l.took(key) != 0 {
-		t.Error("two models are one start, or one is known that never was")
-	}
+	must.Hold(t, startKey(&other) != key && l.took(key) == 0, "two models are one start, or one is known that never was")
 	l.State.Remember(lease.Starts, key, 72400*time.Millisecond)
 	facts := &logFacts{read: engine.Of("vllm").Facts}
 	said := ""
@@ -321,7 +297,5 @@ func TestStarting(t *testing.T) {
 	}
 	// If the last start was short, its duration is not mentioned.
 	l.starting(func(words string) { said = words }, &logFacts{}, time.Second)("waiting")
-	if said != "waiting" {
-		t.Errorf("it says %q", said)
-	}
+	must.Hold(t, said == "waiting", "it says %q", said)
 }

@@ -63,9 +63,7 @@ func TestAnotherProgramListens(t *testing.T) {
 			port, _ = strconv.Atoi(on)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if fact, ok := target.Fingerprint["listener"]; ok {
 		t.Errorf("the server's own socket is %q", fact)
 	}
@@ -99,12 +97,8 @@ func TestWhose(t *testing.T) {
 		{"nobody", nil, "not known: no socket on this machine listens on port 80", ""},
 	} {
 		fact, err := whose(80, tt.sockets)
-		if !strings.HasPrefix(fact, tt.fact) || (fact == "") != (tt.fact == "") {
-			t.Errorf("%s: fact %q, want %q", tt.name, fact, tt.fact)
-		}
-		if (err == nil) != (tt.err_ == "") || err != nil && !strings.HasPrefix(err.Error(), tt.err_) {
-			t.Errorf("%s: error %v, want %q", tt.name, err, tt.err_)
-		}
+		must.Hold(t, strings.HasPrefix(fact, tt.fact) && (fact == "") == (tt.fact == ""), "%s: fact %q, want %q", tt.name, fact, tt.fact)
+		must.Hold(t, (err == nil) == (tt.err_ == "") && (err == nil || strings.HasPrefix(err.Error(), tt.err_)), "%s: error %v, want %q", tt.name, err, tt.err_)
 	}
 }
 

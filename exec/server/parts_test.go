@@ -12,6 +12,7 @@ import (
 	"testing/quick"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -91,9 +92,7 @@ func TestTailOutlivesItsFile(t *testing.T) {
 	log := &tail{file: broken{}}
 	log.Write([]byte("one\ntwo\n"))
 	log.finish()
-	if got := log.String(); got != "one\ntwo\n" {
-		t.Errorf("tail %q", got)
-	}
+	must.Same(t, "tail", "one\ntwo\n", log.String())
 }
 
 type broken struct{}
@@ -119,9 +118,7 @@ func TestQuantile(t *testing.T) {
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
 	} {
-		if got := quantile(tt.before, tt.after, tt.q); got != tt.want {
-			t.Errorf("quantile(%v, %v, %g) = %v, want %v", tt.before, tt.after, tt.q, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("quantile(%v, %v, %g)", tt.before, tt.after, tt.q), tt.want, quantile(tt.before, tt.after, tt.q))
 	}
 }
 
@@ -132,18 +129,14 @@ func TestMeter(t *testing.T) {
 		n += i % 7
 	}
 	h := done()
-	if h.CPU <= 0 || h.CPU > 1 || n == 0 {
-		t.Errorf("health %+v, want a share of the CPU", h)
-	}
+	must.Hold(t, h.CPU > 0 && h.CPU <= 1 && n != 0, "health %+v, want a share of the CPU", h)
 }
 
 func TestLate(t *testing.T) {
 	// The second chunk was read before it was written, because the clock was set back, so its delay
 	// counts as 0. The third chunk was never read.
 	got := readDelays([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
-	if !slices.Equal(got, []time.Duration{2, 0}) {
-		t.Errorf("got %v, want 2, 0", got)
-	}
+	must.Hold(t, slices.Equal(got, []time.Duration{2, 0}), "got %v, want 2, 0", got)
 	// Nearest rank rounds up: the p99 of four values is value ⌈0.99·4⌉ = 4, and the p50 is value
 	// ⌈0.5·4⌉ = 2.
 	d := []time.Duration{1, 2, 3, 4}
@@ -156,9 +149,7 @@ func TestLogName(t *testing.T) {
 	for address, want := range map[string]string{
 		"vllm": "server-vllm.log", `vllm["on"]`: "server-vllm-on.log", `a["../x y"]`: "server-a-..-x-y.log",
 	} {
-		if got := logName(address); got != want {
-			t.Errorf("logName(%q) = %q, want %q", address, got, want)
-		}
+		must.Same(t, fmt.Sprintf("logName(%q)", address), want, logName(address))
 	}
 }
 
@@ -169,9 +160,7 @@ func TestLogSince(t *testing.T) {
 	fmt.Fprint(log, "ERROR: no GPU, going on without\n")
 	ready := log.length()
 	fmt.Fprint(log, "Traceback\nhalf a li")
-	if got := log.since(ready); got != "Traceback\nhalf a li" {
-		t.Errorf("got %q", got)
-	}
+	must.Same(t, "", "Traceback\nhalf a li", log.since(ready))
 	fmt.Fprint(log, strings.Repeat("ne\n", tailSize))
 	if got := log.since(ready); len(got) != tailSize {
 		t.Errorf("%d bytes of a long one", len(got))

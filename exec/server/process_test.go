@@ -163,18 +163,14 @@ func childLauncher(t *testing.T) *Launcher {
 func kill9(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
-	if err != nil || n <= 1 {
-		t.Fatalf("pid %q", pid)
-	}
+	must.Need(t, err == nil && n > 1, "pid %q", pid)
 	must.Do(t, syscall.Kill(n, syscall.SIGKILL))
 }
 
 // eventually runs the clock until done returns true. It fails the test after a minute.
 func eventually(t *testing.T, l *Launcher, done func() bool) {
 	t.Helper()
-	if within(l.Clock, constant(time.Minute), done) {
-		t.Fatal("it did not happen within a minute")
-	}
+	must.Need(t, !within(l.Clock, constant(time.Minute), done), "it did not happen within a minute")
 }
 
 // logged waits until the server's log contains the given words. It returns the rest of their line.
@@ -225,9 +221,7 @@ func TestProcessThatListsNoModel(t *testing.T) {
 	}
 	s.Process.ServedAs = "tokgate-sim"
 	target := must.Get(childLauncher(t).Launch(t.Context(), s, func(string) {}))(t)
-	if target.Model != "tokgate-sim" {
-		t.Errorf("asked for %q", target.Model)
-	}
+	must.Hold(t, target.Model == "tokgate-sim", "asked for %q", target.Model)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -235,9 +229,7 @@ func TestProcessThatListsNoModel(t *testing.T) {
 
 func TestProcessDiesAtStart(t *testing.T) {
 	_, err := childLauncher(t).Launch(t.Context(), childServer(t, "die"), func(string) {})
-	if err == nil || !strings.Contains(err.Error(), "ended by itself: exit status 3") {
-		t.Errorf("error %v, want the exit status", err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "ended by itself: exit status 3"), "error %v, want the exit status", err)
 	if e, ok := errors.AsType[*exec.ServerError](err); !ok || !strings.Contains(e.Log, "CUDA error: out of memory") {
 		t.Errorf("error %#v, want the log's tail in it", err)
 	}
@@ -247,9 +239,7 @@ func TestProcessIsNeverReady(t *testing.T) {
 	s := childServer(t, "sleep")
 	s.Ready.Timeout = time.Second
 	_, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
-	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
-		t.Errorf("error %v", err)
-	}
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "was not ready after 1s"), "error %v", err)
 	// A ServerError carries the log of the server, and here the log is still empty.
 	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
 		t.Errorf("error %#v, want one with a log", err)
@@ -270,9 +260,7 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	}
 	// tokgate notices the broken connection a moment before it notices the end of the process.
 	eventually(t, l, func() bool { return target.Err() != nil })
-	if got := target.Err().Error(); got != "the server's process ended by itself: exit status 7" {
-		t.Errorf("error %q", got)
-	}
+	must.Same(t, "error", "the server's process ended by itself: exit status 7", target.Err().Error())
 	if err := target.Check(t.Context()); err == nil {
 		t.Error("a dead process is the same server")
 	}
@@ -304,15 +292,11 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 		l := childLauncher(t)
 		target := must.Get(l.Launch(t.Context(), childServer(t, mode), func(string) {}))(t)
 		pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
-		if startOf(pid) == "" {
-			t.Fatal("it is not there to begin with")
-		}
+		must.Need(t, startOf(pid) != "", "it is not there to begin with")
 		if err := target.Close(); err != nil {
 			t.Error(err)
 		}
-		if startOf(pid) != "" {
-			t.Errorf("%s: the grandchild %d is still there", mode, pid)
-		}
+		must.Hold(t, startOf(pid) == "", "%s: the grandchild %d is still there", mode, pid)
 		nothingHeld(t, l)
 	}
 }
@@ -327,9 +311,7 @@ func TestChattyProcess(t *testing.T) {
 	goruntime.GC() // measure memory in use, without garbage
 	goruntime.ReadMemStats(&before)
 	target, err := l.Launch(t.Context(), childServer(t, "chatty"), func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	goruntime.GC()
 	goruntime.ReadMemStats(&after)
 	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
@@ -340,9 +322,7 @@ func TestChattyProcess(t *testing.T) {
 		t.Error(err)
 	}
 	info, err := os.Stat(filepath.Join(l.LogDir, "server-vllm-on.log"))
-	if err != nil || info.Size() > fileSize+2*tailSize {
-		t.Errorf("%v, %v on disk", info, err)
-	}
+	must.Hold(t, err == nil && info.Size() <= fileSize+2*tailSize, "%v, %v on disk", info, err)
 }
 
 func TestProcessCannotStart(t *testing.T) {
@@ -371,9 +351,7 @@ func TestFixedPort(t *testing.T) {
 		{plan.Server{Container: &plan.Container{Port: 9000}}, 9000},
 		{plan.Server{Container: &plan.Container{Network: "host"}, Flags: port}, 8123},
 	} {
-		if got := tt.server.FixedPort(); got != tt.want {
-			t.Errorf("FixedPort of %+v = %d, want %d", tt.server, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("FixedPort of %+v", tt.server), tt.want, tt.server.FixedPort())
 	}
 }
 

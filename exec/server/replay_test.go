@@ -40,9 +40,7 @@ func TestLongReplayHits(t *testing.T) {
 func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.Config) {
 	t.Helper()
 	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 3 * time.Minute, Spread: 3 * time.Second, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	load := &plan.Load{
 		Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: time.Hour, Open: &plan.Open{MaxInFlight: 4096, Warmup: plan.OpenWarmupAuto, Trace: r},
 		Levels: []plan.Level{{Name: "trace", Rate: r.Rate(), Requests: r.Due, Rounds: 10, Speedup: 1}},
@@ -73,7 +71,5 @@ func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.
 	}
 	implied, found := r.HitRate(r.Before(r.First, time.Minute), 0), float64(cached)/float64(input)
 	t.Logf("%d requests: %.2f %% found, %.2f %% implied", n, 100*found, 100*implied)
-	if n != r.Due || math.Abs(found-implied) > 0.01 {
-		t.Errorf("%.4f of %d requests' prompts was found, %.4f implied", found, n, implied)
-	}
+	must.Hold(t, n == r.Due && math.Abs(found-implied) <= 0.01, "%.4f of %d requests' prompts was found, %.4f implied", found, n, implied)
 }

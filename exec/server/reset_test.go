@@ -41,9 +41,7 @@ func TestReset(t *testing.T) {
 				rw.WriteHeader(tt.status)
 			})
 			r, err := w.reach(vllm(), w.state, client.Config{BaseURL: "http://server.test/v1", Engine: engine.Of(tt.engine)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer r.api.Close()
 			err = r.reset(t.Context())
 			if (err != nil) != tt.fails || asked.Load() != tt.asked || w.clock.Now() != tt.took {
@@ -60,17 +58,13 @@ func TestWhoIsReset(t *testing.T) {
 		w := newWorld(t, sim.Options{})
 		target := must.Get(w.Launch(t.Context(), vllm(), w.state))(t)
 		defer target.Close()
-		if target.Reset != nil {
-			t.Error("an endpoint's caches would be emptied")
-		}
+		must.Hold(t, target.Reset == nil, "an endpoint's caches would be emptied")
 	})
 	l := New(Options{Clock: clock.NewReal()})
 	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
 	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	defer target.Close()
-	if target.Reset == nil {
-		t.Fatal("the built-in server's caches cannot be emptied")
-	}
+	must.Need(t, target.Reset != nil, "the built-in server's caches cannot be emptied")
 	if err := target.Reset(t.Context()); err != nil {
 		t.Error(err)
 	}

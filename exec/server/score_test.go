@@ -117,16 +117,12 @@ func TestLongScoringTakesNoLonger(t *testing.T) {
 		})
 		scoring := took(func(i int, over func()) {
 			v.Score(t.Context(), request(i), said[i], fmt.Sprint(i), func(values []float64, err error) {
-				if err != nil || len(values) != 64 && len(values) < 20 {
-					t.Errorf("%d values: %v", len(values), err)
-				}
+				must.Hold(t, err == nil && (len(values) == 64 || len(values) >= 20), "%d values: %v", len(values), err)
 				over()
 			})
 		})
 		t.Logf("prompts of %d, %d in flight: answering %v, reading %v", tt.input, tt.atOnce, answering, scoring)
-		if scoring > answering {
-			t.Errorf("prompts of %d, %d in flight: reading took %v, answering %v", tt.input, tt.atOnce, scoring, answering)
-		}
+		must.Hold(t, scoring <= answering, "prompts of %d, %d in flight: reading took %v, answering %v", tt.input, tt.atOnce, scoring, answering)
 		leave()
 	}
 }

@@ -85,17 +85,13 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
 			t.Errorf("ready at %v, want soon after 3.5s", now)
 		}
-		if len(w.states) < 7 || !strings.Contains(w.states[1], "loading") {
-			t.Errorf("states %q, want the server's own words", w.states)
-		}
+		must.Hold(t, len(w.states) >= 7 && strings.Contains(w.states[1], "loading"), "states %q, want the server's own words", w.states)
 		want := metric.Fingerprint{
 			"engine": "vllm", "model": "tokgate-sim", "served_as": "tokgate-sim",
 			"version": sim.Version, "max_model_len": "32768",
 		}
 		must.Same(t, "fingerprint (-want +got)", want, target.Fingerprint)
-		if target.Model != "tokgate-sim" {
-			t.Errorf("model %q", target.Model)
-		}
+		must.Hold(t, target.Model == "tokgate-sim", "model %q", target.Model)
 		if err := target.Check(t.Context()); !errors.Is(err, exec.ErrIdentityUnknown) { // the server does not report its start time
 			t.Errorf("the same server is taken for another: %v", err)
 		}
@@ -149,9 +145,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 				}
 				_, err := w.Launch(t.Context(), s, w.state)
 				for _, want := range tt.want {
-					if err == nil || !strings.Contains(err.Error(), want) {
-						t.Errorf("error %v, want %q in it", err, want)
-					}
+					must.Hold(t, err != nil && strings.Contains(err.Error(), want), "error %v, want %q in it", err, want)
 				}
 				if now := w.clock.Now(); now < tt.at || now > tt.at+time.Second {
 					t.Errorf("given up at %v, want %v", now, tt.at)
@@ -174,14 +168,10 @@ func TestPageForBaseURL(t *testing.T) {
 			s := vllm()
 			s.Endpoint.URL, s.Model = tt.url, tt.model
 			_, err := w.Launch(t.Context(), s, w.state)
-			if err == nil || !strings.HasSuffix(err.Error(), tt.want) {
-				t.Errorf("%s: error %v, want %q at its end", tt.url, err, tt.want)
-			}
+			must.Hold(t, err != nil && strings.HasSuffix(err.Error(), tt.want), "%s: error %v, want %q at its end", tt.url, err, tt.want)
 		})
 	}
-	if got := baseHint("http://server.test/v1", "") + baseHint("http://server.test", ""); got != "" {
-		t.Errorf("a base URL gets the hint %q", got)
-	}
+	must.Same(t, "a base URL gets the hint", "", baseHint("http://server.test/v1", "")+baseHint("http://server.test", ""))
 }
 
 // Servers behind one URL must be alike. They are asked on new connections, at the start and after each
@@ -190,9 +180,7 @@ func TestUnlikeServersBehindOneURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
 		other, err := sim.New(sim.Options{Model: "other"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer other.Close()
 		var n atomic.Int32
 		turns := func(unlike http.Handler) http.Handler {
@@ -213,9 +201,7 @@ func TestUnlikeServersBehindOneURL(t *testing.T) {
 		n.Store(0)
 		w.instead = turns(http.NotFoundHandler())
 		target, err := w.Launch(t.Context(), vllm(), w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := target.Same(t.Context()); err != nil {
 			t.Errorf("one server, which does not always answer: %v", err)
 		}
@@ -280,15 +266,11 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 					}
 				})
 				target, err := w.Launch(t.Context(), vllm(), w.state)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				defer target.Close()
 				before := w.clock.Now()
 				err = target.Check(t.Context())
-				if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-					t.Errorf("error %v, want %q", err, tt.want)
-				}
+				must.Hold(t, (err != nil) == (tt.want != "") && (err == nil || strings.Contains(err.Error(), tt.want)), "error %v, want %q", err, tt.want)
 				if took := w.clock.Now() - before; took > lastLook {
 					t.Errorf("it took %v", took)
 				}
@@ -329,9 +311,7 @@ func TestUnlisted(t *testing.T) {
 	} {
 		r := &reached{server: &plan.Server{Model: tt.model}, servedAs: tt.servedAs}
 		got, ok := r.unlisted(tt.err)
-		if ok != tt.ok || ok && got != tt.want {
-			t.Errorf("unlisted(%v) of served_as %q, model %q: %q, %v", tt.err, tt.servedAs, tt.model, got, ok)
-		}
+		must.Hold(t, ok == tt.ok && (!ok || got == tt.want), "unlisted(%v) of served_as %q, model %q: %q, %v", tt.err, tt.servedAs, tt.model, got, ok)
 	}
 }
 
@@ -384,9 +364,7 @@ func TestMinutesOverHTTP(t *testing.T) {
 			return nil
 		}
 		run := must.Get(exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: counts, Run: metric.Run{Salt: 7}}))(t)
-		if run.Servers[0].Error != "" {
-			t.Fatal(run.Servers[0].Error)
-		}
+		must.Need(t, run.Servers[0].Error == "", "%v", run.Servers[0].Error)
 		r := run.Levels[0].Rounds[0]
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
@@ -402,13 +380,9 @@ func TestMinutesOverHTTP(t *testing.T) {
 				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
 			}
 			// A step takes 20 s, and slightly longer if it also prefills a prompt.
-			if tpot < 20 || tpot > 20.1 {
-				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
-			}
+			must.Need(t, tpot >= 20 && tpot <= 20.1, "%v: tpot %v, want 20 s", m, tpot)
 		}
-		if samples < 16*5 {
-			t.Errorf("%d samples were handed on", samples)
-		}
+		must.Hold(t, samples >= 16*5, "%d samples were handed on", samples)
 	})
 }
 
@@ -416,14 +390,10 @@ func TestPromptsDoNotFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
 		target, err := w.Launch(t.Context(), vllm(), w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		defer target.Close()
 		_, err = target.Prompts(t.Context(), &plan.Workload{API: plan.Chat, Input: 32768, Output: plan.Output{Mean: 1}}, 1)
-		if err == nil || !strings.Contains(err.Error(), "do not fit the server's context of 32768") {
-			t.Errorf("error %v", err)
-		}
+		must.Hold(t, err != nil && strings.Contains(err.Error(), "do not fit the server's context of 32768"), "error %v", err)
 	})
 }
 
@@ -447,9 +417,7 @@ func TestRowsDoNotFit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, sim.Options{})
 			target, err := w.Launch(t.Context(), vllm(), w.state)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer target.Close()
 			data := &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}
 			_, err = target.Prompts(t.Context(), data, 1)
@@ -483,9 +451,7 @@ func TestPromptsAreLearntOnce(t *testing.T) {
 		if learnt := len(w.states) - before; learnt != 1 {
 			t.Errorf("the server was asked %d times how it counts, want once", learnt)
 		}
-		if len(texts) != 6 {
-			t.Errorf("%d different prompts of 6", len(texts))
-		}
+		must.Hold(t, len(texts) == 6, "%d different prompts of 6", len(texts))
 	})
 }
 
@@ -521,9 +487,7 @@ func TestPick(t *testing.T) {
 func TestHopeless(t *testing.T) {
 	for status, want := range map[int]bool{400: true, 401: true, 404: true, 408: false, 422: true, 425: false, 429: false, 500: false, 503: false, 0: false} {
 		err := fmt.Errorf("asking: %w", &client.Error{Kind: metric.FailStatus, Status: status})
-		if got := hopeless(err); got != want {
-			t.Errorf("status %d: hopeless %v, want %v", status, got, want)
-		}
+		must.Same(t, fmt.Sprintf("status %d: hopeless", status), want, hopeless(err))
 	}
 }
 
@@ -539,9 +503,7 @@ func TestSimulator(t *testing.T) {
 	l := New(Options{Clock: clock.NewReal()})
 	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
 	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
-	if target.Fingerprint["engine"] != "simulator" || target.Fingerprint["profile"] != "default" {
-		t.Errorf("fingerprint %v", target.Fingerprint)
-	}
+	must.Hold(t, target.Fingerprint["engine"] == "simulator" && target.Fingerprint["profile"] == "default", "fingerprint %v", target.Fingerprint)
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -560,9 +522,7 @@ func TestSimulator(t *testing.T) {
 func TestCalibrate(t *testing.T) {
 	c := clock.NewReal()
 	got := must.Get(New(Options{Clock: c, Origin: c.Origin()}).Calibrate(t.Context()))(t)
-	if got.Streams != calibrationStreams || got.Rate <= 0 || got.Delay50 <= 0 || got.Delay99 < got.Delay50 || got.Took <= 0 {
-		t.Errorf("calibration %+v", got)
-	}
+	must.Hold(t, got.Streams == calibrationStreams && got.Rate > 0 && got.Delay50 > 0 && got.Delay99 >= got.Delay50 && got.Took > 0, "calibration %+v", got)
 	if _, err := New(Options{Clock: c}).Calibrate(t.Context()); err == nil {
 		t.Error("calibrated without knowing the clock's origin")
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var soak = flag.Int("soak", 0, "how many servers TestSoak starts and ends; 0: it is skipped")
@@ -61,9 +62,7 @@ func TestSoak(t *testing.T) {
 		wg.Go(func() {
 			for i := range next {
 				name, err := cycle(t, state, fmt.Sprintf("%s-%d", run, i), i, &container, d)
-				if err != nil {
-					t.Errorf("cycle %d, %s: %v", i, name, err)
-				}
+				must.Hold(t, err == nil, "cycle %d, %s: %v", i, name, err)
 				mu.Lock()
 				done[name]++
 				mu.Unlock()
@@ -83,22 +82,16 @@ func TestSoak(t *testing.T) {
 	}
 	entries, err := os.ReadDir(string(state))
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == string(lease.Starts) }) // for later runs
-	if err != nil || len(entries) > 0 {
-		t.Errorf("%d notes stay behind, such as %v; %v", len(entries), entries, err)
-	}
+	must.Hold(t, err == nil && len(entries) <= 0, "%d notes stay behind, such as %v; %v", len(entries), entries, err)
 	if entries, _ := os.ReadDir(os.TempDir()); len(entries) > 0 {
 		t.Errorf("%d temporary files stay behind, such as %v", len(entries), entries[0])
 	}
 	for _, pid := range pids() {
 		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		ours := bytes.Contains(env, []byte(markName+"="+run)) || bytes.Contains(env, []byte("TOKGATE_TEST_OF="+run))
-		if pid != os.Getpid() && ours && startOf(pid) != "" {
-			t.Errorf("process %d stays behind", pid)
-		}
+		must.Hold(t, pid == os.Getpid() || !ours || startOf(pid) == "", "process %d stays behind", pid)
 	}
-	if d.has("there") {
-		t.Error("a container stays behind")
-	}
+	must.Hold(t, !d.has("there"), "a container stays behind")
 	t.Logf("%d servers in %v: %v", *soak, time.Since(began).Round(time.Second), done)
 }
 

@@ -140,9 +140,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			want := overSockets(t, o, script)
 			got := inVirtualTime(t, o, script)
 			must.Same(t, "(-over HTTP +in virtual time)", want, got, cmp.Comparer(sameSample))
-			if want[20].Failure != nil || len(want[20].Gaps) == 0 && o.Profile.FirstVisibleToken == 0 {
-				t.Errorf("the script measures nothing: %+v", want[20])
-			}
+			must.Hold(t, want[20].Failure == nil && (len(want[20].Gaps) != 0 || o.Profile.FirstVisibleToken != 0), "the script measures nothing: %+v", want[20])
 		})
 	}
 }
@@ -325,9 +323,7 @@ func TestRunsAgree(t *testing.T) {
 		w := newWorld(t, sim.Options{Profile: profile, Seed: 1})
 		var err error
 		over, err = exec.Run(t.Context(), exec.Config{Plan: agreed(vllm()), Clock: w.clock, Launch: w.Launch, Observer: silent, Run: metric.Run{Salt: 7}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	})
 	c := clock.NewVirtual()
 	s := vllm()
@@ -398,14 +394,10 @@ func TestVirtualLaunch(t *testing.T) {
 			tt.server.Simulator = &plan.Simulator{Profile: "./p.json"}
 			target, err := (&Virtual{Clock: c, Dir: dir}).Launch(t.Context(), &tt.server, func(string) {})
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("error %v, want %q", err, tt.err)
-				}
+				must.Need(t, err != nil && strings.Contains(err.Error(), tt.err), "error %v, want %q", err, tt.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			// A start takes as long as one request, and tokgate checks every half second whether
 			// the server is ready.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {

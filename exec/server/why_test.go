@@ -7,6 +7,7 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The test uses a shortened log of vLLM 0.32 whose engine was killed. The first line after the
@@ -37,9 +38,7 @@ func TestEndOf(t *testing.T) {
 			t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
 			continue
 		}
-		if !strings.HasPrefix(server.Log, tt.begins) || strings.Count(server.Log, "\n") != tt.lines {
-			t.Errorf("%s: the log is\n%s", tt.name, server.Log)
-		}
+		must.Hold(t, strings.HasPrefix(server.Log, tt.begins) && strings.Count(server.Log, "\n") == tt.lines, "%s: the log is\n%s", tt.name, server.Log)
 	}
 }
 
@@ -90,12 +89,8 @@ func TestException(t *testing.T) {
 		{"nothing", "", ""},
 	} {
 		got, at := exception(tt.log, engine.Of("vllm").Died)
-		if got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-		if got != "" && !strings.Contains(strings.Split(tt.log, "\n")[at], got[:9]) {
-			t.Errorf("%s: line %d does not hold it", tt.name, at)
-		}
+		must.Hold(t, got == tt.want, "%s: %q, want %q", tt.name, got, tt.want)
+		must.Hold(t, got == "" || strings.Contains(strings.Split(tt.log, "\n")[at], got[:9]), "%s: line %d does not hold it", tt.name, at)
 	}
 }
 
@@ -104,9 +99,7 @@ func TestExceptionInExcerpt(t *testing.T) {
 	log := frames("(A pid=1) ", 50, "ValueError: too small") + frames("(B pid=2) ", 50, "RuntimeError: see above")
 	err := endOf("it ended", log, nil)
 	var server *exec.ServerError
-	if !errors.As(err, &server) || server.Error() != "ValueError: too small (it ended)" {
-		t.Fatalf("error %v", err)
-	}
+	must.Need(t, errors.As(err, &server) && server.Error() == "ValueError: too small (it ended)", "error %v", err)
 	lines := strings.Split(server.Log, "\n")
 	if len(lines) != firstLines+1+lastLines+1 || lines[linesBefore] != "(A pid=1) ValueError: too small" || lines[len(lines)-2] != "(B pid=2) RuntimeError: see above" {
 		t.Errorf("the excerpt is\n%s", server.Log)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -24,9 +25,7 @@ func TestLeavingIsExact(t *testing.T) {
 			l := newLeaving(&Env{Case: Case{Workload: w, Level: level}, Level: "1", Index: i, Parts: []int{due}})
 			for n := range due {
 				for l.due() {
-					if l.next <= last {
-						t.Fatalf("%+v: client %d leaves after %d", tt, l.next, last)
-					}
+					must.Need(t, l.next > last, "%+v: client %d leaves after %d", tt, l.next, last)
 					last = l.next
 					if turn := l.turn(0); turn.Order != l.order-1 {
 						t.Fatalf("%+v: order %d", tt, turn.Order)

@@ -11,6 +11,7 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -88,15 +89,11 @@ func TestClosedRound(t *testing.T) {
 		turn(0, metric.Measured, 0), turn(1, metric.Measured, 1), turn(0, metric.Measured, 2),
 		turn(1, metric.Filler, 0),
 	}
-	if d := diff.Diff(want, p.turns); d != "" {
-		t.Errorf("turns (-want +got):\n%s", d)
-	}
+	must.Same(t, "turns (-want +got):\n", "", diff.Diff(want, p.turns))
 	if want := []time.Duration{0, s, 2 * s, 3 * s, 4 * s, 5 * s}; !slices.Equal(p.starts, want) {
 		t.Errorf("starts %v, want %v", p.starts, want)
 	}
-	if !ended(p) {
-		t.Errorf("after the last measured request: %+v, want Over", p.last)
-	}
+	must.Hold(t, ended(p), "after the last measured request: %+v, want Over", p.last)
 }
 
 func turn(slot int, p metric.Phase, order int) load.Turn {
@@ -127,9 +124,7 @@ func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
 	// At 3 s both slots are due. Slot 1 was due first, so it starts before slot 0 sends the
 	// measured request.
 	want := []load.Turn{turn(0, metric.Warmup, 0), turn(0, metric.Warmup, 1), turn(0, metric.Warmup, 2), turn(1, metric.Warmup, 3), turn(0, metric.Measured, 0)}
-	if d := diff.Diff(want, p.turns[:5]); d != "" {
-		t.Errorf("turns (-want +got):\n%s", d)
-	}
+	must.Same(t, "turns (-want +got):\n", "", diff.Diff(want, p.turns[:5]))
 }
 
 func TestExplicitWarmupIsSentExactly(t *testing.T) {
@@ -141,9 +136,7 @@ func TestExplicitWarmupIsSentExactly(t *testing.T) {
 				n++
 			}
 		}
-		if n != warmup {
-			t.Errorf("warmup = %d: %d were sent", warmup, n)
-		}
+		must.Hold(t, n == warmup, "warmup = %d: %d were sent", warmup, n)
 	}
 }
 
@@ -162,9 +155,7 @@ func TestDoomed(t *testing.T) {
 			t.Errorf("%d slots: every warm-up failed, and the level is not given up: %+v", tt.slots, p.last)
 		}
 		for _, turn := range p.turns {
-			if turn.Phase == metric.Measured {
-				t.Fatalf("%d slots: %+v was sent", tt.slots, turn)
-			}
+			must.Need(t, turn.Phase != metric.Measured, "%d slots: %+v was sent", tt.slots, turn)
 		}
 		// When the last failure comes, each other slot may have one more request in flight.
 		if len(p.turns) < tt.want || len(p.turns) >= tt.want+tt.slots {
@@ -183,9 +174,7 @@ func TestDoomed(t *testing.T) {
 		}
 		return s
 	})
-	if !ended(p) {
-		t.Errorf("one warm-up completed: %+v, want Over", p.last)
-	}
+	must.Hold(t, ended(p), "one warm-up completed: %+v, want Over", p.last)
 	for i, turn := range p.turns {
 		if turn.Phase == metric.Measured && p.starts[i] < 6*s {
 			t.Errorf("measured request at %v, before a warm-up completed at 6s", p.starts[i])
@@ -222,9 +211,7 @@ func TestClosedInvariants(t *testing.T) {
 				first, last = min(first, p.starts[i]), max(last, p.ends[i])
 			}
 		}
-		if len(measured) != c.due || !slices.IsSorted(measured) {
-			t.Fatalf("%+v: measured orders %v, want 0 to %d in order", c, measured, c.due-1)
-		}
+		must.Need(t, len(measured) == c.due && slices.IsSorted(measured), "%+v: measured orders %v, want 0 to %d in order", c, measured, c.due-1)
 		for i := range p.turns { // the number of requests in flight changes only at starts and ends
 			if p.starts[i] < first || p.starts[i] >= last {
 				continue
@@ -287,9 +274,7 @@ func TestEstimates(t *testing.T) {
 	// 4 slots start 1 s apart, so the ramp takes 3 s. One wave of warm-up and ⌈10/4⌉ = 3
 	// waves of measured requests take 4 s each.
 	c = cycle{slots: 4, due: 10, warmup: 4, stagger: s}
-	if got := c.takes(4 * s); got != 19*s {
-		t.Errorf("takes gave %v, want 19s", got)
-	}
+	must.Same(t, "takes gave", 19*s, c.takes(4*s))
 	if got := c.takes(0); got != 0 {
 		t.Errorf("takes of an unknown duration gave %v, want 0", got)
 	}
@@ -303,8 +288,6 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	for _, k := range []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users, metric.OpenLoop, metric.Speedup} {
-		if SearchOver(k).Load == nil {
-			t.Errorf("%s cannot be searched", k)
-		}
+		must.Hold(t, SearchOver(k).Load != nil, "%s cannot be searched", k)
 	}
 }

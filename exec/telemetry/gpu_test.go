@@ -210,9 +210,7 @@ func finite(t *testing.T) func(*Reading, error) {
 		}
 		for _, values := range []map[string]float64{r.Gauges, r.Counters} {
 			for name, v := range values {
-				if !(v >= 0 && v <= biggest) {
-					t.Errorf("%s is %v", name, v)
-				}
+				must.Hold(t, v >= 0 && v <= biggest, "%s is %v", name, v)
 			}
 		}
 	}

@@ -174,9 +174,7 @@ func TestParsePageRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := pageOf([]byte(tt.page), "")
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, error %v, want one with %q", got, err, tt.want)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), tt.want), "got %v, error %v, want one with %q", got, err, tt.want)
 		})
 	}
 }
@@ -257,26 +255,18 @@ func FuzzParsePage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, page, model string) {
 		Labels([]byte(page), engine.Of("vllm").Labels)
 		r, err := pageOf([]byte(page), model)
-		if (r == nil) == (err == nil) {
-			t.Fatalf("reading %v and error %v", r, err)
-		}
+		must.Need(t, (r == nil) != (err == nil), "reading %v and error %v", r, err)
 		if err != nil {
 			return
 		}
 		// Recorded numbers must be finite, because JSON can write neither infinities nor NaN.
 		for name, v := range r.Gauges {
-			if math.IsNaN(v) {
-				t.Errorf("%s is NaN", name)
-			}
+			must.Hold(t, !math.IsNaN(v), "%s is NaN", name)
 		}
 		for name, h := range r.Histograms {
-			if len(h.Counts) != len(h.Bounds)+1 || !(h.N() >= 0) || math.IsInf(h.N(), 0) {
-				t.Errorf("%s: %+v", name, h)
-			}
+			must.Hold(t, len(h.Counts) == len(h.Bounds)+1 && (h.N() >= 0) && !math.IsInf(h.N(), 0), "%s: %+v", name, h)
 			for i, b := range h.Bounds {
-				if math.IsInf(b, 0) || math.IsNaN(b) || i > 0 && b <= h.Bounds[i-1] {
-					t.Errorf("%s: bounds %v", name, h.Bounds)
-				}
+				must.Hold(t, !math.IsInf(b, 0) && !math.IsNaN(b) && (i <= 0 || b > h.Bounds[i-1]), "%s: bounds %v", name, h.Bounds)
 			}
 		}
 	})
@@ -300,9 +290,7 @@ func TestPageOfOtherModels(t *testing.T) {
 	} {
 		r, err := pageOf([]byte(tt.page), "m")
 		if tt.want < 0 {
-			if err == nil || !strings.Contains(err.Error(), `the page has several models, but not "m"`) {
-				t.Errorf("%q: %v, %v", tt.page, r, err)
-			}
+			must.Hold(t, err != nil && strings.Contains(err.Error(), `the page has several models, but not "m"`), "%q: %v, %v", tt.page, r, err)
 		} else if err != nil || r.Gauges["waiting"] != tt.want {
 			t.Errorf("%q: %v, %v", tt.page, r, err)
 		}

@@ -26,9 +26,7 @@ func sameAsAlone(t *testing.T, model, before, page string) {
 func TestPages(t *testing.T) {
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) ([0-9.e+]+)$`)
 	with := func(old, new string) string {
-		if !strings.Contains(vllmPage, old) {
-			t.Fatalf("the page does not hold %q", old)
-		}
+		must.Need(t, strings.Contains(vllmPage, old), "the page does not hold %q", old)
 		return strings.Replace(vllmPage, old, new, 1)
 	}
 	half := vllmPage[:strings.Index(vllmPage[len(vllmPage)/2:], "\n")+len(vllmPage)/2+1]

@@ -38,9 +38,7 @@ func readUntil(t *testing.T, c clock.Clock, source Source, done func(*Reading, e
 		}
 		sleep(t, c, 5*time.Millisecond)
 	}
-	if !ok {
-		t.Fatalf("it never came; last error: %v", last)
-	}
+	must.Need(t, ok, "it never came; last error: %v", last)
 }
 
 func TestNvidiaSMI(t *testing.T) {
@@ -53,18 +51,14 @@ while :; do
   sleep 0.05
 done`)
 	smi, err := StartNvidiaSMI(c, path, []string{"2", "3"}, time.Second, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
 		return err == nil && r.Gauges["power"] == 500.5 && r.Gauges["gpu_clock"] == 1.5e9
 	})
 	smi.Close()
 	raw, err := os.ReadFile(args)
 	const want = "--query-gpu=index,uuid,power.draw,utilization.gpu,memory.used,temperature.gpu,clocks.sm,clocks_event_reasons.active,ecc.errors.uncorrected.volatile.total --format=csv,noheader,nounits -lms 1000 -i 2,3"
-	if err != nil || strings.TrimSpace(string(raw)) != want {
-		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
-	}
+	must.Hold(t, err == nil && strings.TrimSpace(string(raw)) == want, "it was run with %q (%v), want %q", raw, err, want)
 	// After Close, the source must report an error, and no process may remain.
 	readUntil(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
@@ -152,13 +146,9 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 			var prepared atomic.Bool // set when StartNvidiaSMI has prepared the command
 			smi := must.Get(StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(*osexec.Cmd) { prepared.Store(true) }))(t)
 			defer smi.Close()
-			if !prepared.Load() {
-				t.Error("the command was not prepared")
-			}
+			must.Hold(t, prepared.Load(), "the command was not prepared")
 			readUntil(t, c, smi.Source(), func(r *Reading, err error) bool {
-				if err == nil {
-					t.Fatalf("it told %v", r)
-				}
+				must.Need(t, err != nil, "it told %v", r)
 				return strings.Contains(err.Error(), tt.want)
 			})
 		})

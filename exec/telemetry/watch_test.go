@@ -64,13 +64,9 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		sleep(t, c, 5*time.Second)
 		const ms = time.Millisecond
 		want := []time.Duration{1000 * ms, 2000 * ms, 3000 * ms, 3500 * ms, 3540 * ms, 4000 * ms}
-		if len(asked) != len(want) {
-			t.Fatalf("asked at %v, want %v", asked, want)
-		}
+		must.Need(t, len(asked) == len(want), "asked at %v, want %v", asked, want)
 		for i := range want {
-			if asked[i] != want[i] {
-				t.Fatalf("asked at %v, want %v", asked, want)
-			}
+			must.Need(t, asked[i] == want[i], "asked at %v, want %v", asked, want)
 		}
 		got := session.Over(1500*ms, 3530*ms)
 		// A reading counts at the time halfway between its request and its response. Two readings
@@ -94,9 +90,7 @@ func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 		})}
 		session := w.Begin(t.Context())
 		sleep(t, c, 4*time.Second)
-		if len(asked) != 1 || !session.Busy() {
-			t.Errorf("asked at %v", asked)
-		}
+		must.Hold(t, len(asked) == 1 && session.Busy(), "asked at %v", asked)
 		sleep(t, c, 2500*time.Millisecond)
 		session.End()
 		got := session.Over(0, 7*time.Second)

@@ -53,9 +53,7 @@ func TestSummarize(t *testing.T) {
 		"kv_usage": "the server reports no such value", "prefill": "the server reports no such value", metric.Drafts: "the server reports no such value",
 		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "no speculative decoding, or the server does not report it",
 	} {
-		if got.Missing[name] != why {
-			t.Errorf("%s: %q, want %q", name, got.Missing[name], why)
-		}
+		must.Hold(t, got.Missing[name] == why, "%s: %q, want %q", name, got.Missing[name], why)
 	}
 	if _, ok := got.Missing["waiting"]; ok {
 		t.Error("waiting is there and missing")
@@ -133,9 +131,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 			_, a := got.Added[tt.metric]
 			_, h := got.Histograms[tt.metric]
 			_, g := got.Gauges[tt.metric]
-			if a || h || g {
-				t.Errorf("%s has a value all the same", tt.metric)
-			}
+			must.Hold(t, !a && !h && !g, "%s has a value all the same", tt.metric)
 		})
 	}
 	if got := summarize(span{6 * s, 6 * s, 6 * s, 6 * s}, history{readings: good}, history{absent: true}); got.Missing["queue_wait"] != "there was no measured window" {
@@ -160,9 +156,7 @@ func TestCounterThatWentBack(t *testing.T) {
 		{"none", nil, false},
 	} {
 		got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{readings: tt.readings}, history{absent: true})
-		if got.Restarted != tt.want {
-			t.Errorf("%s: restarted %v, want %v", tt.name, got.Restarted, tt.want)
-		}
+		must.Hold(t, got.Restarted == tt.want, "%s: restarted %v, want %v", tt.name, got.Restarted, tt.want)
 		if tt.want && (len(got.Added)+len(got.Histograms)+len(got.Gauges)+len(got.Series) > 0 || got.Missing["server_e2e"] != restarted || got.Missing[metric.Preempted] != restarted) {
 			t.Errorf("%s: values of the page are left: %+v", tt.name, got)
 		}
@@ -195,9 +189,7 @@ func TestCounterThatAppears(t *testing.T) {
 	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),
 	}}, history{absent: true})
-	if got.Added[metric.Preempted] != 7 || got.Histograms["queue_wait"].N() != 15 {
-		t.Errorf("got %+v", got)
-	}
+	must.Hold(t, got.Added[metric.Preempted] == 7 && got.Histograms["queue_wait"].N() == 15, "got %+v", got)
 }
 
 func TestGPUEnergy(t *testing.T) {

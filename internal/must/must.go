@@ -24,6 +24,20 @@ func Get[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
+// Hold reports what the words say unless ok is true.
+func Hold(t testing.TB, ok bool, words string, args ...any) {
+	if t.Helper(); !ok {
+		t.Errorf(words, args...)
+	}
+}
+
+// Need ends the test with what the words say unless ok is true: the rest of the test needs it.
+func Need(t testing.TB, ok bool, words string, args ...any) {
+	if t.Helper(); !ok {
+		t.Fatalf(words, args...)
+	}
+}
+
 // Same reports how got differs from want; the words say what they are.
 func Same(t testing.TB, words string, want, got any, opts ...cmp.Option) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package structure
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // glosses match explanations of a word that the glossary of package metric explains.
@@ -22,13 +25,9 @@ var glosses = map[string]*regexp.Regexp{
 // A word of the glossary is explained once, in package metric.
 func TestWordsAreExplainedOnce(t *testing.T) {
 	glossary, err := os.ReadFile(filepath.Join("..", "..", "metric", "doc.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for word := range glosses {
-		if !strings.Contains(string(glossary), "//   - A "+word+" is ") {
-			t.Errorf("the glossary lacks %s", word)
-		}
+		must.Hold(t, strings.Contains(string(glossary), "//   - A "+word+" is "), "the glossary lacks %s", word)
 	}
 	files := 0
 	err = filepath.WalkDir(filepath.Join("..", ".."), func(path string, d fs.DirEntry, err error) error {
@@ -48,9 +47,7 @@ func TestWordsAreExplainedOnce(t *testing.T) {
 		for _, c := range file.Comments {
 			text := strings.ReplaceAll(c.Text(), "\n", " ")
 			for word, gloss := range glosses {
-				if at := gloss.FindString(text); at != "" {
-					t.Errorf("%s explains %s again: %q", path, word, at)
-				}
+				must.Same(t, fmt.Sprintf("%s explains %s again", path, word), "", gloss.FindString(text))
 			}
 		}
 		return nil

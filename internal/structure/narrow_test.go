@@ -41,9 +41,7 @@ var flat = map[string]bool{"metric/run.go Level": true, "metric/run.go Run": tru
 func TestNarrow(t *testing.T) {
 	for _, name := range narrow {
 		paths, _ := filepath.Glob(filepath.Join("..", "..", name, "*.go"))
-		if len(paths) == 0 {
-			t.Errorf("there is no package %s", name)
-		}
+		must.Hold(t, len(paths) != 0, "there is no package %s", name)
 		for _, path := range paths {
 			if strings.HasSuffix(path, "_test.go") {
 				continue
@@ -52,9 +50,7 @@ func TestNarrow(t *testing.T) {
 			file := name + "/" + filepath.Base(path)
 			if !tables[file] {
 				for i, n := range widths(src) {
-					if n > mostWidth {
-						t.Errorf("%s:%d is %d wide, at most %d", file, i+1, n, mostWidth)
-					}
+					must.Hold(t, n <= mostWidth, "%s:%d is %d wide, at most %d", file, i+1, n, mostWidth)
 				}
 			}
 			tree := must.Get(parser.ParseFile(token.NewFileSet(), path, src, 0))(t)
@@ -103,8 +99,6 @@ func fields(of ast.Expr) (n int) {
 func TestWidthsLeaveOutTexts(t *testing.T) {
 	got := widths([]byte("package x\n\nvar y = \"" + strings.Repeat("é", 300) + "\"\n\tvar z = `a`\n"))
 	for i, want := range []int{9, 0, 10, 14, 0} { // var y = "" is 10 wide; four columns for the tab, and var z = ``
-		if got[i] != want {
-			t.Errorf("line %d: %d, want %d", i+1, got[i], want)
-		}
+		must.Hold(t, got[i] == want, "line %d: %d, want %d", i+1, got[i], want)
 	}
 }

@@ -42,15 +42,11 @@ var show = flag.String("show", "", "list the arrows between the files of this `p
 func TestLongPackagesInside(t *testing.T) {
 	fset := token.NewFileSet()
 	packages := load(t, fset)
-	if len(packages) < 20 {
-		t.Fatalf("%d packages", len(packages))
-	}
+	must.Need(t, len(packages) >= 20, "%d packages", len(packages))
 	for _, p := range packages {
 		t.Run(p.name, func(t *testing.T) {
 			over := func(what string, is, bound int) {
-				if is > bound {
-					t.Errorf("%s: %d, at most %d", what, is, bound)
-				}
+				must.Hold(t, is <= bound, "%s: %d, at most %d", what, is, bound)
 			}
 			for name, file := range p.files {
 				over(name+", lines", fset.Position(file.FileEnd).Line, most.file)

@@ -1,12 +1,14 @@
 package decode
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -33,9 +35,7 @@ func TestTokenCount(t *testing.T) {
 		{cty.UnknownVal(cty.Number), 0},
 		{cty.True, 0},
 	} {
-		if got := tokenCount(row.value); got != row.want {
-			t.Errorf("tokenCount(%#v) = %d, want %d", row.value, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("tokenCount(%#v)", row.value), row.want, tokenCount(row.value))
 	}
 }
 
@@ -109,8 +109,6 @@ func TestMisplacedSettings(t *testing.T) {
 				details = append(details, d.Detail)
 			}
 		}
-		if len(details) != 1 || !strings.HasSuffix(details[0], row.want) {
-			t.Errorf("%q: %q, want one that ends in %q", row.src, details, row.want)
-		}
+		must.Hold(t, len(details) == 1 && strings.HasSuffix(details[0], row.want), "%q: %q, want one that ends in %q", row.src, details, row.want)
 	}
 }

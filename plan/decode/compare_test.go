@@ -80,9 +80,7 @@ func TestBaseBranch(t *testing.T) {
 				}
 				return
 			}
-			if len(diags) > 0 {
-				t.Fatal(diags)
-			}
+			must.Need(t, len(diags) <= 0, "%v", diags)
 			c := p.Compares[0]
 			if c.Skip != row.skip || c.Unchanged != row.unchanged || c.Live() == (row.skip != "") {
 				t.Errorf("skip %q, unchanged %v, live %v", c.Skip, c.Unchanged, c.Live())
@@ -129,13 +127,9 @@ func TestBaseBranchVariables(t *testing.T) {
 				file = filepath.Join(root, "vars.hcl")
 			}
 			p, diags := File(Options{Path: filepath.Join(root, "p.hcl"), Root: root, Base: base, RequireEnv: true, Inputs: []Input{{File: file}}})
-			if len(diags) > 0 {
-				t.Fatal(diags)
-			}
+			must.Need(t, len(diags) <= 0, "%v", diags)
 			c := p.Compares[0]
-			if (c.Skip != "") != row.skip || c.Unchanged != row.skip {
-				t.Fatalf("skip %q", c.Skip)
-			}
+			must.Need(t, (c.Skip != "") == row.skip && c.Unchanged == row.skip, "skip %q", c.Skip)
 			if row.skip {
 				return
 			}

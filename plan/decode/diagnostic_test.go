@@ -55,9 +55,7 @@ func fixtures(t *testing.T, patterns ...string) []string {
 		paths := must.Get(filepath.Glob(p))(t)
 		all = append(all, paths...)
 	}
-	if len(all) == 0 {
-		t.Fatal("no fixtures")
-	}
+	must.Need(t, len(all) != 0, "no fixtures")
 	return all
 }
 
@@ -133,9 +131,7 @@ func badPlans(t *testing.T, patterns ...string) {
 				}
 				t.Errorf("diagnostics (-marked +got):\n%s\n%s", diff, text.String())
 			}
-			if !slices.IsSortedFunc(diags, byPlace) {
-				t.Error("diagnostics are not in the order of the source")
-			}
+			must.Hold(t, slices.IsSortedFunc(diags, byPlace), "diagnostics are not in the order of the source")
 			for _, d := range diags {
 				if d.Detail == "" || strings.HasSuffix(d.Summary, ".") {
 					t.Errorf("%q: a diagnostic has a detail, and a summary without a full stop", d.Summary)
@@ -185,9 +181,7 @@ func TestEverySummaryHasAFixture(t *testing.T) {
 		}
 		return true
 	})
-	if summaries == 0 {
-		t.Error("found no summary: did the constants move?")
-	}
+	must.Hold(t, summaries != 0, "found no summary: did the constants move?")
 }
 
 func TestDiagnosticsForMachines(t *testing.T) {
@@ -223,9 +217,7 @@ func TestLongDiagnosticsAreBounded(t *testing.T) {
 	}
 	b.WriteString("}\n")
 	_, diags := File(Options{Path: "test.hcl", Source: []byte(b.String())})
-	if len(diags) != maxDiagnostics {
-		t.Errorf("%d diagnostics", len(diags))
-	}
+	must.Hold(t, len(diags) == maxDiagnostics, "%d diagnostics", len(diags))
 }
 
 // A diagnostic that another mistake causes comes after the diagnostic of the mistake.
@@ -256,9 +248,7 @@ workload "w" {
 }
 `
 	p, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	got := map[string][]string{}
 	for _, sla := range p.Workloads[0].SLAs {
 		for _, threshold := range sla.Thresholds {
@@ -279,9 +269,7 @@ func TestChoices(t *testing.T) {
 		{[]string{"a", "b"}, "a or b"},
 		{[]string{"a", "b", "c"}, "a, b or c"},
 	} {
-		if got := choices(row.names); got != row.want {
-			t.Errorf("choices(%q) = %q, want %q", row.names, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("choices(%q)", row.names), row.want, choices(row.names))
 	}
 }
 
@@ -306,9 +294,7 @@ func TestLongLinesAreCut(t *testing.T) {
 			t.Errorf("%s: no line is named: %.500s", row.name, text.String())
 		}
 		for _, d := range Diagnostics(p.Files, diags) {
-			if len(d.Snippet)+len(d.Detail) > 10_000 {
-				t.Errorf("%s: %d bytes for a machine", row.name, len(d.Snippet)+len(d.Detail))
-			}
+			must.Hold(t, len(d.Snippet)+len(d.Detail) <= 10_000, "%s: %d bytes for a machine", row.name, len(d.Snippet)+len(d.Detail))
 		}
 	}
 }

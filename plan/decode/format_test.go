@@ -25,9 +25,7 @@ func TestFormat(t *testing.T) {
 		{"JSON", "p.hcl.json", `{"gate":{"decide":"estimate","budget":"1  m"}}`, "{\n  \"gate\": {\n    \"decide\": \"estimate\",\n    \"budget\": \"1  m\"\n  }\n}\n"},
 	} {
 		got, diags := Format([]byte(row.in), row.file)
-		if diags.HasErrors() || string(got) != row.want {
-			t.Errorf("%s: Format(%q) = %q, %v; want %q", row.name, row.in, got, diags, row.want)
-		}
+		must.Hold(t, !diags.HasErrors() && string(got) == row.want, "%s: Format(%q) = %q, %v; want %q", row.name, row.in, got, diags, row.want)
 	}
 }
 
@@ -69,15 +67,9 @@ func checkFormat(t *testing.T, src []byte, name string) []byte {
 		return nil
 	}
 	twice, diags := Format(once, name)
-	if diags.HasErrors() {
-		t.Fatalf("%s: what Format wrote does not parse: %v\n%q\n%q", name, diags, src, once)
-	}
-	if string(once) != string(twice) {
-		t.Errorf("%s: formatting twice is not formatting once:\n%q\n%q\n%q", name, src, once, twice)
-	}
-	if !isJSON(name) && !sameTokens(src, once, name) {
-		t.Errorf("%s: Format changed more than white space:\n%q\n%q", name, src, once)
-	}
+	must.Need(t, !diags.HasErrors(), "%s: what Format wrote does not parse: %v\n%q\n%q", name, diags, src, once)
+	must.Hold(t, string(once) == string(twice), "%s: formatting twice is not formatting once:\n%q\n%q\n%q", name, src, once, twice)
+	must.Hold(t, isJSON(name) || sameTokens(src, once, name), "%s: Format changed more than white space:\n%q\n%q", name, src, once)
 	return once
 }
 
@@ -92,15 +84,11 @@ func TestFormatIsCanonical(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl") {
 		src := must.Get(os.ReadFile(path))(t)
 		want, diags := Format(src, path)
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		for range 4 {
 			typed := respace(random, src, path)
 			got, diags := Format(typed, path)
-			if diags.HasErrors() {
-				t.Fatalf("%v\n%s", diags, typed)
-			}
+			must.Need(t, !diags.HasErrors(), "%v\n%s", diags, typed)
 			if diff := gocmp.Diff(string(want), string(got)); diff != "" {
 				t.Fatalf("%s: (-formatted +typed differently and formatted)\n%s", path, diff)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -58,15 +59,11 @@ func TestFunctions(t *testing.T) {
 	} {
 		got, problem := evalText(t, row.expr, d.base)
 		if want, ok := strings.CutPrefix(row.want, "error: "); ok {
-			if !strings.Contains(problem, want) {
-				t.Errorf("%s: %#v, problem %q; want problem %q", row.expr, got, problem, want)
-			}
+			must.Hold(t, strings.Contains(problem, want), "%s: %#v, problem %q; want problem %q", row.expr, got, problem, want)
 			continue
 		}
 		want, _ := evalText(t, row.want, d.base)
-		if problem != "" || !got.IsKnown() || !got.RawEquals(want) {
-			t.Errorf("%s = %#v, problem %q; want %s", row.expr, got, problem, row.want)
-		}
+		must.Hold(t, problem == "" && got.IsKnown() && got.RawEquals(want), "%s = %#v, problem %q; want %s", row.expr, got, problem, row.want)
 	}
 	for _, expr := range []string{`alltrue([true, unknown])`, `anytrue([false, unknown])`, `yamldecode(text)`, `seconds(text)`, `format(text, 1)`} {
 		if got, problem := evalText(t, expr, d.base); problem != "" || got.IsKnown() {
@@ -78,9 +75,7 @@ func TestFunctions(t *testing.T) {
 func evalText(t *testing.T, src string, ctx *hcl.EvalContext) (cty.Value, string) {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(src), "test", hcl.InitialPos)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	v, diags := expr.Value(ctx)
 	if diags.HasErrors() {
 		return v, diags.Error()

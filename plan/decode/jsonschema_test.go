@@ -26,9 +26,7 @@ func TestJSONSchema(t *testing.T) { golden(t, "../schema/plan.schema.json", stri
 func TestJSONSchemaTakesPlans(t *testing.T) {
 	schema := resolvedSchema(t)
 	files, err := filepath.Glob("testdata/ok/*.hcl.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
+	must.Need(t, err == nil && len(files) != 0, "%d files, %v", len(files), err)
 	for _, file := range files {
 		src := must.Get(os.ReadFile(file))(t)
 		if err := validateJSON(t, schema, string(src)); err != nil {
@@ -119,9 +117,7 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		{`"load":`, `"prompt": {"warm": true, "hit_rate": "80%"}, "load":`, true, true},
 	} {
 		src := strings.Replace(base, tt.old, tt.new, 1)
-		if tt.old != "" && src == base {
-			t.Fatalf("the plan does not hold %s", tt.old)
-		}
+		must.Need(t, tt.old == "" || src != base, "the plan does not hold %s", tt.old)
 		_, diags := File(Options{Path: "test.hcl.json", Source: []byte(src)})
 		if right := !diags.HasErrors(); right != tt.right {
 			t.Errorf("%s: the decoder says %v, want %v: %v", tt.new, right, tt.right, diags)

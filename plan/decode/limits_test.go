@@ -59,9 +59,7 @@ workload "w%[1]d" {
 
 func TestLongLargePlansLoad(t *testing.T) {
 	p, diags := File(Options{Path: "levels.hcl", Source: manyLevels(2000)})
-	if diags.HasErrors() || len(p.Workloads[0].Loads[0].Levels) != 2000 {
-		t.Errorf("2,000 levels: %v", diags)
-	}
+	must.Hold(t, !diags.HasErrors() && len(p.Workloads[0].Loads[0].Levels) == 2000, "2,000 levels: %v", diags)
 	p, diags = File(Options{Path: "megabyte.hcl", Source: megabyte()})
 	if diags.HasErrors() || len(p.Workloads) < 1000 {
 		t.Errorf("a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
@@ -177,13 +175,9 @@ func TestLongHostileSources(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, diags := File(Options{Path: row.file, Source: []byte(row.src)})
-			if p == nil || len(diags) > maxDiagnostics {
-				t.Fatalf("plan %v, %d diagnostics", p, len(diags))
-			}
+			must.Need(t, p != nil && len(diags) <= maxDiagnostics, "plan %v, %d diagnostics", p, len(diags))
 			if row.want == "" {
-				if diags.HasErrors() {
-					t.Error(diags)
-				}
+				must.Hold(t, !diags.HasErrors(), "%v", diags)
 				return
 			}
 			for _, d := range diags {

@@ -109,9 +109,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(row.mistake, func(t *testing.T) {
 			src := strings.Replace(sound, row.old, row.new, 1)
-			if src == sound {
-				t.Fatalf("%q is not in the plan", row.old)
-			}
+			must.Need(t, src != sound, "%q is not in the plan", row.old)
 			_, diags := File(Options{Path: "plan.hcl", Source: []byte(src)})
 			var errors []string
 			for _, d := range diags {

@@ -48,9 +48,7 @@ workload "w" {
 }
 `, tt.n, requests)
 		p, diags := File(Options{Path: "plan.hcl", Source: []byte(src)})
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		l := p.Workloads[0].Loads[0].Levels[0]
 		if l.Requests != tt.total || l.Rounds != tt.rounds {
 			t.Errorf("level %d, requests %q: %d in %d rounds, want %d in %d", tt.n, tt.requests, l.Requests, l.Rounds, tt.total, tt.rounds)
@@ -78,9 +76,7 @@ workload "w" {
   capacity { up_to = 64 }
 }
 `)})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	w := p.Workloads[0]
 	var got []string
 	for _, load := range w.Loads {

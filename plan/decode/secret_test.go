@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // A value is a secret if its name ends like the name of a secret. Switches and numbers are
@@ -32,27 +34,19 @@ workload "w" {
 }
 `
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(src)})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	want := []string{`aws "quoted" ${x}`, "hf_0123456789", "hf_abcdefghij", "sk-0123456789"}
-	if !slices.Equal(p.Secrets, want) {
-		t.Errorf("secrets %q, want %q", p.Secrets, want)
-	}
+	must.Hold(t, slices.Equal(p.Secrets, want), "secrets %q, want %q", p.Secrets, want)
 	// A masked source must have the same length as the original.
 	masked := string(p.Files["p.hcl"].Bytes)
-	if len(masked) != len(src) || strings.Count(masked, "\n") != strings.Count(src, "\n") {
-		t.Errorf("%d bytes of %d", len(masked), len(src))
-	}
+	must.Hold(t, len(masked) == len(src) && strings.Count(masked, "\n") == strings.Count(src, "\n"), "%d bytes of %d", len(masked), len(src))
 	for _, part := range []string{"0123456789\"", "abcdefghij", "aws"} {
 		if n := strings.Count(masked, part); n > 0 {
 			t.Errorf("%q is still there: %s", part, masked)
 		}
 	}
 	for _, part := range []string{`"1234567890"`, `"false-as-ever"`, `"short"`} {
-		if !strings.Contains(masked, part) {
-			t.Errorf("%q is not there: %s", part, masked)
-		}
+		must.Hold(t, strings.Contains(masked, part), "%q is not there: %s", part, masked)
 	}
 }
 
@@ -70,9 +64,7 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	} {
 		src := "server \"s\" {\n  " + line + "\n}\n"
 		p, diags := File(Options{Path: "p.hcl", Source: []byte(src)})
-		if !diags.HasErrors() {
-			t.Fatalf("%s can be read", line)
-		}
+		must.Need(t, diags.HasErrors(), "%s can be read", line)
 		for _, f := range p.Files {
 			if masked := string(f.Bytes); len(masked) != len(src) || strings.Contains(masked, "sp1ll") {
 				t.Errorf("%s\nis kept as\n%s", src, masked)
@@ -120,9 +112,7 @@ server "s" {
 			if i := strings.Index(strings.ToLower(said), "sp1ll"); i >= 0 || strings.Contains(strings.ToLower(said), "ll1ps") {
 				t.Errorf("the secret is in %q", said)
 			}
-			if !strings.Contains(said, tt.want) {
-				t.Errorf("%q is not in %s", tt.want, said)
-			}
+			must.Hold(t, strings.Contains(said, tt.want), "%q is not in %s", tt.want, said)
 		})
 	}
 }
@@ -163,15 +153,9 @@ workload "w" {
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(src), RequireEnv: true, Environ: []string{
 		"SECRET=the-sp1ll", `JSON={"KEY-SP1LL": "1"}`, `TOKGATE_VAR_login={ username = "u-sp1ll", password = "p-sp1ll" }`,
 	}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	for _, want := range []string{"THE-SP1LL", "KEY-SP1LL", "p-sp1ll"} {
-		if !slices.Contains(p.Secrets, want) {
-			t.Errorf("%q is no secret of %q", want, p.Secrets)
-		}
+		must.Hold(t, slices.Contains(p.Secrets, want), "%q is no secret of %q", want, p.Secrets)
 	}
-	if slices.Contains(p.Secrets, "username") {
-		t.Error("the name of an attribute is a secret, and no secret was made into it")
-	}
+	must.Hold(t, !slices.Contains(p.Secrets, "username"), "the name of an attribute is a secret, and no secret was made into it")
 }

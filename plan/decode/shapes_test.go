@@ -24,9 +24,7 @@ var oneOfEach = map[string]string{
 // levels of a plan. And what sets the length of a level, duration and requests, is either refused
 // beside the shape, or the schema names the shape among those with which it goes.
 func TestEveryShape(t *testing.T) {
-	if len(shapes) != len(loadBlock.One) {
-		t.Errorf("%d shapes are read, and the schema has %d: %q", len(shapes), len(loadBlock.One), loadBlock.One)
-	}
+	must.Hold(t, len(shapes) == len(loadBlock.One), "%d shapes are read, and the schema has %d: %q", len(shapes), len(loadBlock.One), loadBlock.One)
 	dir := t.TempDir()
 	const trace = "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,5,5\n2024-01-01 00:00:01,5,5\n"
 	must.Do(t, os.WriteFile(filepath.Join(dir, "t.csv"), []byte(trace), 0o600))
@@ -67,12 +65,8 @@ workload "w" {
 				levels += len(l.Levels)
 			}
 		}
-		if d.diags.HasErrors() || levels != 2 {
-			t.Errorf("%s: %d levels, want 2: %v", s.name, levels, d.diags)
-		}
-		if d.levels != levels {
-			t.Errorf("%s: %d of %d levels count against the bound on levels; use addLevels or countLevel", s.name, d.levels, levels)
-		}
+		must.Hold(t, !d.diags.HasErrors() && levels == 2, "%s: %d levels, want 2: %v", s.name, levels, d.diags)
+		must.Hold(t, d.levels == levels, "%s: %d of %d levels count against the bound on levels; use addLevels or countLevel", s.name, d.levels, levels)
 		for _, more := range []string{`duration = "1m"`, "requests = 500"} {
 			name := more[:len("duration")]
 			if d := decoded(more); !d.diags.HasErrors() && !slices.Contains(loadBlock.attr(name).With, s.name) {

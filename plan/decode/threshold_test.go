@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -82,9 +83,7 @@ func TestParseThreshold(t *testing.T) {
 		{"ttft", "p95 < 1.5s", true, none, "", 0, sumStatNotAllowed},
 	} {
 		def, ok := metric.Lookup(row.metric)
-		if !ok {
-			t.Fatalf("no metric %s", row.metric)
-		}
+		must.Need(t, ok, "no metric %s", row.metric)
 		got, problem := parseThreshold(def, row.text, row.good)
 		if problem != nil || row.problem != "" {
 			if problem == nil || problem.summary != row.problem {
@@ -122,9 +121,7 @@ func TestStatisticsOfOtherTools(t *testing.T) {
 	def, _ := metric.Lookup("ttft")
 	for other, ours := range elsewhere {
 		_, wrong := parseThreshold(def, other+" < 2s", false)
-		if wrong == nil || !strings.Contains(wrong.detail, `Write "`+ours+`"`) {
-			t.Errorf("%s < 2s: %v, want a hint of %s", other, wrong, ours)
-		}
+		must.Hold(t, wrong != nil && strings.Contains(wrong.detail, `Write "`+ours+`"`), "%s < 2s: %v, want a hint of %s", other, wrong, ours)
 		if _, err := metric.ParseStat(ours); err != nil {
 			t.Error(err)
 		}

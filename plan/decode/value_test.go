@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -56,9 +57,7 @@ func TestHash(t *testing.T) {
 	load := func(files map[string]string, inputs ...Input) string {
 		t.Helper()
 		p, diags := File(Options{Path: filepath.Join(write(t, files), "p.hcl"), Inputs: inputs})
-		if len(diags) > 0 {
-			t.Fatal(diags)
-		}
+		must.Need(t, len(diags) <= 0, "%v", diags)
 		return p.Hash
 	}
 	base := load(map[string]string{"p.hcl": hashed, "x.txt": "1"})
@@ -73,13 +72,9 @@ func TestHash(t *testing.T) {
 		{"another file", load(map[string]string{"p.hcl": hashed, "x.txt": "2"}), false},
 		{"another source", load(map[string]string{"p.hcl": hashed + "# x\n", "x.txt": "1"}), false},
 	} {
-		if (row.hash == base) != row.same {
-			t.Errorf("%s: same hash is %v, want %v", row.what, row.hash == base, row.same)
-		}
+		must.Hold(t, (row.hash == base) == row.same, "%s: same hash is %v, want %v", row.what, row.hash == base, row.same)
 	}
-	if len(base) != 64 {
-		t.Errorf("hash %q is no SHA-256", base)
-	}
+	must.Hold(t, len(base) == 64, "hash %q is no SHA-256", base)
 }
 
 // A link inside the repository must not lead to a file outside of it.
@@ -161,9 +156,7 @@ workload "w" {
 `
 	p, _ := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"GITHUB_TOKEN=ghs_0123456789abcdef", "OTHER=another-secret"}})
 	for _, want := range []string{"ghs_0123456789abcdef", "ghs_01234567", "GHS_0123456789ABCDEF", "another-secret", "for another-secret"} {
-		if !slices.Contains(p.Secrets, want) {
-			t.Errorf("%s is not among the secrets %q", want, p.Secrets)
-		}
+		must.Hold(t, slices.Contains(p.Secrets, want), "%s is not among the secrets %q", want, p.Secrets)
 	}
 }
 
@@ -199,9 +192,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		}
 	}
 	for _, secret := range []string{"s3cr3t-token", "me:pa55word", "literal-key-123"} {
-		if !slices.Contains(p.Secrets, secret) {
-			t.Errorf("%s is not among the secrets %q", secret, p.Secrets)
-		}
+		must.Hold(t, slices.Contains(p.Secrets, secret), "%s is not among the secrets %q", secret, p.Secrets)
 	}
 }
 
@@ -215,16 +206,12 @@ func TestEnvironmentIsExplicit(t *testing.T) {
 		t.Errorf("model = %q, want %q", got, unknownText)
 	}
 	p, _ = File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"NAME=n"}})
-	if got := p.Servers[0].Model; got != "default n" {
-		t.Errorf("model = %q, want %q", got, "default n")
-	}
+	must.Same(t, "model", "default n", p.Servers[0].Model)
 }
 
 func TestResultType(t *testing.T) {
 	p, diags := File(fixtureOptions(t, "testdata/ok/chatbot.hcl"))
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	level := plan.ResultType(p).AttributeType("vllm").AttributeType("general_chatbot").AttributeType("level")
 	must.Same(t, "levels", []string{"1", "2", "30", "5"}, slices.Sorted(maps.Keys(level.AttributeTypes())))
 	attrs := level.AttributeType("30").AttributeTypes()
@@ -234,9 +221,7 @@ func TestResultType(t *testing.T) {
 		must.Same(t, name, want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes())))
 	}
 	for _, name := range []string{"throughput", "success", "requests", "completed", "failed", "goodput_share", "preemptions", "cost_per_hour"} {
-		if attrs[name] != cty.Number {
-			t.Errorf("%s is %#v, want a number", name, attrs[name])
-		}
+		must.Hold(t, attrs[name] == cty.Number, "%s is %#v, want a number", name, attrs[name])
 	}
 	// A metric that the server counts in buckets has no minimum and no maximum. A metric that is
 	// read at intervals has no percentiles.
@@ -275,9 +260,7 @@ assert "a" {
 }
 `
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"WHO=me"}})
-	if len(diags) > 0 {
-		t.Fatal(diags)
-	}
+	must.Need(t, len(diags) <= 0, "%v", diags)
 	a := p.Asserts[0]
 	for _, row := range []struct {
 		p95  float64
@@ -286,9 +269,7 @@ assert "a" {
 		ctx := a.Context.NewChild()
 		ctx.Variables = map[string]cty.Value{"result": nested(cty.NumberFloatVal(row.p95), "p95", "ttft", "1", "level", "w", "s")}
 		v, diags := a.Condition.Value(ctx)
-		if diags.HasErrors() || v.True() != row.want {
-			t.Errorf("p95 %v: %#v, %v; want %v", row.p95, v, diags, row.want)
-		}
+		must.Hold(t, !diags.HasErrors() && v.True() == row.want, "p95 %v: %#v, %v; want %v", row.p95, v, diags, row.want)
 		if row.want {
 			continue
 		}
@@ -326,8 +307,6 @@ func TestUntypedVariable(t *testing.T) {
 			Inputs: []Input{{Var: "x=" + tt.given}}, ReadFile: ReadFile,
 		})
 		d.load()
-		if got := d.values["x"].Type().FriendlyName(); got != tt.want {
-			t.Errorf("%q of %q is a %s, want %s", tt.given, tt.declared, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%q of %q is a", tt.given, tt.declared), tt.want, d.values["x"].Type().FriendlyName())
 	}
 }

@@ -3,6 +3,8 @@ package decode
 import (
 	"fmt"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestWaves(t *testing.T) {
@@ -30,9 +32,7 @@ workload "w" {
   sla { ttft = "p95 < 2s" }
 }
 `, tt.n, tt.waves)})
-		if diags.HasErrors() {
-			t.Fatal(diags)
-		}
+		must.Need(t, !diags.HasErrors(), "%v", diags)
 		if l := p.Workloads[0].Loads[0].Levels[0]; !l.Batches || l.Requests != tt.requests || l.Rounds != tt.batches {
 			t.Errorf("%d waves of %d: %d requests in %d batches, want %d in %d", tt.waves, tt.n, l.Requests, l.Rounds, tt.requests, tt.batches)
 		}

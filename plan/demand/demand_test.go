@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/demand"
@@ -46,9 +47,7 @@ assert "a" {
 func load(t *testing.T, src string) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "p.hcl", Source: []byte(src)})
-	if diags.HasErrors() {
-		t.Fatalf("%v\n%s", diags, src)
-	}
+	must.Need(t, !diags.HasErrors(), "%v\n%s", diags, src)
 	return p
 }
 
@@ -80,21 +79,15 @@ func TestWeakened(t *testing.T) {
 		{"an assert", "failed < 3", "failed < 30", "assert.a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.old != "" && !strings.Contains(base, tt.old) {
-				t.Fatalf("the plan holds no %q", tt.old)
-			}
+			must.Need(t, tt.old == "" || strings.Contains(base, tt.old), "the plan holds no %q", tt.old)
 			got := demand.Weakened(load(t, base), load(t, strings.Replace(base, tt.old, tt.new, 1)))
 			var said []string
 			for _, w := range got {
 				said = append(said, w.What)
-				if w.Range.Filename != "p.hcl" {
-					t.Errorf("%s: it names no file", w.What)
-				}
+				must.Hold(t, w.Range.Filename == "p.hcl", "%s: it names no file", w.What)
 			}
 			text := strings.Join(said, "\n")
-			if tt.want == "" && len(got) > 0 || !strings.Contains(text, tt.want) {
-				t.Errorf("want %q, got:\n%s", tt.want, text)
-			}
+			must.Hold(t, (tt.want != "" || len(got) <= 0) && strings.Contains(text, tt.want), "want %q, got:\n%s", tt.want, text)
 		})
 	}
 }
@@ -146,9 +139,7 @@ func TestWeakenedComparison(t *testing.T) {
 				said = append(said, w.What)
 			}
 			text := strings.Join(said, "\n")
-			if tt.want == "" && text != "" || !strings.Contains(text, tt.want) {
-				t.Errorf("want %q, got:\n%s", tt.want, text)
-			}
+			must.Hold(t, (tt.want != "" || text == "") && strings.Contains(text, tt.want), "want %q, got:\n%s", tt.want, text)
 		})
 	}
 }

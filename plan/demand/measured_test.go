@@ -71,9 +71,7 @@ func TestMeasuredOnSomethingElse(t *testing.T) {
 		dir := t.TempDir()
 		must.Do(t, os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(rows), 0o600))
 		p, diags := decode.File(decode.Options{Path: filepath.Join(dir, "p.hcl"), Source: []byte(src)})
-		if diags.HasErrors() {
-			t.Fatalf("%v\n%s", diags, src)
-		}
+		must.Need(t, !diags.HasErrors(), "%v\n%s", diags, src)
 		return p
 	}
 	const rows = `{"prompt":"Explain the French Revolution."}`
@@ -106,9 +104,7 @@ func TestMeasuredOnSomethingElse(t *testing.T) {
 			if tt.old == "rows" {
 				data = tt.new
 			} else {
-				if !strings.Contains(src, tt.old) {
-					t.Fatalf("the plan holds no %q", tt.old)
-				}
+				must.Need(t, strings.Contains(src, tt.old), "the plan holds no %q", tt.old)
 				src = strings.Replace(src, tt.old, tt.new, 1)
 			}
 			var said []string
@@ -116,9 +112,7 @@ func TestMeasuredOnSomethingElse(t *testing.T) {
 				said = append(said, w.What)
 			}
 			text := strings.Join(said, "\n")
-			if tt.want == "" && text != "" || !strings.Contains(text, tt.want) {
-				t.Errorf("want %q, got:\n%s", tt.want, text)
-			}
+			must.Hold(t, (tt.want != "" || text == "") && strings.Contains(text, tt.want), "want %q, got:\n%s", tt.want, text)
 		})
 	}
 }

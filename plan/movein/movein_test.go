@@ -54,9 +54,7 @@ func readBack(t *testing.T, b *Benchmark, dir string) *plan.Plan {
 	}
 	text := must.Get(b.Plan(file))(t)
 	p, diags := decode.File(decode.Options{Path: file, Source: text})
-	if diags.HasErrors() {
-		t.Fatalf("%v\n%s", diags, text)
-	}
+	must.Need(t, !diags.HasErrors(), "%v\n%s", diags, text)
 	return p
 }
 
@@ -87,15 +85,11 @@ func TestLines(t *testing.T) {
 		{"aiperf profile -m m --concurrency 30", "chat, 550 in, at most 1024 out; 30: 60", "no --osl"},
 	} {
 		b, err := Line(tt.line, "gate.hcl")
-		if err != nil {
-			t.Fatalf("%s: %v", tt.line, err)
-		}
+		must.Need(t, err == nil, "%s: %v", tt.line, err)
 		must.Same(t, tt.line+" (-want +got)", tt.want, sent(readBack(t, b, t.TempDir())))
 		lost := strings.Join(b.Lost, "\n")
 		for _, words := range strings.Split(tt.lost, "|") {
-			if !strings.Contains(lost, words) || words == "" && lost != "" {
-				t.Errorf("%s: not carried over: %q, want %q", tt.line, lost, words)
-			}
+			must.Hold(t, strings.Contains(lost, words) && (words != "" || lost == ""), "%s: not carried over: %q, want %q", tt.line, lost, words)
 		}
 	}
 }
@@ -145,14 +139,10 @@ func TestRecipes(t *testing.T) {
 		"srt-slurm": "completions, 921 in, 460±11% out; 4: 40; 16: 160",
 	} {
 		b, err := Read(filepath.Join("testdata", name+".yaml"), "gate.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Same(t, name+" (-want +got)", want, sent(readBack(t, b, t.TempDir())))
 		got, err := b.Plan("gate.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		golden := filepath.Join("testdata", name+".hcl")
 		if *update {
 			must.Do(t, os.WriteFile(golden, got, 0o644))
@@ -185,15 +175,11 @@ func TestFiles(t *testing.T) {
 		"vllm bench serve --dataset-name sharegpt --dataset-path share.json --max-concurrency 2 --num-prompts 40": "completions, 0 in, at most 1024 out; 2: 40",
 	} {
 		b, err := Read(from, filepath.Join(dir, "gate.hcl"))
-		if err != nil {
-			t.Fatalf("%s: %v", from, err)
-		}
+		must.Need(t, err == nil, "%s: %v", from, err)
 		must.Same(t, from+" (-want +got)", want, sent(readBack(t, b, dir)))
 	}
 	b, err := Read("trace.jsonl", filepath.Join(dir, "gate.hcl"))
-	if err != nil || b.Loads[0].Trace != "trace.jsonl" {
-		t.Errorf("%+v, %v", b, err)
-	}
+	must.Hold(t, err == nil && b.Loads[0].Trace == "trace.jsonl", "%+v, %v", b, err)
 	for from, want := range map[string]string{
 		"nothing.jsonl": "neither a trace of a known format nor a data set", "silent.json": "no person speaks", "none.yaml": "there is no file", "sub": "not a regular file",
 	} {

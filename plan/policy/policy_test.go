@@ -46,18 +46,14 @@ func said(diags hcl.Diagnostics) []string {
 func read(t *testing.T, path string) *policy.Policy {
 	t.Helper()
 	p, diags := decode.Policy(path, nil)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
 func load(t *testing.T, path string, environ ...string) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: path, Environ: environ, Root: "testdata"})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
@@ -75,9 +71,7 @@ func TestPolicy(t *testing.T) {
 	}
 	line := regexp.MustCompile(`testdata/policy\.hcl:\d+ `)
 	for _, d := range diags {
-		if !line.MatchString(d.Detail) || !strings.HasSuffix(d.Detail, ".") || d.Severity != hcl.DiagError {
-			t.Errorf("%v: it names no line of the policy", d)
-		}
+		must.Hold(t, line.MatchString(d.Detail) && strings.HasSuffix(d.Detail, ".") && d.Severity == hcl.DiagError, "%v: it names no line of the policy", d)
 	}
 }
 
@@ -85,9 +79,7 @@ func TestPolicy(t *testing.T) {
 // error.
 func TestBadPolicies(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/bad/*.hcl")
-	if len(paths) < 2 {
-		t.Fatal("no policies")
-	}
+	must.Need(t, len(paths) >= 2, "no policies")
 	for _, path := range paths {
 		_, diags := decode.Policy(path, nil)
 		if diff := gocmp.Diff(marked(t, path), said(diags)); diff != "" {
@@ -121,9 +113,7 @@ func TestPatterns(t *testing.T) {
 	} {
 		rules := &policy.Policy{Path: "p.hcl", Allow: map[string]policy.List{"servers": {Patterns: []string{"container"}}, "images": {Patterns: []string{tt.pattern}}}}
 		of := &plan.Plan{Servers: []*plan.Server{{Container: &plan.Container{Image: tt.image}}}}
-		if got := len(rules.Check(of)) == 0; got != tt.allowed {
-			t.Errorf("%q and %q: allowed %v", tt.pattern, tt.image, got)
-		}
+		must.Same(t, fmt.Sprintf("%q and %q: allowed", tt.pattern, tt.image), tt.allowed, len(rules.Check(of)) == 0)
 	}
 }
 
@@ -188,13 +178,9 @@ func TestStarIsNotTheHost(t *testing.T) {
 func TestSecretsAreNotSaid(t *testing.T) {
 	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"
 	of, diags := decode.File(decode.Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"HOST_KEY=hidden-name"}})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	diags = read(t, "testdata/policy.hcl").Check(of)
-	if len(diags) != 2 || strings.Contains(diags.Error(), "hidden-name") {
-		t.Errorf("%v", diags)
-	}
+	must.Hold(t, len(diags) == 2 && !strings.Contains(diags.Error(), "hidden-name"), "%v", diags)
 }
 
 // FuzzPolicy checks that any text gives a policy or an error. Every diagnostic of a policy about a
@@ -205,18 +191,14 @@ func FuzzPolicy(f *testing.F) {
 		f.Add(src)
 	}
 	of, diags := decode.File(decode.Options{Path: "testdata/gate.hcl", Root: "testdata"})
-	if diags.HasErrors() {
-		f.Fatal(diags)
-	}
+	must.Need(f, !diags.HasErrors(), "%v", diags)
 	f.Fuzz(func(t *testing.T, src []byte) {
 		rules, diags := decode.Policy("policy.hcl", func(string) ([]byte, error) { return src, nil })
 		if diags.HasErrors() {
 			return
 		}
 		for _, d := range append(rules.Check(of), rules.Weakened(of, of)...) {
-			if d.Subject == nil || d.Subject.Start.Line < 1 || d.Detail == "" {
-				t.Errorf("%v", d)
-			}
+			must.Hold(t, d.Subject != nil && d.Subject.Start.Line >= 1 && d.Detail != "", "%v", d)
 		}
 	})
 }

@@ -45,16 +45,12 @@ func TestLongPlan(t *testing.T) {
 					a.Measured = map[string][]Measured{set[0]: {{1, 20, []Bound{{"ttft", "mean < 76.1ms", "measured 69.2 ms"}}}}}
 				}
 				text, err := Plan(a)
-				if err != nil {
-					t.Fatalf("%+v: %v", a, err)
-				}
+				must.Need(t, err == nil, "%+v: %v", a, err)
 				if formatted, diags := decode.Format(text, "tokgate.hcl"); diags.HasErrors() || string(formatted) != string(text) {
 					t.Errorf("%+v is not formatted: %v", a, diags)
 				}
 				p, diags := decode.File(decode.Options{Path: "tokgate.hcl", Source: text})
-				if diags.HasErrors() {
-					t.Fatalf("%+v: %v\n%s", a, diags, text)
-				}
+				must.Need(t, !diags.HasErrors(), "%+v: %v\n%s", a, diags, text)
 				if len(p.Workloads) != len(set) || len(p.Servers) != 1 || p.Servers[0].Simulator == nil {
 					t.Errorf("%+v: %d workloads, %d servers", a, len(p.Workloads), len(p.Servers))
 				}
@@ -115,13 +111,9 @@ func TestWorkflows(t *testing.T) {
 				want = commit
 			}
 			for _, words := range []string{"pull_request.base.sha", "fetch-depth: 0"} {
-				if name == "github" && strings.Contains(s, words) != c.Upgrade {
-					t.Errorf("of an upgrade %v, %s:\n%s", c.Upgrade, words, s)
-				}
+				must.Hold(t, name != "github" || strings.Contains(s, words) == c.Upgrade, "of an upgrade %v, %s:\n%s", c.Upgrade, words, s)
 			}
-			if name == "github" && strings.Count(s, fmt.Sprintf("tokgate/tokgate@%s", want)) != 2 {
-				t.Errorf("the action is not at %s:\n%s", want, s)
-			}
+			must.Hold(t, name != "github" || strings.Count(s, fmt.Sprintf("tokgate/tokgate@%s", want)) == 2, "the action is not at %s:\n%s", want, s)
 		}
 	}
 }
@@ -134,9 +126,7 @@ func TestComment(t *testing.T) {
 	must.Same(t, "docs/workflows/comment.yml and comment.yml.tmpl differ", string(want), string(example))
 	text := must.Get(Comment(CI{Commit: strings.Repeat("ab", 20)}))(t)
 	for _, words := range []string{"workflows: [tokgate] #", "tokgate/tokgate@" + strings.Repeat("ab", 20), "name: tokgate-comment\n"} {
-		if !strings.Contains(string(text), words) {
-			t.Errorf("no %q in\n%s", words, text)
-		}
+		must.Hold(t, strings.Contains(string(text), words), "no %q in\n%s", words, text)
 	}
 }
 
@@ -144,9 +134,7 @@ func TestComment(t *testing.T) {
 func TestPlanWithoutAFile(t *testing.T) {
 	a := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
 	got, err := Plan(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	a.File = "tokgate.hcl"
 	want, err := Plan(a)
 	if d := cmp.Diff(string(want), string(got)); err != nil || d != "" {

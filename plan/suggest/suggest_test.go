@@ -1,6 +1,11 @@
 package suggest
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 func TestNearest(t *testing.T) {
 	names := []string{"concurrency", "burst", "bursts", "seeds", "ttft", "p95", "max-model-len"}
@@ -19,8 +24,6 @@ func TestNearest(t *testing.T) {
 		{"", ""},
 		{"ü", ""},
 	} {
-		if got := Nearest(row.given, names); got != row.want {
-			t.Errorf("Nearest(%q) = %q, want %q", row.given, got, row.want)
-		}
+		must.Same(t, fmt.Sprintf("Nearest(%q)", row.given), row.want, Nearest(row.given, names))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record/disk"
 )
 
@@ -39,15 +40,11 @@ func TestDiskFaults(t *testing.T) {
 			}
 			undo()
 			h, problems, err := Read(dir)
-			if err != nil || len(problems) > failed {
-				t.Fatalf("call %d: %v, %v", at, problems, err)
-			}
+			must.Need(t, err == nil && len(problems) <= failed, "call %d: %v, %v", at, problems, err)
 			for _, n := range h.Nights {
 				delete(want, n.Run)
 			}
-			if len(want) > 0 || failed > 1 {
-				t.Fatalf("call %d: nights %v are lost, %d could not be added", at, want, failed)
-			}
+			must.Need(t, len(want) <= 0 && failed <= 1, "call %d: nights %v are lost, %d could not be added", at, want, failed)
 			// The second try adds only the nights that could not be added before.
 			for i := range 3 {
 				if _, _, err := Add(dir, night(fmt.Sprint("run-", i), november, 1)); err != nil {

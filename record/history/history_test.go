@@ -58,9 +58,7 @@ func TestAddAndRead(t *testing.T) {
 	must.Same(t, "", metric.History{Nights: []metric.Night{first, second}, Pins: []metric.Pin{pin}}, h)
 	var names []string
 	files, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, f := range files {
 		names = append(names, f.Name())
 	}
@@ -77,21 +75,15 @@ func TestReadMerged(t *testing.T) {
 	}
 	path := filepath.Join(dir, "2026-11.jsonl")
 	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Do(t, os.WriteFile(path, append(src, src...), 0o644))
 	// A night with two lines counts once, even if one line has a changed time.
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	fmt.Fprintln(f, `{"schema":"tokgate.history/1","night":{"run":"b","started":"2026-11-21T03:00:00Z"}}`)
 	f.Close()
 	h, problems, err := Read(dir)
-	if err != nil || problems != nil || len(h.Nights) != 2 || h.Nights[0].Run != "a" {
-		t.Errorf("%v %v %v", h, problems, err)
-	}
+	must.Hold(t, err == nil && problems == nil && len(h.Nights) == 2 && h.Nights[0].Run == "a", "%v %v %v", h, problems, err)
 }
 
 func TestTornLines(t *testing.T) {
@@ -113,34 +105,22 @@ func TestTornLines(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := os.OpenFile(filepath.Join(dir, "2026-11.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			must.Get(f.WriteString(tt.tail))(t)
 			f.Close()
 			said := func(got []string, want string) {
 				t.Helper()
 				all := strings.Join(got, "\n")
-				if want == "" && all != "" || !strings.Contains(all, want) {
-					t.Errorf("it says %q, want %q", all, want)
-				}
+				must.Hold(t, (want != "" || all == "") && strings.Contains(all, want), "it says %q, want %q", all, want)
 			}
 			_, problems, err := Read(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			said(problems, tt.read)
 			_, repaired, err := Add(dir, night("b", november, 1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (repaired == "") != (tt.add == "") || !strings.Contains(repaired, tt.add) {
-				t.Errorf("adding says %q, want %q", repaired, tt.add)
-			}
+			must.Do(t, err)
+			must.Hold(t, (repaired == "") == (tt.add == "") && strings.Contains(repaired, tt.add), "adding says %q, want %q", repaired, tt.add)
 			h, problems, err := Read(dir)
-			if err != nil || len(h.Nights) != tt.nights {
-				t.Errorf("%d nights, want %d (%v)", len(h.Nights), tt.nights, err)
-			}
+			must.Hold(t, err == nil && len(h.Nights) == tt.nights, "%d nights, want %d (%v)", len(h.Nights), tt.nights, err)
 			said(problems, tt.problem)
 		})
 	}
@@ -195,17 +175,13 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 			_, _, readErr := Read(dir)
 			added, _, addErr := Add(dir, night("a", november, 1))
 			_, pinErr := AddPin(dir, metric.Pin{Run: "b", At: november})
-			if added {
-				t.Error("it was added")
-			}
+			must.Hold(t, !added, "it was added")
 			for _, x := range []struct {
 				what string
 				err  error
 				want string
 			}{{"read", readErr, tt.read}, {"add", addErr, tt.add}, {"pin", pinErr, tt.pin}} {
-				if (x.err == nil) != (x.want == "") || x.err != nil && !strings.Contains(x.err.Error(), x.want) {
-					t.Errorf("%s: %v, want %q", x.what, x.err, x.want)
-				}
+				must.Hold(t, (x.err == nil) == (x.want == "") && (x.err == nil || strings.Contains(x.err.Error(), x.want)), "%s: %v, want %q", x.what, x.err, x.want)
 			}
 		})
 	}
@@ -244,9 +220,7 @@ func TestForeignHands(t *testing.T) {
 				t.Fatalf("%d nights, want %d; %q, %v", len(h.Nights), tt.nights, problems, err)
 			}
 			for i, want := range tt.problems {
-				if !strings.Contains(problems[i], want) {
-					t.Errorf("%q, want %q", problems[i], want)
-				}
+				must.Hold(t, strings.Contains(problems[i], want), "%q, want %q", problems[i], want)
 			}
 		})
 	}
@@ -281,9 +255,7 @@ func TestTwoWriters(t *testing.T) {
 	if err != nil || problems != nil {
 		t.Error(problems, err)
 	}
-	if len(h.Nights) != 2**nights {
-		t.Errorf("%d nights, want %d", len(h.Nights), 2**nights)
-	}
+	must.Hold(t, len(h.Nights) == 2**nights, "%d nights, want %d", len(h.Nights), 2**nights)
 }
 
 func FuzzRead(f *testing.F) {
@@ -294,9 +266,7 @@ func FuzzRead(f *testing.F) {
 		dir := t.TempDir()
 		must.Do(t, os.WriteFile(filepath.Join(dir, "2026-11.jsonl"), src, 0o644))
 		before, _, err := Read(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if _, _, err := Add(dir, night("one more", november, 1)); err != nil {
 			if !ours(src) {
 				return // the file belongs to another program, so Add must refuse it
@@ -304,9 +274,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		after, _, err := Read(dir)
-		if err != nil || len(after.Nights) < len(before.Nights) {
-			t.Errorf("%d nights became %d: %v", len(before.Nights), len(after.Nights), err)
-		}
+		must.Hold(t, err == nil && len(after.Nights) >= len(before.Nights), "%d nights became %d: %v", len(before.Nights), len(after.Nights), err)
 	})
 }
 

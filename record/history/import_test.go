@@ -21,9 +21,7 @@ func TestExportAndParse(t *testing.T) {
 	must.Do(t, JSON(&js, h))
 	must.Do(t, CSV(&table, h))
 	got, err := Parse(js.Bytes(), metric.LowerIsBetter)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	must.Same(t, "", h, got)
 	if got, err = Parse(table.Bytes(), metric.LowerIsBetter); err != nil {
 		t.Fatal(err)
@@ -137,9 +135,7 @@ func FuzzParse(f *testing.F) {
 		}
 		seen := map[string]bool{}
 		for _, n := range h.Nights {
-			if n.Run == "" || n.Started.IsZero() || seen[n.Run] {
-				t.Errorf("night %+v", n)
-			}
+			must.Hold(t, n.Run != "" && !n.Started.IsZero() && !seen[n.Run], "night %+v", n)
 			seen[n.Run] = true
 		}
 	})

@@ -40,9 +40,7 @@ func TestWriterInTheMiddleIsWaitedFor(t *testing.T) {
 	}
 	must.Do(t, <-slow)
 	h, problems, err := Read(dir)
-	if err != nil || len(problems) > 0 || len(h.Nights) != 2*each+1 {
-		t.Errorf("%d nights, want %d: %v %v", len(h.Nights), 2*each+1, problems, err)
-	}
+	must.Hold(t, err == nil && len(problems) <= 0 && len(h.Nights) == 2*each+1, "%d nights, want %d: %v %v", len(h.Nights), 2*each+1, problems, err)
 }
 
 // addInHalves writes the line of a night in two halves. The first half is on disk before the second

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 var labels = regexp.MustCompile(`<text class="(tick|title|zoneword|ruleword[^"]*)" x="([^"]+)" y="([^"]+)"(?: text-anchor="([a-z]+)")?>([^<]*)</text>`)
@@ -37,9 +39,7 @@ func TestBars(t *testing.T) {
 	c := Chart{Y: Axis{Min: 0, Max: 10}, X: Axis{Min: 0, Max: 2}, Series: []Series{{Bars: true, Points: []Point{{X: 1, Y: 5, Low: 4, High: 6}, {X: 2, Y: 5, Low: 4, High: 99}}}}}
 	svg := string(c.SVG())
 	for _, want := range []*regexp.Regexp{regexp.MustCompile(`d="M[\d.]+ ([\d.]+)V([\d.]+)M[\d.]+ [\d.]+h8M[\d.]+ [\d.]+h8"`), regexp.MustCompile(`d="M[\d.]+ [\d.]+V30M[\d.]+ [\d.]+h8M[\d.]+ 36l4 -6l4 6"`)} {
-		if !want.MatchString(svg) {
-			t.Errorf("%v is not in %s", want, svg)
-		}
+		must.Hold(t, want.MatchString(svg), "%v is not in %s", want, svg)
 	}
 }
 
@@ -65,14 +65,10 @@ func TestLabels(t *testing.T) {
 		"nothing but one": {X: Axis{}, Y: Axis{}, Series: []Series{{Points: []Point{{X: 0, Y: 0}}}}},
 	} {
 		svg := string(c.SVG())
-		if svg == "" {
-			t.Errorf("%s: nothing was drawn", name)
-		}
+		must.Hold(t, svg != "", "%s: nothing was drawn", name)
 		list := boxes(t, svg)
 		for i, a := range list {
-			if a.left < -1 || a.right > Width+1 || a.top < 0 || a.bottom > 300 {
-				t.Errorf("%s: %q leaves the picture: %+v", name, a.text, a)
-			}
+			must.Hold(t, a.left >= -1 && a.right <= Width+1 && a.top >= 0 && a.bottom <= 300, "%s: %q leaves the picture: %+v", name, a.text, a)
 			for _, b := range list[i+1:] {
 				if min(a.right, b.right)-max(a.left, b.left) > 1 && min(a.bottom, b.bottom)-max(a.top, b.top) > 3 {
 					t.Errorf("%s: %q and %q overlap", name, a.text, b.text)
@@ -119,9 +115,7 @@ func TestNothingToDraw(t *testing.T) {
 		"no bars":    string((&Gantt{Rows: 3, Length: 2}).SVG()),
 		"no changes": string((&Forest{Rows: []Row{{Value: math.NaN()}}}).SVG()),
 	} {
-		if svg != "" {
-			t.Errorf("%s: %.60q", name, svg)
-		}
+		must.Hold(t, svg == "", "%s: %.60q", name, svg)
 	}
 }
 
@@ -144,9 +138,7 @@ func TestForest(t *testing.T) {
 		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
 	}
 	for _, b := range boxes(t, svg) {
-		if b.left < -1 || b.right > Width+1 {
-			t.Errorf("%q leaves the picture", b.text)
-		}
+		must.Hold(t, b.left >= -1 && b.right <= Width+1, "%q leaves the picture", b.text)
 	}
 	// A bar that is ten times as long as the rest is cut off at the edge of the axis. Its value is
 	// written there.
@@ -156,9 +148,7 @@ func TestForest(t *testing.T) {
 		t.Errorf("%v", boxes(t, svg))
 	}
 	for _, b := range boxes(t, svg) {
-		if b.left < -1 || b.right > Width+1 {
-			t.Errorf("%q leaves the picture", b.text)
-		}
+		must.Hold(t, b.left >= -1 && b.right <= Width+1, "%q leaves the picture", b.text)
 	}
 }
 
@@ -169,9 +159,7 @@ func TestTextIsEscaped(t *testing.T) {
 	g := Gantt{Name: bad, Rows: 1, Length: 2, Format: func(float64) string { return bad }, Bars: []Request{{End: 1, First: 0.5, Class: bad, Tip: bad}}}
 	f := Forest{Name: bad, Rows: []Row{{Name: bad, Value: 1, Tip: []string{bad}}}}
 	for _, svg := range []string{string(c.SVG()), string(g.SVG()), string(f.SVG())} {
-		if strings.Contains(svg, "<script") || strings.Contains(svg, "\x1b") || strings.Count(svg, "</svg>") != 1 {
-			t.Errorf("text came through: %.300s", svg)
-		}
+		must.Hold(t, !strings.Contains(svg, "<script") && !strings.Contains(svg, "\x1b") && strings.Count(svg, "</svg>") == 1, "text came through: %.300s", svg)
 	}
 }
 
@@ -194,8 +182,6 @@ func TestLimitsWords(t *testing.T) {
 		}
 		c := &Chart{Y: Axis{Zero: true, Include: []float64{80}}, Rules: []Rule{{At: 40, Word: "limit: p95 < 40 ms"}}, Series: []Series{{Points: points}}}
 		m := word.FindStringSubmatch(string(c.SVG()))
-		if m == nil || m[2] != row.anchor {
-			t.Errorf("%s: %v, want %s", row.name, m, row.anchor)
-		}
+		must.Hold(t, m != nil && m[2] == row.anchor, "%s: %v, want %s", row.name, m, row.anchor)
 	}
 }

@@ -1,6 +1,10 @@
 package chart
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 // Values that are equal except for rounding get an axis with a few ticks around them.
 func TestScaleOfOneValue(t *testing.T) {
@@ -9,9 +13,7 @@ func TestScaleOfOneValue(t *testing.T) {
 	} {
 		for _, a := range []Axis{{}, {Zero: true}} {
 			s := a.scale(values, 7)
-			if len(s.ticks) < 2 || len(s.ticks) > 20 {
-				t.Errorf("%v: %d ticks", values, len(s.ticks))
-			}
+			must.Hold(t, len(s.ticks) >= 2 && len(s.ticks) <= 20, "%v: %d ticks", values, len(s.ticks))
 			if s.min > values[0] || s.max < values[0] || s.min >= s.max {
 				t.Errorf("%v: from %v to %v", values, s.min, s.max)
 			}

@@ -21,9 +21,7 @@ func TestBenchmarkReport(t *testing.T) {
 	var valid *jsonschema.Resolved
 	if *brSchema != "" {
 		raw, err := os.ReadFile(*brSchema)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var s jsonschema.Schema
 		must.Do(t, json.Unmarshal(raw, &s))
 		if valid, err = s.Resolve(nil); err != nil {
@@ -40,9 +38,7 @@ func TestBenchmarkReport(t *testing.T) {
 		var b bytes.Buffer
 		must.Do(t, report.BenchmarkReport(&b, d))
 		lines := bytes.Split(bytes.TrimSpace(b.Bytes()), []byte("\n"))
-		if len(lines) != want || want == 0 {
-			t.Errorf("%s: %d reports, want %d", name, len(lines), want)
-		}
+		must.Hold(t, len(lines) == want && want != 0, "%s: %d reports, want %d", name, len(lines), want)
 		uids := map[string]bool{}
 		for _, line := range lines {
 			var one map[string]any
@@ -54,9 +50,7 @@ func TestBenchmarkReport(t *testing.T) {
 				}
 			}
 		}
-		if len(uids) != want {
-			t.Errorf("%s: %d uids of %d reports", name, len(uids), want)
-		}
+		must.Hold(t, len(uids) == want, "%s: %d uids of %d reports", name, len(uids), want)
 	}
 	var b bytes.Buffer
 	if err := report.BenchmarkReport(&b, &report.Document{}); err != nil || b.Len() > 0 {

@@ -48,9 +48,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) {
 		return
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run with -update to write it", err)
-	}
+	must.Need(t, err == nil, "%v; run with -update to write it", err)
 	must.Same(t, name+" (-want +got; run with -update to accept)", strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 }
 
@@ -113,9 +111,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.go", "html/*.go", "markdown/*.go"} {
 		found, err := filepath.Glob(filepath.Join("..", pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatalf("%d files, %v", len(found), err)
-		}
+		must.Need(t, err == nil && len(found) != 0, "%d files, %v", len(found), err)
 		files = append(files, found...)
 	}
 	renderer, found := regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(w io\.Writer, \w+ (\[\]|\.\.\.)?\*(report\.|metric\.)?(Document|Run)\) error`), 0
@@ -129,9 +125,7 @@ func TestNoRendererIsForgotten(t *testing.T) {
 			}
 		}
 	}
-	if found < 4 {
-		t.Errorf("%d renderers", found)
-	}
+	must.Hold(t, found >= 4, "%d renderers", found)
 }
 
 // Every format accepts any document and writes UTF-8.

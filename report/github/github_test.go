@@ -18,9 +18,7 @@ import (
 func commands(t *testing.T, log string) []runner.Command {
 	t.Helper()
 	list, text := runner.Commands(log)
-	if len(text) > 0 && log != "" {
-		t.Errorf("the runner takes %q for text", text)
-	}
+	must.Hold(t, len(text) <= 0 || log == "", "the runner takes %q for text", text)
 	return list
 }
 
@@ -43,23 +41,17 @@ func TestAnnotationsAreBounded(t *testing.T) {
 	}
 	want = append(want, "error tokgate :", "warning warning: sla.success.rate at 30 (chat on vllm) plans/chat.hcl:61")
 	must.Same(t, "annotations (-want +got)", want, got)
-	if got := list[9].Data; got != "5 more annotations are left out here: see the summary of the job" {
-		t.Errorf("the last error says %q", got)
-	}
+	must.Same(t, "the last error", "5 more annotations are left out here: see the summary of the job", list[9].Data)
 }
 
 func TestNothingToAnnotate(t *testing.T) {
 	d := document()
 	d.Verdicts, d.Outcome, d.ExitCode = d.Verdicts[:1], report.Pass, 0
-	if got := Write(Annotations(d, Workspace{})); got != "" {
-		t.Errorf("a green run says %q", got)
-	}
+	must.Same(t, "a green run", "", Write(Annotations(d, Workspace{})))
 	// A run that was interrupted before its first verdict still has an annotation.
 	d.Verdicts, d.Outcome, d.ExitCode, d.Run.Stopped = nil, report.Error, 130, "interrupted"
 	list := commands(t, Write(Annotations(d, Workspace{})))
-	if len(list) != 1 || list[0].Name != "error" || !strings.Contains(list[0].Data, "interrupted (exit code 130)") {
-		t.Errorf("an interrupted run says %+v", list)
-	}
+	must.Hold(t, len(list) == 1 && list[0].Name == "error" && strings.Contains(list[0].Data, "interrupted (exit code 130)"), "an interrupted run says %+v", list)
 }
 
 func TestPathsInTheWorkspace(t *testing.T) {
@@ -110,23 +102,15 @@ func TestOutputs(t *testing.T) {
 	must.Same(t, "(-want +got)", want, got)
 	// With several servers, the output names the server of each capacity.
 	d.Plan.Servers = []report.Server{{Address: "vllm"}, {Address: "sglang"}}
-	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
-		t.Errorf("capacity = %q", got)
-	}
+	must.Same(t, "capacity", "vllm/chat=24\nvllm/code=0", Outputs([]*report.Document{d}, 0, Workspace{})[2].Value)
 	// The output has one line for each plan of the step.
-	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
-		t.Errorf("results = %q", got)
-	}
+	must.Same(t, "results", "results/chat\nresults/chat", Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value)
 	// A path in an output is relative to the workspace, where later steps resolve it. The folder in
 	// which tokgate ran does not matter.
 	root := t.TempDir()
-	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
-		t.Errorf("junit = %q", got)
-	}
+	must.Same(t, "junit", "serving/results/chat/junit.xml", Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value)
 	d.Folder = filepath.Join(filepath.Dir(root), "x")
-	if got := Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value; got != filepath.ToSlash(d.Folder) {
-		t.Errorf("results = %q", got)
-	}
+	must.Same(t, "results", filepath.ToSlash(d.Folder), Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value)
 	// A command that ended without a verdict still outputs how it ended.
 	if got := Outputs(nil, 2, Workspace{}); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
 		t.Errorf("outputs of an invalid plan: %v", got)
@@ -135,9 +119,7 @@ func TestOutputs(t *testing.T) {
 
 func TestVerdictOfEveryExitCode(t *testing.T) {
 	for code, want := range map[int]string{0: "pass", 1: "fail", 2: "invalid", 3: "inconclusive", 4: "error", 130: "interrupted", 7: "error", -1: "error"} {
-		if got := Verdict(code); got != want {
-			t.Errorf("Verdict(%d) = %q, want %q", code, got, want)
-		}
+		must.Same(t, fmt.Sprintf("Verdict(%d)", code), want, Verdict(code))
 	}
 }
 
@@ -161,17 +143,13 @@ func TestFolds(t *testing.T) {
 	fold := Folds()
 	got := fold("starting servers") + fold("chat, on %: "+"\n::error::x") + fold("") + fold("") + fold("end")
 	want := "::group::starting servers\n::endgroup::\n::group::chat, on %25: %0A::error::x\n::endgroup::\n::group::end\n"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	must.Hold(t, got == want, "got %q, want %q", got, want)
 }
 
 // The runner of GitHub Actions ignores commands between the outputs of Stop and Resume.
 func TestStopAndResume(t *testing.T) {
 	list, text := runner.Commands(Stop("tok") + hostile + "\n::other::\n" + Resume("tok") + "::error::ours\n")
-	if len(list) != 1 || list[0].Data != "ours" || len(text) == 0 {
-		t.Errorf("the runner reads %+v", list)
-	}
+	must.Hold(t, len(list) == 1 && list[0].Data == "ours" && len(text) != 0, "the runner reads %+v", list)
 }
 
 // A summary file never becomes so large that the runner drops it. If parts must be left out, the
@@ -219,17 +197,11 @@ func FuzzAnnotation(f *testing.F) {
 	f.Add(hostile, hostile, hostile, -1)
 	f.Fuzz(func(t *testing.T, title, message, file string, line int) {
 		out := Write([]Annotation{{Title: title, Message: message, File: file, Line: line}})
-		if strings.Count(out, "\n") != 1 || strings.ContainsAny(out, "\r") {
-			t.Fatalf("%q is not one line", out)
-		}
+		must.Need(t, strings.Count(out, "\n") == 1 && !strings.ContainsAny(out, "\r"), "%q is not one line", out)
 		list, _ := runner.Commands(out)
-		if len(list) != 1 || list[0].Name != "error" {
-			t.Fatalf("%q is read as %+v", out, list)
-		}
+		must.Need(t, len(list) == 1 && list[0].Name == "error", "%q is read as %+v", out, list)
 		for name := range list[0].Properties {
-			if name != "title" && name != "file" && name != "line" {
-				t.Errorf("%q has a property %q", out, name)
-			}
+			must.Hold(t, name == "title" || name == "file" || name == "line", "%q has a property %q", out, name)
 		}
 	})
 }
@@ -243,15 +215,11 @@ func FuzzOutput(f *testing.F) {
 		const token = "tokgate-1234"
 		s, err := Encode([]Output{{"a", a}, {"b", b}}, token)
 		if err != nil {
-			if !strings.Contains(a+b, token) {
-				t.Fatal(err)
-			}
+			must.Need(t, strings.Contains(a+b, token), "%v", err)
 			return
 		}
 		got, err := runner.Pairs(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		must.Same(t, "(-want +got)", map[string]string{"a": a, "b": b}, got)
 	})
 }

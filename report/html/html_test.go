@@ -49,14 +49,10 @@ func TestHeads(t *testing.T) {
 		for _, m := range heads.FindAllStringSubmatch(page, -1) {
 			n++
 			m[1] = strings.TrimSuffix(regexp.MustCompile(`^<abbr title="[^"]*">`).ReplaceAllString(m[1], ""), "</abbr>")
-			if !names.MatchString(m[1]) && !regexp.MustCompile(`^(\p{Lu}|\d|p\d+\b)`).MatchString(m[1]) {
-				t.Errorf("a table has the head %q", m[1])
-			}
+			must.Hold(t, names.MatchString(m[1]) || regexp.MustCompile(`^(\p{Lu}|\d|p\d+\b)`).MatchString(m[1]), "a table has the head %q", m[1])
 		}
 	}
-	if n < 50 {
-		t.Errorf("%d heads", n)
-	}
+	must.Hold(t, n >= 50, "%d heads", n)
 }
 
 // The page loads nothing. It has no script, no style attribute (its own policy would block it), and
@@ -65,24 +61,16 @@ func TestSelfContained(t *testing.T) {
 	for _, docs := range [][]*report.Document{{recorded(t, "pass")}, {recorded(t, "rich")}, {recorded(t, "pass"), recorded(t, "rich")}} {
 		out := render(t, docs...)
 		for _, bad := range []string{`<script`, `<link`, `<img`, `<iframe`, `<object`, `<[^>]* style=`, `<[^>]* src=`, `<[^>]*javascript:`, `<[^>]*\son[a-z]+=`} {
-			if m := regexp.MustCompile(`(?i)` + bad).FindString(out); m != "" {
-				t.Errorf("the page holds %s: %.80q", bad, m)
-			}
+			must.Same(t, fmt.Sprintf("the page holds %s", bad), "", regexp.MustCompile(`(?i)`+bad).FindString(out))
 		}
-		if strings.Contains(styleSource, "url(") || strings.Contains(styleSource, "@import") {
-			t.Error("the style sheet loads something")
-		}
+		must.Hold(t, !strings.Contains(styleSource, "url(") && !strings.Contains(styleSource, "@import"), "the style sheet loads something")
 		ids := map[string]bool{}
 		for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(out, -1) {
-			if ids[m[1]] {
-				t.Errorf("the id %q is there twice", m[1])
-			}
+			must.Hold(t, !ids[m[1]], "the id %q is there twice", m[1])
 			ids[m[1]] = true
 		}
 		for _, m := range regexp.MustCompile(`\shref="([^"]*)"`).FindAllStringSubmatch(out, -1) {
-			if !strings.HasPrefix(m[1], "#") || !ids[m[1][1:]] {
-				t.Errorf("a link to %q, which is not on the page", m[1])
-			}
+			must.Hold(t, strings.HasPrefix(m[1], "#") && ids[m[1][1:]], "a link to %q, which is not on the page", m[1])
 		}
 	}
 }
@@ -212,9 +200,7 @@ func TestHostileText(t *testing.T) {
 		if err := harmless(out); err != nil {
 			t.Errorf("%s, hostile names: %v", name, err)
 		}
-		if !strings.Contains(out, "<svg") {
-			t.Error("nothing was drawn")
-		}
+		must.Hold(t, strings.Contains(out, "<svg"), "nothing was drawn")
 	}
 }
 
@@ -273,9 +259,7 @@ func FuzzNumbers(f *testing.F) {
 			}
 		}
 		out := render(t, d)
-		if m := regexp.MustCompile(`="-?(NaN|[+-]?Inf)`).FindString(out); m != "" {
-			t.Errorf("a coordinate is %s", m)
-		}
+		must.Same(t, "a coordinate", "", regexp.MustCompile(`="-?(NaN|[+-]?Inf)`).FindString(out))
 	})
 }
 
@@ -311,9 +295,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 		if low != high {
 			want = fmt.Sprintf("%d to %d requests in flight", low, high)
 		}
-		if !strings.Contains(plain, want) {
-			t.Errorf("%s: the loads are not said to be %s", name, want)
-		}
+		must.Hold(t, strings.Contains(plain, want), "%s: the loads are not said to be %s", name, want)
 		// The page must not call requests "users". A number of users must be a range, or begin with
 		// ≈.
 		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
@@ -323,9 +305,7 @@ func TestPageKeepsItsWord(t *testing.T) {
 		}
 		// Every number in a table cell has a unit, unless the head of its column names the unit.
 		for _, m := range regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(out, -1) {
-			if regexp.MustCompile(`^\d+\.\d+$`).MatchString(m[1]) {
-				t.Errorf("%s: %q has no unit", name, m[1])
-			}
+			must.Hold(t, !regexp.MustCompile(`^\d+\.\d+$`).MatchString(m[1]), "%s: %q has no unit", name, m[1])
 		}
 		// Every definition that the page links to is there exactly once.
 		for _, m := range regexp.MustCompile(`href="#(def-[^"]+)"`).FindAllStringSubmatch(out, -1) {
@@ -340,14 +320,10 @@ func TestPageKeepsItsWord(t *testing.T) {
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
 	for _, id := range []string{"burst", "rates", "arrivals", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
-		if strings.Contains(out, `<section class="numbered" id="`+id+`"`) {
-			t.Errorf("%s is there without data", id)
-		}
+		must.Hold(t, !strings.Contains(out, `<section class="numbered" id="`+id+`"`), "%s is there without data", id)
 	}
 	for _, id := range []string{"brief", "problems", "case-1", "system", "distributions", "timeline", "levels", "environment", "plan", "definitions"} {
-		if !strings.Contains(out, `id="`+id+`"`) {
-			t.Errorf("%s is missing", id)
-		}
+		must.Hold(t, strings.Contains(out, `id="`+id+`"`), "%s is missing", id)
 	}
 	d := recorded(t, "pass")
 	d.Run.Simulated = true
@@ -378,9 +354,7 @@ func TestOverTime(t *testing.T) {
 	}
 	own := part(render(t, d), "case-1")
 	for _, want := range []string{">Arrivals over time, general_chatbot", ">In flight over time, general_chatbot", ">Waiting over time, general_chatbot", "The first of 2 windows.", "Most: 28 requests at 0:01 · 8 req/s."} {
-		if strings.Count(own, want) == 0 {
-			t.Errorf("%q is missing", want)
-		}
+		must.Hold(t, strings.Count(own, want) != 0, "%q is missing", want)
 	}
 	p := d.Passages[0]
 	p.Workload, p.Levels, p.Begins = "spike", []string{"calm", "rush"}, []float64{0, 20}
@@ -444,33 +418,23 @@ func TestComparison(t *testing.T) {
 		t.Error(err)
 	}
 	at := strings.Index(out, `<section class="numbered" id="comparison"`)
-	if at < 0 {
-		t.Fatal("there is no comparison")
-	}
+	must.Need(t, at >= 0, "there is no comparison")
 	part := out[at:][:strings.Index(out[at:], "</section>")]
 	for _, want := range []string{"vllm on against vllm off", "212 tok/s", "270 tok/s", "+27%", "+26%", "-5.0%", "+6.0%", "-1.0pp", `class="mark pass"`, `class="mark unsure"`, `class="limit"`, "0.19.0"} {
-		if !strings.Contains(part, want) {
-			t.Errorf("the comparison does not hold %q", want)
-		}
+		must.Hold(t, strings.Contains(part, want), "the comparison does not hold %q", want)
 	}
-	if strings.Count(part, `class="limit"`) != 1 {
-		t.Error("a change without a limit has one drawn")
-	}
+	must.Hold(t, strings.Count(part, `class="limit"`) == 1, "a change without a limit has one drawn")
 }
 
 // Without thresholds, use cases get no sections. These would only say that nothing is required.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
-	if !strings.Contains(render(t, d), `id="case-1"`) {
-		t.Fatal("no use cases")
-	}
+	must.Need(t, strings.Contains(render(t, d), `id="case-1"`), "no use cases")
 	for i := range d.Workloads {
 		d.Workloads[i].Bounds = nil
 	}
 	d.Verdicts, d.Run.Capacities = nil, nil
-	if strings.Contains(render(t, d), `id="case-`) {
-		t.Error("use cases of which nothing is asked are listed")
-	}
+	must.Hold(t, !strings.Contains(render(t, d), `id="case-`), "use cases of which nothing is asked are listed")
 }
 
 // Brief renders only the first page. It contains texts of the plan, and escapes them.
@@ -487,17 +451,13 @@ func TestBrief(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []string{`<img class="logo" src="data:image/png;base64,iVBOR`, "img-src data:", ">Talk<", "about 78 to 117 users", "Peak throughput", "statistical test at 95% confidence"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the brief does not hold %q", want)
-		}
+		must.Hold(t, strings.Contains(out, want), "the brief does not hold %q", want)
 	}
 	if strings.Contains(out, "general_chatbot") || strings.Contains(out, "<nav") || strings.Contains(out, `id="system"`) {
 		t.Error("the brief holds an id that has a title, or more than the first page")
 	}
 	d.Plan.Cover.Logo = []byte("<svg>")
-	if strings.Contains(render(t, d), "<img") {
-		t.Error("a logo that is no picture is shown")
-	}
+	must.Hold(t, !strings.Contains(render(t, d), "<img"), "a logo that is no picture is shown")
 }
 
 // A wrong answer stands beside the expected answer and the control's answer. HTML in the answers is
@@ -514,13 +474,9 @@ func TestAnswersSideBySide(t *testing.T) {
 	must.Do(t, Write(&b, d))
 	page := b.String()
 	for _, want := range []string{"Answers that count as bad", "The worst pairs of answers", "(nothing)", "&lt;script&gt;alert(1)", "row 13", "empty, wrong"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
+		must.Hold(t, strings.Contains(page, want), "the page lacks %q", want)
 	}
 	for _, bad := range []string{"<script", "\x1b", "\u202e"} {
-		if strings.Contains(page, bad) {
-			t.Errorf("the page holds %q", bad)
-		}
+		must.Hold(t, !strings.Contains(page, bad), "the page holds %q", bad)
 	}
 }

@@ -262,9 +262,7 @@ func TestLongNoViewContradictsItself(t *testing.T) {
 			found = append(found, findContradictions(t, d)...)
 			found = append(found, contradictions(d, render(t, d))...)
 		}
-		if len(found) > 0 {
-			t.Fatalf("document %d: %q", seed, found)
-		}
+		must.Need(t, len(found) <= 0, "document %d: %q", seed, found)
 	}
 }
 
@@ -274,13 +272,9 @@ func TestContradictionsAreFound(t *testing.T) {
 	d.Comparisons[0].Decisions[0].Answer = "no difference"
 	x := &d.Comparisons[0].Changes[0]
 	x.Limit, x.Direction = metric.Value{}, "worse"
-	if len(report.Check(d)) == 0 {
-		t.Error("no difference above a row that is worse is not found")
-	}
+	must.Hold(t, len(report.Check(d)) != 0, "no difference above a row that is worse is not found")
 	page := `<main><svg class="chart" aria-label="Changes of chat at 1"><line class="axis" x1="200" x2="200"/><path class="cross" d="M300 10l9 9"/></svg>`
-	if len(contradictions(recorded(t, "pass"), page)) == 0 {
-		t.Error("a red mark on the better side is not found")
-	}
+	must.Hold(t, len(contradictions(recorded(t, "pass"), page)) != 0, "a red mark on the better side is not found")
 	for _, bad := range []string{
 		`<path class="whisker s0" d="M18 60V40M14 60h860M14 40h8"/>`, `<path class="cross" d="M470 10l29 9"/>`, `<polyline class="line s0" points="1,2 3,-40"/>`,
 	} {

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -38,8 +39,6 @@ func TestEscape(t *testing.T) {
 		{"", " "},
 	}
 	for _, tt := range tests {
-		if got := escaped(tt.in, 100); got != tt.want {
-			t.Errorf("escaped(%q) = %q, want %q", tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("escaped(%q)", tt.in), tt.want, escaped(tt.in, 100))
 	}
 }

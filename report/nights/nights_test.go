@@ -77,9 +77,7 @@ func TestOutputs(t *testing.T) {
 			must.Do(t, render(&b))
 			golden(t, name, b.Bytes())
 			for line := range strings.Lines(b.String()) {
-				if strings.Contains(line, "\x1b") || strings.HasPrefix(strings.TrimSpace(line), "::") {
-					t.Errorf("foreign text is not harmless: %q", line)
-				}
+				must.Hold(t, !strings.Contains(line, "\x1b") && !strings.HasPrefix(strings.TrimSpace(line), "::"), "foreign text is not harmless: %q", line)
 			}
 			if filepath.Ext(name) == ".xml" {
 				if err := xml.Unmarshal(b.Bytes(), new(struct{})); err != nil {
@@ -107,9 +105,7 @@ func TestBetterIsNeverRed(t *testing.T) {
 		t.Errorf("%d green dots, want 10 for the better:\n%s", green, page)
 	}
 	for _, red := range []string{`class="cross"`, `limit fail`, `class="fail"`, "<td>worse"} {
-		if strings.Contains(page, red) {
-			t.Errorf("the page holds %s", red)
-		}
+		must.Hold(t, !strings.Contains(page, red), "the page holds %s", red)
 	}
 }
 
@@ -131,9 +127,7 @@ func TestPageLinks(t *testing.T) {
 		t.Errorf("links: %s", got[strings.Index(got, `id="nights"`):])
 	}
 	fail, pass := strings.Index(got, `<a href="#figure-2">chat at 16, e2e mean</a>`), strings.Index(got, `<a href="#figure-1">chat at 16, ttft p95</a>`)
-	if fail < 0 || pass < fail || !strings.Contains(got, `<figure id="figure-2"`) {
-		t.Errorf("the failed series is at %d, the other at %d", fail, pass)
-	}
+	must.Hold(t, fail >= 0 && pass >= fail && strings.Contains(got, `<figure id="figure-2"`), "the failed series is at %d, the other at %d", fail, pass)
 }
 
 func TestBadge(t *testing.T) {
@@ -161,8 +155,6 @@ func TestLastLine(t *testing.T) {
 		var b bytes.Buffer
 		must.Do(t, Terminal(&b, n, Options{}))
 		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-		if got := lines[len(lines)-1]; got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		must.Same(t, "", want, lines[len(lines)-1])
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -88,9 +89,7 @@ func TestSelectKeepsFailures(t *testing.T) {
 			}
 		})
 		for c, k := range left {
-			if k > 0 && rank(c) < least {
-				t.Errorf("seed %d: %d rows of class %q are left out, and a row of rank %d is shown", seed, k, c, least)
-			}
+			must.Hold(t, k <= 0 || rank(c) >= least, "seed %d: %d rows of class %q are left out, and a row of rank %d is shown", seed, k, c, least)
 			if k > 0 && outcomes[c] != "" && !strings.Contains(said, outcomes[c]) {
 				t.Errorf("seed %d: %d rows that %s are left out, but it says %q", seed, k, outcomes[c], said)
 			}
@@ -140,9 +139,7 @@ func TestCommentHasEveryFailure(t *testing.T) {
 			return
 		}
 		for _, r := range b.Table.Rows {
-			if class(r) != Failed {
-				t.Errorf("it shows %q of three rows, of three failures", r)
-			}
+			must.Hold(t, class(r) == Failed, "it shows %q of three rows, of three failures", r)
 			metrics = append(metrics, r[2].Text)
 		}
 	})
@@ -169,9 +166,7 @@ func TestChangesAreRanked(t *testing.T) {
 		got = append(got, r[1].Text+" "+r[2].Text)
 	}
 	want := []string{"rag at 4 E2E", "rag at 4 TTFT", "chat at 8 ITL", "chat at 8 TTFT", "chat at capacity capacity"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	must.Hold(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 // What a server carries does not depend on the requirements of a comparison.
@@ -191,16 +186,12 @@ func TestNotEnoughIsNotWorse(t *testing.T) {
 	c := &compare.Comparison{Decisions: []compare.Decision{{Workload: "chat", Level: "8", Answer: "no"}}, Changes: []compare.Change{{
 		Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Severity: "error", Improve: true,
 		Shift: compare.Shift{Change: some(0.0013)}, Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
-	if got := answerWord(c, &c.Decisions[0]); got != "not better" {
-		t.Errorf("the answer is %q", got)
-	}
+	must.Same(t, "the answer", "not better", answerWord(c, &c.Decisions[0]))
 	if got := changeVerdict(&c.Changes[0]); got.Class != Failed || got.Text != "failed: not improved enough" {
 		t.Errorf("the verdict is %+v", got)
 	}
 	c.Changes[0].Direction = "worse"
-	if got := answerWord(c, &c.Decisions[0]); got != "worse" {
-		t.Errorf("of a change for the worse the answer is %q", got)
-	}
+	must.Same(t, "of a change for the worse the answer", "worse", answerWord(c, &c.Decisions[0]))
 }
 
 // The choice names a server for each workload: a candidate that is better at some level and worse at
@@ -230,9 +221,7 @@ func TestChoice(t *testing.T) {
 		if tt.failed != "" {
 			d.Verdicts = []report.Verdict{{Kind: "sla", Server: tt.failed, Workload: "chat", Outcome: report.Fail, Severity: "error"}}
 		}
-		if got := choice(Run{Document: d}); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, choice(Run{Document: d}))
 	}
 }
 
@@ -252,9 +241,7 @@ func TestDisputedCapacity(t *testing.T) {
 		"job's summary": strings.Join(first[0].Blocks[0].List, "\n"), "summary": fmt.Sprint(Summary(d)[0].Blocks[1].Table.Rows),
 		"use case": outcomeOf(r, &d.Workloads[0], "gpu").Unit, "first page": brief(r).Uses[0].Unit,
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("the %s says %q", name, said)
-		}
+		must.Hold(t, strings.Contains(said, want), "the %s says %q", name, said)
 	}
 	d.Verdicts[0].Outcome = report.Pass
 	if got := r.Disputed(d.Run.Capacities[0]); got != nil {

@@ -1,9 +1,11 @@
 package page
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -20,9 +22,7 @@ func TestNearness(t *testing.T) {
 		{">", 21, 10, "well within its limit"}, {">", 15.04, 15, "just within its limit"}, {">=", 14, 15, "beyond its limit"},
 		{"<", 1, 0, ""},
 	} {
-		if got := nearness(margin(tt.op, tt.v, tt.limit)); got != tt.want {
-			t.Errorf("%v %s %v: %q, want %q", tt.v, tt.op, tt.limit, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%v %s %v", tt.v, tt.op, tt.limit), tt.want, nearness(margin(tt.op, tt.v, tt.limit)))
 	}
 }
 
@@ -40,8 +40,6 @@ func TestRules(t *testing.T) {
 		{[]report.Bound{bound("mean < 2s", "warn"), bound("mean < 2s", "error")}, "E2E mean < 2s"},
 		{[]report.Bound{bound("mean < 2s", "error"), bound("mean < 1s", "warn")}, "E2E mean < 2s; E2E mean < 1s (a warning)"},
 	} {
-		if got := rules(&report.Workload{Bounds: tt.bounds}); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.bounds, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%v", tt.bounds), tt.want, rules(&report.Workload{Bounds: tt.bounds}))
 	}
 }

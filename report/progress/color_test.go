@@ -1,6 +1,11 @@
 package progress
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 func TestColorMode(t *testing.T) {
 	tests := []struct {
@@ -24,8 +29,6 @@ func TestColorMode(t *testing.T) {
 	}
 	for _, tt := range tests {
 		env := func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }
-		if got := ColorMode(env, tt.tty); got != tt.want {
-			t.Errorf("%s: ColorMode(%v, %t) = %t, want %t", tt.name, tt.env, tt.tty, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%s: ColorMode(%v, %t)", tt.name, tt.env, tt.tty), tt.want, ColorMode(env, tt.tty))
 	}
 }

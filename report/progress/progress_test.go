@@ -178,9 +178,7 @@ func TestLiveFrames(t *testing.T) {
 			play(d, &now, func(name string) {
 				fmt.Fprintf(&out, "--- %s\n%s", name, s)
 			})
-			if !s.shown {
-				t.Error("the cursor is still hidden")
-			}
+			must.Hold(t, s.shown, "the cursor is still hidden")
 			// The output with colour must match the same golden file.
 			golden(t, fmt.Sprintf("live-%d.txt", width), out.String())
 		}
@@ -195,12 +193,8 @@ func TestPlainLines(t *testing.T) {
 	golden(t, "plain.txt", b.String())
 	for line := range strings.Lines(b.String()) {
 		line = strings.TrimSuffix(line, "\n")
-		if text.Line(line) != strings.Join(strings.Fields(line), " ") {
-			t.Errorf("control characters: %q", line)
-		}
-		if text.Inert(line) != line {
-			t.Errorf("a command: %q", line)
-		}
+		must.Hold(t, text.Line(line) == strings.Join(strings.Fields(line), " "), "control characters: %q", line)
+		must.Hold(t, text.Inert(line) == line, "a command: %q", line)
 	}
 }
 
@@ -217,9 +211,7 @@ func TestRepaintIsBounded(t *testing.T) {
 		d.Observe(metric.SampleDone{Sample: &metric.Sample{Level: "1", Phase: metric.Measured}})
 		now += time.Millisecond
 	}
-	if w.n < 5 || w.n > 11 {
-		t.Errorf("%d writes in a second, want about 10", w.n)
-	}
+	must.Hold(t, w.n >= 5 && w.n <= 11, "%d writes in a second, want about 10", w.n)
 }
 
 type counter struct{ n int }
@@ -242,9 +234,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	}
 	now += time.Second
 	d.Close()
-	if got := s.String(); got != "" {
-		t.Errorf("left on the screen:\n%s", got)
-	}
+	must.Same(t, "left on the screen:\n", "", s.String())
 }
 
 func TestQuiet(t *testing.T) {
@@ -252,9 +242,7 @@ func TestQuiet(t *testing.T) {
 		var now time.Duration
 		w := &counter{}
 		play(New(w, Options{TTY: tty, Quiet: true, Now: func() time.Duration { return now }}), &now, func(string) {})
-		if w.n != 0 {
-			t.Errorf("tty %t: %d writes, want none", tty, w.n)
-		}
+		must.Hold(t, w.n == 0, "tty %t: %d writes, want none", tty, w.n)
 	}
 }
 
@@ -286,9 +274,7 @@ func TestETAOfTheLongestRun(t *testing.T) {
 	for early, want := range map[bool]string{false: "1m00s", true: "at most 1m00s"} {
 		parts := []Part{{Server: "s", Workload: "w", Level: "1", Times: 3, Took: 20 * time.Second, Known: true}}
 		d := New(&strings.Builder{}, Options{Now: func() time.Duration { return 0 }, Forecast: Forecast{Parts: parts, Early: early}})
-		if got := d.runETA(); got != want {
-			t.Errorf("early %t: %q, want %q", early, got, want)
-		}
+		must.Same(t, fmt.Sprintf("early %t", early), want, d.runETA())
 	}
 }
 
@@ -306,9 +292,7 @@ func TestBar(t *testing.T) {
 		{5, 10, 3, " 50%  "},
 	}
 	for _, tt := range tests {
-		if got := bar(tt.done, tt.due, tt.n); got != tt.want {
-			t.Errorf("bar(%d, %d, %d) = %q, want %q", tt.done, tt.due, tt.n, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("bar(%d, %d, %d)", tt.done, tt.due, tt.n), tt.want, bar(tt.done, tt.due, tt.n))
 	}
 }
 
@@ -376,9 +360,7 @@ func TestRepaint(t *testing.T) {
 	}
 	for _, tt := range tests {
 		env := func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }
-		if got := Repaint(env, tt.tty); got != tt.want {
-			t.Errorf("Repaint(%v, %t) = %t, want %t", tt.env, tt.tty, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Repaint(%v, %t)", tt.env, tt.tty), tt.want, Repaint(env, tt.tty))
 	}
 }
 

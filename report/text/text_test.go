@@ -2,10 +2,13 @@ package text
 
 import (
 	"encoding/xml"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestLine(t *testing.T) {
@@ -32,9 +35,7 @@ func TestLine(t *testing.T) {
 		{"wide", "漢字🚀é", "漢字🚀é"},
 	}
 	for _, tt := range tests {
-		if got := Line(tt.in); got != tt.want {
-			t.Errorf("%s: Line(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%s: Line(%q)", tt.name, tt.in), tt.want, Line(tt.in))
 	}
 }
 
@@ -48,9 +49,7 @@ func TestBlock(t *testing.T) {
 		{"CR, escape, LF", "a\r\x1b[0m\nb", "a\nb"},
 	}
 	for _, tt := range tests {
-		if got := Block(tt.in); got != tt.want {
-			t.Errorf("%s: Block(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("%s: Block(%q)", tt.name, tt.in), tt.want, Block(tt.in))
 	}
 }
 
@@ -72,9 +71,7 @@ func TestInert(t *testing.T) {
 		{"", ""},
 	}
 	for _, tt := range tests {
-		if got := Inert(tt.in); got != tt.want {
-			t.Errorf("Inert(%q) = %q, want %q", tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Inert(%q)", tt.in), tt.want, Inert(tt.in))
 	}
 }
 
@@ -94,9 +91,7 @@ func TestBytes(t *testing.T) {
 }
 
 func TestTail(t *testing.T) {
-	if got := Tail("abc", 3); got != "abc" {
-		t.Errorf("Tail = %q, want all of it", got)
-	}
+	must.Same(t, "Tail", "abc", Tail("abc", 3))
 	// The text has 40 bytes, but only 31 are allowed. The mark of the cut takes 10 bytes, which
 	// leaves 21 bytes at the end of the text. They begin in the second line, so only the third line
 	// is shown.
@@ -118,9 +113,7 @@ func TestWidth(t *testing.T) {
 		{"", 0}, {"abc", 3}, {"é", 1}, {"e\u0301", 1}, {"漢字", 4}, {"ｱ", 1}, {"Ａ", 2}, {"한", 2}, {"🚀", 2}, {"…", 1}, {"█", 1}, {"∞", 1}, {"\u200b", 0},
 	}
 	for _, tt := range tests {
-		if got := Width(tt.in); got != tt.want {
-			t.Errorf("Width(%q) = %d, want %d", tt.in, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Width(%q)", tt.in), tt.want, Width(tt.in))
 	}
 }
 
@@ -135,13 +128,9 @@ func TestCutAndPad(t *testing.T) {
 		{"漢字漢", 4, "漢…"}, // 漢 takes two cells, and … one
 	}
 	for _, tt := range tests {
-		if got := Cut(tt.in, tt.width); got != tt.want {
-			t.Errorf("Cut(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Cut(%q, %d)", tt.in, tt.width), tt.want, Cut(tt.in, tt.width))
 	}
-	if got := Pad("漢", 4, false) + "|" + Pad("漢", 4, true) + "|" + Pad("abc", 2, true); got != "漢  |  漢|abc" {
-		t.Errorf("Pad = %q", got)
-	}
+	must.Same(t, "Pad", "漢  |  漢|abc", Pad("漢", 4, false)+"|"+Pad("漢", 4, true)+"|"+Pad("abc", 2, true))
 }
 
 func TestWrap(t *testing.T) {
@@ -159,9 +148,7 @@ func TestWrap(t *testing.T) {
 		{"\u0301", 10, "\u0301"},
 	}
 	for _, tt := range tests {
-		if got := strings.Join(Wrap(tt.in, tt.width), "/"); got != tt.want {
-			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Wrap(%q, %d)", tt.in, tt.width), tt.want, strings.Join(Wrap(tt.in, tt.width), "/"))
 	}
 }
 
@@ -173,9 +160,7 @@ func FuzzText(f *testing.F) {
 		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) || !utf8.ValidString(line) {
 			t.Errorf("Line(%q) = %q", s, line)
 		}
-		if again := Line(line); again != line {
-			t.Errorf("Line(Line(%q)) = %q, want %q", s, again, line)
-		}
+		must.Same(t, fmt.Sprintf("Line(Line(%q))", s), line, Line(line))
 		if inert := Inert(line); Inert(inert) != inert || strings.HasPrefix(strings.TrimSpace(inert), "::") || strings.Contains(inert, "##[") {
 			t.Errorf("Inert(%q) = %q", line, inert)
 		}
@@ -186,9 +171,7 @@ func FuzzText(f *testing.F) {
 			t.Errorf("Wrap(%q, %d) holds %q", line, width, got)
 		}
 		for l := range strings.SplitSeq(Block(s), "\n") {
-			if strings.ContainsFunc(l, unicode.IsControl) {
-				t.Errorf("Block(%q) has the line %q", s, l)
-			}
+			must.Hold(t, !strings.ContainsFunc(l, unicode.IsControl), "Block(%q) has the line %q", s, l)
 		}
 		if err := xml.Unmarshal([]byte("<a><![CDATA["+strings.ReplaceAll(XML(s), "]]>", "]]]]><![CDATA[>")+"]]></a>"), new(struct{})); err != nil {
 			t.Errorf("XML(%q): %v", s, err)
@@ -202,8 +185,6 @@ func TestClock(t *testing.T) {
 		want string
 	}{{-1, "0s"}, {0, "0s"}, {59.4, "59s"}, {59.6, "1m00s"}, {185, "3m05s"}, {3599.4, "59m59s"}, {7380, "2h03m"}}
 	for _, tt := range tests {
-		if got := Clock(tt.s); got != tt.want {
-			t.Errorf("Clock(%v) = %q, want %q", tt.s, got, tt.want)
-		}
+		must.Same(t, fmt.Sprintf("Clock(%v)", tt.s), tt.want, Clock(tt.s))
 	}
 }

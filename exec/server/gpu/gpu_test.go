@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"fmt"
 	osexec "os/exec"
 	"strings"
 	"testing"
@@ -21,9 +22,7 @@ const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124
 
 func TestParseSMI(t *testing.T) {
 	inv, err := parseSMI(fourGPUs)
-	if err != nil || len(inv.GPUs) != 4 || inv.Driver != "570.124.06" {
-		t.Fatalf("%+v, %v", inv, err)
-	}
+	must.Need(t, err == nil && len(inv.GPUs) == 4 && inv.Driver == "570.124.06", "%+v, %v", inv, err)
 	want := []GPU{
 		{ID: "0", UUID: "GPU-00000000-aaaa", Name: "NVIDIA H100 80GB HBM3", Vendor: "nvidia", Memory: 81559, Used: 4, SM: 1980, MemoryClock: 2619, Power: 700, Persistence: "Enabled", MIG: "Disabled", ECC: "Enabled"},
 		{ID: "3", UUID: "GPU-33333333-aaaa", Name: "NVIDIA GB10", Vendor: "nvidia", Persistence: "Enabled"},
@@ -45,9 +44,7 @@ func TestCUDAVersion(t *testing.T) {
 		"| NVIDIA-SMI 535.1    Driver Version: 535.1    CUDA Version: 12.2     |\n|-----------": "12.2",
 		"no such thing": "", "CUDA Version": "",
 	} {
-		if got := cudaVersion(out); got != want {
-			t.Errorf("cudaVersion(%q) = %q, want %q", out, got, want)
-		}
+		must.Same(t, fmt.Sprintf("cudaVersion(%q)", out), want, cudaVersion(out))
 	}
 }
 
@@ -154,9 +151,7 @@ func TestChoose(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			n, among, err := Choose(tt.server.GPUs(), tt.inv)
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Errorf("error %v, want %q", err, tt.err)
-				}
+				must.Hold(t, err != nil && strings.Contains(err.Error(), tt.err), "error %v, want %q", err, tt.err)
 				return
 			}
 			if err != nil || n != tt.n || names(among) != tt.among {
@@ -178,9 +173,7 @@ func TestDescribe(t *testing.T) {
 		"persistence enabled, MIG disabled, ECC enabled, not all alike": Modes(four),
 		"persistence enabled": Modes(four[3:]),
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		must.Hold(t, got == want, "got %q, want %q", got, want)
 	}
 }
 

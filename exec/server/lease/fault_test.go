@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record/disk"
 )
 
@@ -49,16 +50,12 @@ func TestDiskFaults(t *testing.T) {
 				l.Leave()
 			}
 			undo()
-			if err == nil && begun && len(left) != 1 {
-				t.Fatalf("call %d: nothing is found, and nothing said", at)
-			}
+			must.Need(t, err != nil || !begun || len(left) == 1, "call %d: nothing is found, and nothing said", at)
 			if left, err = f.Leftovers(); err != nil {
 				t.Fatal(err)
 			}
 			if begun {
-				if len(left) != 1 {
-					t.Fatalf("call %d: the note of the server is lost", at)
-				}
+				must.Need(t, len(left) == 1, "call %d: the note of the server is lost", at)
 				if diff := cmp.Diff(noted, left[0].Server); diff != "" && err == nil && noted.Group != 0 {
 					t.Fatalf("call %d (-noted +found):\n%s", at, diff)
 				}

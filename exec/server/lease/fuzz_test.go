@@ -22,20 +22,14 @@ func FuzzNote(f *testing.F) {
 			must.Do(t, os.WriteFile(filepath.Join(string(dir), name), note, 0o600))
 		}
 		left, err := dir.Leftovers()
-		if err != nil || len(left) > 1 {
-			t.Fatalf("%d leftovers, %v", len(left), err)
-		}
+		must.Need(t, err == nil && len(left) <= 1, "%d leftovers, %v", len(left), err)
 		for _, l := range left {
-			if l.Run == "" {
-				t.Error("a server of no run")
-			}
+			must.Hold(t, l.Run != "", "a server of no run")
 			_ = l.Holder.String()
 			l.Done()
 		}
 		n, err := dir.Take("gpu-0", other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		n.Done()
 		empty(t, dir)
 	})

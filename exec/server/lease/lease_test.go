@@ -41,9 +41,7 @@ func hold(f Folder) {
 func TestTakenByAnotherProcess(t *testing.T) {
 	f := Folder(t.TempDir())
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	cmd := osexec.Command(self)
 	cmd.Env = append(os.Environ(), "TOKGATE_TEST_HOLD="+string(f))
 	stdin, _ := cmd.StdinPipe()
@@ -52,13 +50,9 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	must.Get(stdout.Read(make([]byte, 5)))(t)
 	_, err = f.Take("GPU 0", Holder{Run: "mine"})
 	busy, ok := errors.AsType[*Busy](err)
-	if !ok || busy.Holder != other {
-		t.Fatalf("got %v, want busy with %v", err, other)
-	}
+	must.Need(t, ok && busy.Holder == other, "got %v, want busy with %v", err, other)
 	const want = "GPU 0 is held by run 20261121T190000Z-abcdef of plans/night.hcl (server vllm, tokgate's pid 4711, started 19:00)"
-	if err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
-	}
+	must.Hold(t, err.Error() == want, "error %q, want %q", err, want)
 	if left, err := f.Leftovers(); err != nil || len(left) > 0 {
 		t.Errorf("a server of a run that lives is a leftover: %v, %v", left, err)
 	}
@@ -68,14 +62,10 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	_ = cmd.Wait()
 	stdin.Close()
 	n, err := f.Take("GPU 0", Holder{Run: "mine"})
-	if err != nil {
-		t.Fatalf("a dead run still holds the GPU: %v", err)
-	}
+	must.Need(t, err == nil, "a dead run still holds the GPU: %v", err)
 	n.Done()
 	left, err := f.Leftovers()
-	if err != nil || len(left) != 1 {
-		t.Fatalf("%d leftovers, %v; want one", len(left), err)
-	}
+	must.Need(t, err == nil && len(left) == 1, "%d leftovers, %v; want one", len(left), err)
 	wantServer := Server{Holder: other, Group: 99, Start: "boot-1", GPUs: []string{"0"}, Port: 8000}
 	must.Same(t, "", wantServer, left[0].Server)
 	if again, _ := f.Leftovers(); len(again) != 0 {
@@ -120,9 +110,7 @@ func TestOneAtATime(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if most != 1 || taken == 0 {
-		t.Errorf("at most %d held it at once, of %d times; want 1", most, taken)
-	}
+	must.Hold(t, most == 1 && taken != 0, "at most %d held it at once, of %d times; want 1", most, taken)
 	empty(t, f)
 }
 
@@ -144,16 +132,12 @@ func TestUpdate(t *testing.T) {
 	f := Folder(t.TempDir())
 	s := Server{Holder: other, Mark: strings.Repeat("long", 100)}
 	n, err := f.Begin(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s.Mark = "short" // shorter than the old mark, of which nothing may stay in the file
 	must.Do(t, n.Update(s))
 	n.Leave()
 	left, err := f.Leftovers()
-	if err != nil || len(left) != 1 || left[0].Mark != "short" {
-		t.Fatalf("%v, %v", left, err)
-	}
+	must.Need(t, err == nil && len(left) == 1 && left[0].Mark == "short", "%v, %v", left, err)
 	left[0].Done()
 }
 
@@ -167,9 +151,7 @@ func TestDir(t *testing.T) {
 		{map[string]string{"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/tokgate"}, // a relative path is ignored
 	} {
 		got := Dir(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
-		if string(got) != tt.want {
-			t.Errorf("Dir(%v) = %q, want %q", tt.env, got, tt.want)
-		}
+		must.Hold(t, string(got) == tt.want, "Dir(%v) = %q, want %q", tt.env, got, tt.want)
 	}
 	if got := Dir(func(string) (string, bool) { return "", false }); !strings.HasPrefix(string(got), os.TempDir()) {
 		t.Errorf("without a home: %q", got)

@@ -89,9 +89,7 @@ func TestAudit(t *testing.T) {
 				end := at + strings.Index(changed[at:], "}")
 				changed = changed[:end] + "}" + changed[end:]
 			}
-			if changed == files[tt.file] {
-				t.Fatalf("%s: %s holds no %q", tt.name, tt.file, tt.old)
-			}
+			must.Need(t, changed != files[tt.file], "%s: %s holds no %q", tt.name, tt.file, tt.old)
 			files[tt.file] = changed
 		}
 		r, err := run(files)
@@ -159,9 +157,7 @@ func TestAuditImportsNothingOfOurs(t *testing.T) {
 			}
 		}
 	}
-	if checked == 0 {
-		t.Fatal("no import was checked")
-	}
+	must.Need(t, checked != 0, "no import was checked")
 }
 
 // For any files, Run returns either a report or an error.
@@ -173,8 +169,6 @@ func FuzzAudit(f *testing.F) {
 	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}`+"\n"+`{"type":"round_done","of":{},"round":{"window_end_ns":5}}`), []byte("null"), []byte(""))
 	f.Fuzz(func(t *testing.T, samples, results, junit []byte) {
 		r, err := Run(bytes.NewReader(samples), bytes.NewReader(results), bytes.NewReader(junit))
-		if (r == nil) == (err == nil) {
-			t.Errorf("%v and %v", r, err)
-		}
+		must.Hold(t, (r == nil) != (err == nil), "%v and %v", r, err)
 	})
 }

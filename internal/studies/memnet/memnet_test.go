@@ -28,9 +28,7 @@ func TestPipeKeepsBytesAndOrder(t *testing.T) {
 		a.Close()
 	}()
 	got, err := io.ReadAll(b)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("read %d bytes, %v; want %d", len(got), err, len(want))
-	}
+	must.Hold(t, err == nil && bytes.Equal(got, want), "read %d bytes, %v; want %d", len(got), err, len(want))
 	if _, err := b.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("write to a closed peer: %v, want EPIPE", err)
 	}
@@ -49,9 +47,7 @@ func TestDeadlines(t *testing.T) {
 		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("read: %v, want a deadline error", err)
 		}
-		if got := time.Since(start); got != time.Hour {
-			t.Errorf("the read ended after %v, want 1h", got)
-		}
+		must.Same(t, "the read ended after", time.Hour, time.Since(start))
 		b.SetReadDeadline(time.Time{}) // the deadline has passed; remove it
 		a.Write([]byte("x"))
 		if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
@@ -84,9 +80,7 @@ func TestRefused(t *testing.T) {
 func TestNetwork(t *testing.T) {
 	var n Network
 	a, err := n.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b, err := n.Listen("tcp", "127.0.0.1:0")
 	if err != nil || a.Addr().String() == b.Addr().String() {
 		t.Fatalf("%v and %v, %v", a.Addr(), b.Addr(), err)
@@ -102,9 +96,7 @@ func TestNetwork(t *testing.T) {
 		}
 	}()
 	c, err := n.DialContext(t.Context(), "tcp", b.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if got, err := io.ReadAll(c); string(got) != "b" || err != nil {
 		t.Errorf("read %q, %v", got, err)
 	}
@@ -131,18 +123,12 @@ func TestHTTPInABubble(t *testing.T) {
 		start := time.Now()
 		for range 3 { // the connection is reused
 			r, err := client.Post("http://"+l.Addr().String(), "text/plain", bytes.NewReader([]byte("hello")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got, err := io.ReadAll(r.Body)
 			r.Body.Close()
-			if string(got) != "hello" || err != nil {
-				t.Errorf("answer %q, %v", got, err)
-			}
+			must.Hold(t, string(got) == "hello" && err == nil, "answer %q, %v", got, err)
 		}
-		if got := time.Since(start); got != 3*time.Hour {
-			t.Errorf("three answers took %v, want 3h", got)
-		}
+		must.Same(t, "three answers took", 3*time.Hour, time.Since(start))
 		transport.CloseIdleConnections()
 		server.Close()
 	})
