@@ -242,9 +242,7 @@ func TestCompareShowsTheLevels(t *testing.T) {
 			x, ok := d.Stat(c.Stat)
 			want = metric.Value{V: x, OK: ok}
 		}
-		if !c.Control.OK || c.Control.V != want.V {
-			t.Errorf("%s: %v, and %v in the table of the level", c.Name(), c.Control, want)
-		}
+		must.Hold(t, c.Control.OK && c.Control.V == want.V, "%s: %v, and %v in the table of the level", c.Name(), c.Control, want)
 	}
 }
 
@@ -567,9 +565,7 @@ func TestCompareDecides(t *testing.T) {
 		d.candidate, d.claims = row.candidate, []*plan.Claim{tolerate(row.claims...)}
 		p, run := d.make()
 		c := Judge(p, run, Options{}).Comparisons[0]
-		if len(c.Decisions) != 1 || c.Decisions[0].Answer != row.answer || !strings.HasPrefix(c.Line, row.line) {
-			t.Errorf("%+v, %q", c.Decisions, c.Line)
-		}
+		must.Hold(t, len(c.Decisions) == 1 && c.Decisions[0].Answer == row.answer && strings.HasPrefix(c.Line, row.line), "%+v, %q", c.Decisions, c.Line)
 	}
 	// A change that only warns is not required. So the metric e2e, the time of a whole request,
 	// decides whether the candidate is better.
@@ -717,9 +713,7 @@ func TestCardsCancel(t *testing.T) {
 			// Each server uses each set of GPUs in turn. So over two rounds the difference between
 			// the GPUs cancels, and the candidate's own change remains.
 			for _, c := range x.Changes {
-				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
-					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
-				}
+				must.Hold(t, c.Metric.Name != "ttft" || !c.Limit.OK || math.Abs(c.Change.V-(row.candidate-1)) <= 0.006, "%s changes by %v", c.Name(), c.Change.V)
 			}
 		})
 	}

@@ -14,9 +14,7 @@ import (
 func load(t *testing.T, source string) *plan.Plan {
 	t.Helper()
 	p, diags := decode.File(decode.Options{Path: "chat.hcl", Source: []byte(source)})
-	if diags.HasErrors() {
-		t.Fatal(diags.Error())
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags.Error())
 	return p
 }
 

@@ -48,9 +48,7 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
-		if len(l.Rounds) != 4 || l.Cut != "" || l.Rate != 2 || l.N != 0 {
-			t.Fatalf("%d rounds, cut %q, rate %v, n %d", len(l.Rounds), l.Cut, l.Rate, l.N)
-		}
+		must.Need(t, len(l.Rounds) == 4 && l.Cut == "" && l.Rate == 2 && l.N == 0, "%d rounds, cut %q, rate %v, n %d", len(l.Rounds), l.Cut, l.Rate, l.N)
 		for i, r := range l.Rounds {
 			measured := r.MeasuredSamples()
 			if !r.Complete || r.Index != i || r.Due != 10 || len(measured) != 10 || r.WindowEnd-r.WindowStart != 5*time.Second {
@@ -140,9 +138,7 @@ func TestOpenLoopFull(t *testing.T) {
 		must.Need(t, l.Cut == metric.CutFull, "cut %q", l.Cut)
 		unfinished, due := 0, 0
 		for i, r := range l.Rounds {
-			if !r.Complete {
-				t.Errorf("round %d is not complete: %s", i, r.Stopped)
-			}
+			must.Hold(t, r.Complete, "round %d is not complete: %s", i, r.Stopped)
 			due += r.Due
 			for _, s := range r.MeasuredSamples() {
 				if s.Failure != nil && s.Failure.Kind == metric.FailUnfinished {

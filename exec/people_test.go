@@ -67,9 +67,7 @@ func samplesOf(l *metric.Level) []*metric.Sample {
 func TestUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(people(8, 40*time.Second, 4)), steady(200*time.Millisecond, 200*time.Millisecond))
-		if len(l.Rounds) != 4 || l.Kind != metric.Users || l.N != 8 {
-			t.Fatalf("%d rounds of %s %d", len(l.Rounds), l.Kind, l.N)
-		}
+		must.Need(t, len(l.Rounds) == 4 && l.Kind == metric.Users && l.N == 8, "%d rounds of %s %d", len(l.Rounds), l.Kind, l.N)
 		for i, r := range l.Rounds {
 			// 8 users who each send a message every 2.6 s send about 31 messages in 10 s.
 			if !r.Complete || r.Due < 27 || r.Due > 35 || r.WindowEnd-r.WindowStart != 10*time.Second || r.Time != 10*time.Second {
@@ -156,9 +154,7 @@ func TestRateOfConversations(t *testing.T) {
 			}
 			for _, s := range r.MeasuredSamples() {
 				turns[s.Turn]++
-				if s.Turn > 1 && s.InputAsked <= 100 {
-					t.Errorf("turn %d asked for %d tokens", s.Turn, s.InputAsked)
-				}
+				must.Hold(t, s.Turn <= 1 || s.InputAsked > 100, "turn %d asked for %d tokens", s.Turn, s.InputAsked)
 			}
 		}
 		must.Hold(t, turns[1] == 40 && turns[2] == 40 && turns[3] == 40, "%v", turns)

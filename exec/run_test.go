@@ -776,9 +776,7 @@ func stalled(t *testing.T, still time.Duration) {
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		// One round was disturbed, and was measured again with another seed and other prompts.
 		l := run.Levels[0]
-		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
-			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
-		}
+		must.Need(t, len(l.Rounds) == 2 && len(l.Voided) == 1, "%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
 		// The stall is measured from the next heartbeat that was due, which may be 10 ms later. The
 		// test allows 100 ms.
 		void := l.Voided[0]

@@ -160,9 +160,7 @@ func TestTurns(t *testing.T) {
 		// The field Slot of a leg is its place in the order of all legs. Every second round has the
 		// servers in reverse order.
 		for _, l := range run.Levels {
-			if len(l.Rounds) != row.rounds {
-				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
-			}
+			must.Need(t, len(l.Rounds) == row.rounds, "%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
 			for i, r := range l.Rounds {
 				turn := slices.Index(row.names, l.Server)
 				if i%2 == 1 {
@@ -624,9 +622,7 @@ func TestSideBySide(t *testing.T) {
 		a, b := run.Levels[0].Rounds[i], run.Levels[1].Rounds[i]
 		must.Need(t, a.Complete && b.Complete && a.Leg.Slot == i && b.Leg.Slot == i && a.Leg.Start == i && b.Leg.Start == i, "round %d: %+v %+v", i, a, b)
 		// The legs of a and b take equally long, so they begin and end together.
-		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
-			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
-		}
+		must.Hold(t, a.Start == b.Start && a.End == b.End && a.End > a.Start, "round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
 		for j, s := range run.Servers {
 			if want := fmt.Sprintf("[%d]", (i+j)%2); fmt.Sprint(s.Starts[i].GPUs) != want {
 				t.Errorf("start %d of %s is recorded on %v, not on %s", i, s.Address, s.Starts[i].GPUs, want)
@@ -722,9 +718,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 			}
 			must.Hold(t, started == ended && started != 0, "%d starts, %d ends", started, ended)
 			for _, l := range run.Levels {
-				if l.Server == "a" && len(l.Rounds) != row.rounds {
-					t.Errorf("%d rounds on a, want %d", len(l.Rounds), row.rounds)
-				}
+				must.Hold(t, l.Server != "a" || len(l.Rounds) == row.rounds, "%d rounds on a, want %d", len(l.Rounds), row.rounds)
 			}
 		})
 	}
@@ -771,9 +765,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 		}
 		must.Hold(t, d.log[len(d.log)-1] == "compared b" && slices.Contains(d.log, "end a") && slices.Contains(d.log, "end b"), "%q", d.log)
 		for _, l := range run.Levels {
-			if len(l.Rounds) != 1 || len(l.Rounds[0].Samples) == 0 {
-				t.Errorf("%d rounds on %s", len(l.Rounds), l.Server)
-			}
+			must.Hold(t, len(l.Rounds) == 1 && len(l.Rounds[0].Samples) != 0, "%d rounds on %s", len(l.Rounds), l.Server)
 		}
 	}
 }

@@ -92,9 +92,7 @@ func TestLoadFacts(t *testing.T) {
 	// The measuring window of both rounds is from 2 s to 48 s: together 2 × 46 s = 92 s.
 	must.Hold(t, c.Window == 92, "window = %v, want 92", c.Window)
 	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
-	if c.Begin() != 0 || c.Took() != 110 {
-		t.Errorf("at, duration = %v, %v, want 0, 110", c.Begin(), c.Took())
-	}
+	must.Hold(t, c.Begin() == 0 && c.Took() == 110, "at, duration = %v, %v, want 0, 110", c.Begin(), c.Took())
 	kinds := []string{}
 	for _, f := range c.Failures {
 		kinds = append(kinds, f.Kind)
@@ -102,9 +100,7 @@ func TestLoadFacts(t *testing.T) {
 	}
 	must.Same(t, "kinds (-want +got)", []string{"status", "timeout"}, kinds)
 	ttft := c.Summary("ttft")
-	if ttft.N != 120 || ttft.Worst != 16 {
-		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
-	}
+	must.Hold(t, ttft.N == 120 && ttft.Worst == 16, "ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	// The 16 failed requests of 120, which are 13 %, count as slowest. So the p90 is a failed
 	// request, and the p75 is not.
 	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
@@ -121,9 +117,7 @@ func TestNoValue(t *testing.T) {
 	if s.Mean.OK || s.Min.OK || s.Max.OK || s.Percentiles.P50.OK || s.Why != "no answer came" {
 		t.Errorf("ttfa of nothing = %+v, want no values and the reason", s)
 	}
-	if s.N != 60 || s.Worst != 60 {
-		t.Errorf("n, worst = %d, %d, want 60, 60", s.N, s.Worst)
-	}
+	must.Hold(t, s.N == 60 && s.Worst == 60, "n, worst = %d, %d, want 60, 60", s.N, s.Worst)
 }
 
 func TestMessagesAreBounded(t *testing.T) {

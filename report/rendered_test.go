@@ -84,9 +84,7 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	d := report.Big(3000)
 	must.Do(t, markdown.Write(&b, d))
-	if b.Len() > markdown.Bytes {
-		t.Errorf("%d bytes, want at most %d", b.Len(), markdown.Bytes)
-	}
+	must.Hold(t, b.Len() <= markdown.Bytes, "%d bytes, want at most %d", b.Len(), markdown.Bytes)
 	out := b.String()
 	must.Hold(t, strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n"), "begins with %.60q, want the verdict", out)
 	if n := len(regexp.MustCompile(`… \d+ more(: .*\d+)? failed`).FindAllString(out, -1)); n != 2 {
@@ -310,9 +308,7 @@ func TestTerminalPassed(t *testing.T) {
 		must.Do(t, terminal.Write(&b, &report.Document{Run: &metric.Run{}, Verdicts: []report.Verdict{tt.v}}, tt.width, false))
 		lines := strings.Split(b.String(), "\n")
 		i := slices.Index(lines, tt.want[0])
-		if i < 0 || len(tt.want) > 1 && lines[i+1] != tt.want[1] {
-			t.Errorf("%s: no %q in:\n%s", tt.name, tt.want, b.String())
-		}
+		must.Hold(t, i >= 0 && (len(tt.want) <= 1 || lines[i+1] == tt.want[1]), "%s: no %q in:\n%s", tt.name, tt.want, b.String())
 		if strings.Contains(b.String(), "this run") || !strings.Contains(b.String(), "lock-step") || !strings.Contains(b.String(), "its margin") {
 			t.Errorf("%s: the wrong notes are left out:\n%s", tt.name, b.String())
 		}
@@ -400,15 +396,11 @@ func TestComparisons(t *testing.T) {
 			at := 0
 			for _, w := range row.words {
 				i := strings.Index(b.String()[at:], w)
-				if i < 0 {
-					t.Fatalf("%q is missing, or not in order:\n%s", w, b.String())
-				}
+				must.Need(t, i >= 0, "%q is missing, or not in order:\n%s", w, b.String())
 				at += i
 			}
 			for _, w := range row.not {
-				if strings.Contains(b.String(), w) {
-					t.Errorf("%q is there:\n%s", w, b.String())
-				}
+				must.Hold(t, !strings.Contains(b.String(), w), "%q is there:\n%s", w, b.String())
 			}
 		})
 	}
@@ -449,8 +441,6 @@ func TestTogether(t *testing.T) {
 func TestMarkdownTogetherIsBounded(t *testing.T) {
 	var out bytes.Buffer
 	must.Do(t, markdown.Together(&out, []*report.Document{report.Big(5000), report.Big(5000)}))
-	if out.Len() > markdown.Bytes {
-		t.Errorf("%d bytes, want at most %d", out.Len(), markdown.Bytes)
-	}
+	must.Hold(t, out.Len() <= markdown.Bytes, "%d bytes, want at most %d", out.Len(), markdown.Bytes)
 	must.Hold(t, strings.Contains(out.String(), "more row"), "nothing says that rows were left out")
 }

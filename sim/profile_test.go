@@ -22,9 +22,7 @@ func TestShippedProfiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if p.Name != name || p.Description == "" {
-			t.Errorf("%s: name %q, description %q", name, p.Name, p.Description)
-		}
+		must.Hold(t, p.Name == name && p.Description != "", "%s: name %q, description %q", name, p.Name, p.Description)
 	}
 	p, err := LoadProfile("", "")
 	must.Hold(t, err == nil && p.Name == "default", `LoadProfile(""): %v, %v`, p, err)

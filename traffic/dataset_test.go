@@ -48,9 +48,7 @@ func TestRows(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			d := must.Get(parse(t, tt.path, tt.text, tt.column))(t)
 			must.Same(t, "", tt.want, d.Rows)
-			if len(d.Hash) != 64 || d.Path != tt.path {
-				t.Errorf("hash %q, path %q", d.Hash, d.Path)
-			}
+			must.Hold(t, len(d.Hash) == 64 && d.Path == tt.path, "hash %q, path %q", d.Hash, d.Path)
 		})
 	}
 }

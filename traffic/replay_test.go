@@ -43,9 +43,7 @@ func TestStretch(t *testing.T) {
 			must.Hold(t, err != nil && err.Error() == tt.err, "%+v: %v, want %s", tt.s, err, tt.err)
 			continue
 		}
-		if r.First != tt.first || r.Due != tt.due || math.Abs(r.Rate()-tt.rate) > 1e-9 {
-			t.Errorf("%+v: %d from %d at %v", tt.s, r.Due, r.First, r.Rate())
-		}
+		must.Hold(t, r.First == tt.first && r.Due == tt.due && math.Abs(r.Rate()-tt.rate) <= 1e-9, "%+v: %d from %d at %v", tt.s, r.Due, r.First, r.Rate())
 	}
 }
 

@@ -131,9 +131,7 @@ func TestFormats(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := trace(t, tt.path, tt.text, tt.format, tt.columns)
-			if len(got.Hash) != 64 || got.Path != tt.path {
-				t.Errorf("hash %q, path %q", got.Hash, got.Path)
-			}
+			must.Hold(t, len(got.Hash) == 64 && got.Path == tt.path, "hash %q, path %q", got.Hash, got.Path)
 			got.Hash, got.Path = "", ""
 			must.Same(t, "", &tt.want, got)
 		})

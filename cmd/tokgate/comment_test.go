@@ -238,9 +238,7 @@ func TestLongWorkflowComment(t *testing.T) {
 			t.Parallel()
 			p := newPulls(t, tt.before...)
 			job := commented(t, p, tt.when, runEnded("pull_request", tt.sha), map[string]string{"results.json": tt.results})
-			if job.Failed || job.Skipped {
-				t.Fatalf("failed %t, skipped %t\n%s", job.Failed, job.Skipped, job.Log)
-			}
+			must.Need(t, !job.Failed && !job.Skipped, "failed %t, skipped %t\n%s", job.Failed, job.Skipped, job.Log)
 			got := p.comments(t)
 			if len(got) != len(tt.says) {
 				t.Fatalf("%d comments, want %d: %v\n%s", len(got), len(tt.says), got, job.Log)
@@ -290,9 +288,7 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 			t.Parallel()
 			p := newPulls(t, said(1, bot, "<!-- tokgate:chatbot-2 -->"))
 			job := commented(t, p, "always", runEnded("pull_request", "abc"), results)
-			if job.Failed {
-				t.Fatal(job.Log)
-			}
+			must.Need(t, !job.Failed, "%v", job.Log)
 			got := p.comments(t)
 			if want := map[string]int{"text of others": 2, "large": 2, "many": 6, "a path outside": 2}[name]; len(got) != max(want, 1) {
 				t.Errorf("%d comments, want %d\n%s", len(got), max(want, 1), job.Log)

@@ -78,9 +78,7 @@ func TestContinue(t *testing.T) {
 	on.check(t, on.code, "each session has a level of its own")
 	tokgate(t, "judge", second, file).check(t, on.code)
 	for i, l := range run.Levels {
-		if len(l.Rounds) != c.Looks[len(c.Looks)-1].Rounds {
-			t.Fatalf("%d rounds on %s, looks %+v", len(l.Rounds), l.Server, c.Looks)
-		}
+		must.Need(t, len(l.Rounds) == c.Looks[len(c.Looks)-1].Rounds, "%d rounds on %s, looks %+v", len(l.Rounds), l.Server, c.Looks)
 		for k, r := range l.Rounds {
 			if r.Index != k+len(l.Voided) && len(l.Voided) == 0 || r.Leg.Start != k || k > 0 && r.Start <= l.Rounds[k-1].Start {
 				t.Errorf("%s: round %d has index %d, start %d", l.Server, k, r.Index, r.Leg.Start)

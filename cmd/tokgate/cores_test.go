@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -12,9 +13,7 @@ func TestOnAllCores(t *testing.T) {
 		times := make([]atomic.Int32, n)
 		onAllCores(n, func(i int) { times[i].Add(1) })
 		for i := range times {
-			if times[i].Load() != 1 {
-				t.Errorf("%d of %d was done %d times", i, n, times[i].Load())
-			}
+			must.Hold(t, times[i].Load() == 1, "%d of %d was done %d times", i, n, times[i].Load())
 		}
 	}
 	lost := record.Lost{}

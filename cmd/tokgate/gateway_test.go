@@ -91,9 +91,7 @@ func TestLongGateway(t *testing.T) {
 			environ := []string{"TEAM_TOKEN=" + gatewayToken, "TOKGATE_VAR_key=" + gatewayKey}
 			r := tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
 			r.check(t, 0, "PASS", "no quota for")
-			if redirects.Load() < 40 {
-				t.Errorf("%d redirects", redirects.Load())
-			}
+			must.Hold(t, redirects.Load() >= 40, "%d redirects", redirects.Load())
 			secretless(t, "stdout", r.out)
 			secretless(t, "stderr", r.err)
 			files := 0

@@ -264,15 +264,11 @@ compare "c" {
 			Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
 		}))(t)
 		said := regexp.MustCompile(`(?m)^ *(\w+)  .*(?:ETA of the run|levels, about) (\w+)$`).FindStringSubmatch(lines.String())
-		if said == nil {
-			t.Fatalf("no line tells the end of the run:\n%s", lines.String())
-		}
+		must.Need(t, said != nil, "no line tells the end of the run:\n%s", lines.String())
 		at, _ := time.ParseDuration(said[1])
 		left, _ := time.ParseDuration(said[2])
 		t.Logf("%s: %s and %s, it took %s", strings.TrimSpace(said[0]), at, left, run.End)
-		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
-			t.Errorf("told wrongly:\n%s", lines.String())
-		}
+		must.Hold(t, math.Abs((at+left).Seconds()/run.End.Seconds()-1) <= 0.2, "told wrongly:\n%s", lines.String())
 		// From this document the next run reads how long starts and levels took.
 		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
 		var b strings.Builder

@@ -151,9 +151,7 @@ func TestMemoryOfManyStreams(t *testing.T) {
 		conn.Close()
 	}
 	for i, s := range samples {
-		if s.Failure != nil || s.Chunks != 5 {
-			t.Fatalf("stream %d: %d chunks, failure %+v", i, s.Chunks, s.Failure)
-		}
+		must.Need(t, s.Failure == nil && s.Chunks == 5, "stream %d: %d chunks, failure %+v", i, s.Chunks, s.Failure)
 	}
 	took := float64(most-before) / (1 << 20)
 	t.Logf("%.1f MiB, %.1f KiB a stream", took, took*1024/streams)

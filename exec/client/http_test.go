@@ -185,9 +185,7 @@ func TestConnectionStaysOpenAfterDone(t *testing.T) {
 		<-r.Context().Done()
 	})
 	s := send(t, h, chatRequest())
-	if s.Failure != nil || s.Chunks != 8 {
-		t.Errorf("%d chunks, failure %+v", s.Chunks, s.Failure)
-	}
+	must.Hold(t, s.Failure == nil && s.Chunks == 8, "%d chunks, failure %+v", s.Chunks, s.Failure)
 }
 
 func TestEventTooLong(t *testing.T) {
@@ -498,9 +496,7 @@ func TestReconnect(t *testing.T) {
 	for i := range 6 {
 		s := send(t, h, chatRequest())
 		must.Need(t, s.Failure == nil && s.Chunks == 8, "request %d: failure %+v", i, s.Failure)
-		if s.Sent == 0 || s.First < s.Sent {
-			t.Errorf("request %d: sent %v, first %v", i, s.Sent, s.First)
-		}
+		must.Hold(t, s.Sent != 0 && s.First >= s.Sent, "request %d: sent %v, first %v", i, s.Sent, s.First)
 		reconnects = append(reconnects, s.Reconnects)
 	}
 	// The first connection brings two answers and breaks at the third request. That request is sent
@@ -606,9 +602,7 @@ func TestURL(t *testing.T) {
 		{"https://h/vllm", "https://h/vllm", "https://h/vllm/v1"},
 	} {
 		h := dial(t, Config{}, tt.url)
-		if h.root != tt.root || h.base != tt.base {
-			t.Errorf("%s: root %s, base %s; want %s, %s", tt.url, h.root, h.base, tt.root, tt.base)
-		}
+		must.Hold(t, h.root == tt.root && h.base == tt.base, "%s: root %s, base %s; want %s, %s", tt.url, h.root, h.base, tt.root, tt.base)
 	}
 	for _, bad := range []string{"", "h:1", "ftp://h", "http://", "http://u:secret@h", "http://h?key=secret", "http://h#x", "http://h:x"} {
 		_, err := New(Config{BaseURL: bad, Now: realNow()})

@@ -95,9 +95,7 @@ func TestTooLong(t *testing.T) {
 	}}
 	row, tokens, err := prompt.TooLong(t.Context(), o, set, room)
 	must.Hold(t, err == nil && row != nil && row.Line == 3 && tokens == 5, "%+v of %d tokens, %v; want line 3 of 5", row, tokens, err)
-	if asked.Load() != 3 {
-		t.Errorf("%d rows were counted, want 3", asked.Load())
-	}
+	must.Hold(t, asked.Load() == 3, "%d rows were counted, want 3", asked.Load())
 	if row, _, err := prompt.TooLong(t.Context(), o, dataset(t, `{"prompt":"a b"}`), room); row != nil || err != nil || asked.Load() != 3 {
 		t.Errorf("%+v, %v, %d counted", row, err, asked.Load())
 	}

@@ -146,19 +146,13 @@ func TestInsideKeepsTheKey(t *testing.T) {
 
 		s := plain("vllm")
 		watched(t, w.Launcher, s, url, headers, reads(1))
-		if own.Load() != "/metrics Bearer sk-verysecret perf" {
-			t.Errorf("the server saw %q", own.Load())
-		}
+		must.Hold(t, own.Load() == "/metrics Bearer sk-verysecret perf", "the server saw %q", own.Load())
 		s.Telemetry.URL, s.Telemetry.DCGM = "http://server.test/admin/metrics", "http://exporter.test/metrics"
 		watched(t, w.Launcher, s, url, headers, func(s *telemetry.Session, now time.Duration) bool {
 			return s.Over(0, now).Gauges["power"].Max == 300
 		})
-		if own.Load() != "/admin/metrics Bearer sk-verysecret perf" {
-			t.Errorf("the server saw %q", own.Load())
-		}
-		if other.Load() != "/metrics  " {
-			t.Errorf("the exporter saw %q", other.Load())
-		}
+		must.Hold(t, own.Load() == "/admin/metrics Bearer sk-verysecret perf", "the server saw %q", own.Load())
+		must.Hold(t, other.Load() == "/metrics  ", "the exporter saw %q", other.Load())
 	})
 }
 

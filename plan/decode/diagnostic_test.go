@@ -133,9 +133,7 @@ func badPlans(t *testing.T, patterns ...string) {
 			}
 			must.Hold(t, slices.IsSortedFunc(diags, byPlace), "diagnostics are not in the order of the source")
 			for _, d := range diags {
-				if d.Detail == "" || strings.HasSuffix(d.Summary, ".") {
-					t.Errorf("%q: a diagnostic has a detail, and a summary without a full stop", d.Summary)
-				}
+				must.Hold(t, d.Detail != "" && !strings.HasSuffix(d.Summary, "."), "%q: a diagnostic has a detail, and a summary without a full stop", d.Summary)
 			}
 		})
 	}
@@ -290,9 +288,7 @@ func TestLongLinesAreCut(t *testing.T) {
 		if len(diags) == 0 || text.Len() > 10_000*len(diags) || !strings.Contains(text.String(), "nonsense") && row.name != "a long token" {
 			t.Errorf("%s: %d diagnostics in %d bytes: %.500s", row.name, len(diags), text.Len(), text.String())
 		}
-		if !strings.Contains(text.String(), "p.hcl line ") {
-			t.Errorf("%s: no line is named: %.500s", row.name, text.String())
-		}
+		must.Hold(t, strings.Contains(text.String(), "p.hcl line "), "%s: no line is named: %.500s", row.name, text.String())
 		for _, d := range Diagnostics(p.Files, diags) {
 			must.Hold(t, len(d.Snippet)+len(d.Detail) <= 10_000, "%s: %d bytes for a machine", row.name, len(d.Snippet)+len(d.Detail))
 		}

@@ -50,9 +50,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatal("no plan")
 		}
 		for _, d := range diags {
-			if d.Summary == sumInternal {
-				t.Errorf("internal error: %s", d.Detail)
-			}
+			must.Hold(t, d.Summary != sumInternal, "internal error: %s", d.Detail)
 		}
 		var text strings.Builder
 		if err := WriteDiagnostics(&text, p.Files, diags, 78, true); err != nil {
@@ -98,9 +96,7 @@ workload "w" {
 			ReadFile: func(string) ([]byte, error) { return values, nil },
 		})
 		for _, d := range diags {
-			if d.Summary == sumInternal {
-				t.Errorf("internal error: %s", d.Detail)
-			}
+			must.Hold(t, d.Summary != sumInternal, "internal error: %s", d.Detail)
 		}
 		if !diags.HasErrors() {
 			checkPlanInvariants(t, p)
@@ -139,9 +135,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 		if targets > 1 || targets == 0 && s.Simulator == nil {
 			t.Errorf("server %s has no or several targets", s.Address())
 		}
-		if s.Ready.Timeout <= 0 {
-			t.Errorf("server %s: ready timeout %v", s.Address(), s.Ready.Timeout)
-		}
+		must.Hold(t, s.Ready.Timeout > 0, "server %s: ready timeout %v", s.Address(), s.Ready.Timeout)
 	}
 	for _, w := range p.Workloads {
 		search := w.Capacity

@@ -14,9 +14,7 @@ func TestScaleOfOneValue(t *testing.T) {
 		for _, a := range []Axis{{}, {Zero: true}} {
 			s := a.scale(values, 7)
 			must.Hold(t, len(s.ticks) >= 2 && len(s.ticks) <= 20, "%v: %d ticks", values, len(s.ticks))
-			if s.min > values[0] || s.max < values[0] || s.min >= s.max {
-				t.Errorf("%v: from %v to %v", values, s.min, s.max)
-			}
+			must.Hold(t, s.min <= values[0] && s.max >= values[0] && s.min < s.max, "%v: from %v to %v", values, s.min, s.max)
 		}
 	}
 }

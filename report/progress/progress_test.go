@@ -378,9 +378,7 @@ func TestProbesAreNotCounted(t *testing.T) {
 		d.Observe(metric.LevelDone{Level: l})
 	}
 	for _, want := range []string{"w at 1 on s (1 of 2): 1", "w at probe 8 on s (capacity: ladder): 1", "w at 2 on s (2 of 2): 1", "w at 2 on s: 1 request\n"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in:\n%s", want, b.String())
-		}
+		must.Hold(t, strings.Contains(b.String(), want), "no %q in:\n%s", want, b.String())
 	}
 }
 
@@ -431,9 +429,7 @@ func TestSimulated(t *testing.T) {
 		" 3h00m  w at 8 on s: 3 requests in 3h00m, TTFT p50 1 s p95 1 s\n",
 		" 3h00m  simulated in 80 s, 135 times as fast as real time\n", // 10800 s of virtual time in 80 s
 	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("nothing says %q:\n%s", want, out.String())
-		}
+		must.Hold(t, strings.Contains(out.String(), want), "nothing says %q:\n%s", want, out.String())
 	}
 }
 
@@ -455,9 +451,7 @@ func TestTwoLevels(t *testing.T) {
 	d.Observe(metric.LevelDone{Level: a})
 	d.Observe(metric.LevelDone{Level: b})
 	for _, want := range []string{"w at 8 on a (1 of 2): 3 requests", "w at 8 on b (2 of 2): 3 requests", "w at 8 on a: 2 requests in", "w at 8 on b: 3 requests in"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
+		must.Hold(t, strings.Contains(out.String(), want), "no %q in\n%s", want, out.String())
 	}
 }
 
@@ -482,9 +476,7 @@ func TestAnswers(t *testing.T) {
 			wants = append(wants, ": 120 of 140\n")
 		}
 		for _, want := range wants {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("nothing says %q:\n%s", want, out.String())
-			}
+			must.Hold(t, strings.Contains(out.String(), want), "nothing says %q:\n%s", want, out.String())
 		}
 		if strings.Contains(out.String(), "\x1b[2J") || len(d.block(80)) > 0 {
 			t.Errorf("foreign bytes, or something left: %q", d.block(80))

@@ -115,9 +115,7 @@ jobs:
         if: failure()
         run: mine
 `), "j", map[string]any{"matrix": map[string]any{"x": "y"}}))(t)
-	if !job.Failed || job.Outputs["said"] != "hello 3" {
-		t.Errorf("failed %t, outputs %v\n%s", job.Failed, job.Outputs, job.Log)
-	}
+	must.Hold(t, job.Failed && job.Outputs["said"] == "hello 3", "failed %t, outputs %v\n%s", job.Failed, job.Outputs, job.Log)
 	must.Same(t, "uploaded (-want +got)", []string{"failure"}, uploaded)
 	if s := job.Step("say"); s == nil || s.ExitCode != 3 {
 		t.Errorf("say is %+v", s)
@@ -125,9 +123,7 @@ jobs:
 	if !job.Step("skipped").Skipped || !strings.Contains(job.Step("last").Log, "mine") {
 		t.Errorf("skipped is %+v, last %+v", job.Step("skipped"), job.Step("last"))
 	}
-	if len(job.Commands) != 1 || job.Summary() != "# main y main\n" {
-		t.Errorf("commands %v, summary %q", job.Commands, job.Summary())
-	}
+	must.Hold(t, len(job.Commands) == 1 && job.Summary() == "# main y main\n", "commands %v, summary %q", job.Commands, job.Summary())
 }
 
 // If a step cannot be run, the job reports an error and does not skip the step.
