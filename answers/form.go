@@ -26,7 +26,7 @@ const (
 // form fills in what can be said about every natural answer: empty, repetition, invalid text.
 func form(s Said, a *metric.Answer) {
 	a.Empty = strings.TrimSpace(s.Text) == "" && len(s.Calls) == 0
-	a.Repeats = Repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
+	a.Repeats = repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
 	a.Invalid = invalid(s)
 }
 
@@ -51,11 +51,11 @@ func invalid(s Said) bool {
 	return false
 }
 
-// Repeated returns the share of 4-grams (four words in a row) that occurred earlier. Only the last
+// repeated returns the share of 4-grams (four words in a row) that occurred earlier. Only the last
 // 256 words of the text count. The share is 0 for fewer than four words. A word is a run of letters
 // and digits, or any other single character except white space; each Chinese or Japanese character
 // is a word.
-func Repeated(text string) float64 {
+func repeated(text string) float64 {
 	words := tail(text)
 	if len(words) < gram {
 		return 0

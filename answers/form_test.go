@@ -26,7 +26,7 @@ func TestRepeated(t *testing.T) {
 		{"prose", "It happens that an engine that is faster answers wrongly, and nobody who looks at latency alone will ever see it in a report.", 0},
 		{"combining marks belong to their letter", "é é é é", 0},
 	} {
-		if got := Repeated(tt.text); math.Abs(got-tt.want) > 1e-12 {
+		if got := repeated(tt.text); math.Abs(got-tt.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -116,7 +116,7 @@ func FuzzLook(f *testing.F) {
 		_ = json.Unmarshal([]byte(tools), &fields)
 		ask, _ := Read(fields)
 		a := ask.Look(Said{Text: text, Reasoning: arguments, Calls: []Call{{Name: name, Arguments: arguments}}})
-		if r := Repeated(text); r < 0 || r >= 1 || a.Call == metric.Unasked {
+		if r := repeated(text); r < 0 || r >= 1 || a.Call == metric.Unasked {
 			t.Errorf("%v, %+v", r, a)
 		}
 	})

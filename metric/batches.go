@@ -31,7 +31,7 @@ func (l *Level) batchWindows(w Window) []Stretch {
 		for _, r := range run {
 			whole.End = max(whole.End, r.End)
 		}
-		for _, part := range whole.Stretches(w, len(run)) {
+		for _, part := range whole.stretches(w, len(run)) {
 			part.Round, part.Among, part.Spread = run[0], all, true
 			out = append(out, part)
 		}
@@ -39,9 +39,9 @@ func (l *Level) batchWindows(w Window) []Stretch {
 	return out
 }
 
-// Joined returns consecutive rounds of the level as one round. Its Busy is the mean over the
+// joined returns consecutive rounds of the level as one round. Its Busy is the mean over the
 // rounds' windows. Without rounds it returns an empty round.
-func Joined(rounds []*Round) *Round {
+func joined(rounds []*Round) *Round {
 	if len(rounds) == 0 {
 		return &Round{}
 	}
@@ -68,7 +68,7 @@ func Joined(rounds []*Round) *Round {
 func (l *Level) Window() *Round {
 	all := slices.Concat(l.Rounds, l.Voided)
 	slices.SortStableFunc(all, func(a, b *Round) int { return a.Index - b.Index })
-	return Joined(all)
+	return joined(all)
 }
 
 // groupOf is the least number of batches over which the starts of slots are compared: each slot
@@ -81,12 +81,12 @@ func (l *Level) Synchronies() []Value {
 	var out []Value
 	if !l.Batches {
 		for _, r := range l.Rounds {
-			out = append(out, r.Synchrony(l.N))
+			out = append(out, r.synchrony(l.N))
 		}
 		return out
 	}
 	for of := range slices.Chunk(l.Rounds, max(groupOf, len(l.Rounds)/LeastRounds)) {
-		out = append(out, Joined(of).Synchrony(l.N))
+		out = append(out, joined(of).synchrony(l.N))
 	}
 	return out
 }

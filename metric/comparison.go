@@ -78,8 +78,8 @@ const (
 // Took returns the time until the server was ready, with the pull of its image.
 func (s Start) Took() time.Duration { return s.Ready - s.At }
 
-// Loaded returns the time until the server was ready, without the pull of its image.
-func (s Start) Loaded() time.Duration { return s.Took() - s.Pull }
+// loaded returns the time until the server was ready, without the pull of its image.
+func (s Start) loaded() time.Duration { return s.Took() - s.Pull }
 
 // StartTimes returns what the first of further starts takes, and each later one: the last cold start if one
 // is recorded, and the mean of the warm ones. Starts of unknown kind are warm but for the first. ok is
@@ -89,9 +89,9 @@ func StartTimes(starts []Start) (first, later time.Duration, ok bool) {
 	n := 0
 	for i, s := range starts {
 		if s.Kind == StartCold || s.Kind == "" && i == 0 {
-			first = s.Loaded()
+			first = s.loaded()
 		} else {
-			warm, n = warm+s.Loaded(), n+1
+			warm, n = warm+s.loaded(), n+1
 		}
 	}
 	if n == 0 {

@@ -43,9 +43,9 @@ func (s Stretch) among() []*Round {
 // Seconds returns the length of the stretch in seconds.
 func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
 
-// Stretches divides the window of the round into equal parts. It returns nil if the round has no
+// stretches divides the window of the round into equal parts. It returns nil if the round has no
 // window.
-func (r *Round) Stretches(w Window, parts int) []Stretch {
+func (r *Round) stretches(w Window, parts int) []Stretch {
 	start, end := r.WindowStart, r.WindowEnd
 	if w == All {
 		start, end = r.Start, r.End
@@ -75,13 +75,13 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
-// Stretches divides a round of the level into equal parts. In an open loop they are the same for
+// stretches divides a round of the level into equal parts. In an open loop they are the same for
 // both values of w, and cover the time in which measured requests were due.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
 	if !l.Windowed() {
-		return r.Stretches(w, parts)
+		return r.stretches(w, parts)
 	}
-	out := r.Stretches(Steady, parts)
+	out := r.stretches(Steady, parts)
 	for i := range out {
 		out[i].Among = l.Rounds
 	}
@@ -279,9 +279,9 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Answerable returns the number of measured requests that were due, without requests that the run
+// answerable returns the number of measured requests that were due, without requests that the run
 // itself cancelled. If a round was cut short, only its completed and failed requests count.
-func (l *Level) Answerable() int {
+func (l *Level) answerable() int {
 	n := 0
 	for _, r := range l.Rounds {
 		if r.Complete {
@@ -300,7 +300,7 @@ func (l *Level) Answerable() int {
 // Success returns the share of completed requests among the requests that were due. Requests that
 // the run itself cancelled do not count.
 func (l *Level) Success() Value {
-	due := l.Answerable()
+	due := l.answerable()
 	if due == 0 {
 		return None("no request was due")
 	}
@@ -314,7 +314,7 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload does not say which requests are good (it has no `good` block)")
 	}
-	due := l.Answerable()
+	due := l.answerable()
 	if due == 0 {
 		return None("no request was due")
 	}
@@ -322,10 +322,10 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	return Some(float64(n) / float64(due))
 }
 
-// ScalingEfficiency returns the throughput at concurrency N, divided by N times the throughput at
+// scalingEfficiency returns the throughput at concurrency N, divided by N times the throughput at
 // concurrency 1. The parameter one is the level at concurrency 1 of the same workload and server;
 // nil if the plan has none.
-func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
+func (l *Level) scalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("the level at concurrency 1 was not run")
 	}
@@ -375,14 +375,14 @@ func CacheHitRate(samples []*Sample) Value {
 	return Some(float64(cached) / float64(input))
 }
 
-// Synchrony measures how far the slots of the round send their requests at the same times. It is 0
+// synchrony measures how far the slots of the round send their requests at the same times. It is 0
 // if their starts are spread evenly or at random, and 1 if all slots start together.
 //
 // T is the mean time between two starts of the same slot. A start at time t is taken as the angle
 // 2π·t/T. R_k is the length of the mean vector of the k-th starts of all N slots, and R² is the
 // mean of R_k² over k. Random angles give R² = 1/N on average, so ρ² = (N·R² − 1)/(N − 1) is
 // unbiased (Kutil, Statistics 46, 2012). The result is √ρ², or 0 if ρ² is negative.
-func (r *Round) Synchrony(slots int) Value {
+func (r *Round) synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")
 	}
@@ -424,7 +424,7 @@ func (r *Round) Synchrony(slots int) Value {
 	return Some(math.Sqrt(min(max(rho, 0), 1)))
 }
 
-// Synchrony returns the mean Synchrony of the level's rounds.
+// synchrony returns the mean synchrony of the level's rounds.
 func (l *Level) Synchrony() Value {
 	if l.Kind != ClosedLoop || l.Of != "" {
 		return None("it has no slots")
@@ -468,7 +468,7 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		}
 		return RateOver(name, l.Windows(w), good)
 	case "scaling_efficiency":
-		return l.ScalingEfficiency(w, one)
+		return l.scalingEfficiency(w, one)
 	case "prefill_speed":
 		v, _ := l.PrefillSpeed(l.MeasuredSamples())
 		return v
@@ -482,7 +482,7 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	case "imbalance":
 		return l.imbalance()
 	case "energy_per_token":
-		return l.EnergyPerToken()
+		return l.energyPerToken()
 	case "synchrony":
 		return l.Synchrony()
 	}

@@ -63,7 +63,7 @@ func TestRates(t *testing.T) {
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
 	// 6 + 21 tokens arrive in (10, 15] s, and 1 + 6.8 tokens in (15, 20] s.
-	halves := r.Stretches(Steady, 2)
+	halves := r.stretches(Steady, 2)
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
 
@@ -73,7 +73,7 @@ func TestRates(t *testing.T) {
 	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
 	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
 	closeTo(t, "request_rate of all", l.Value("request_rate", All, nil, nil), 2.0/16)
-	closeTo(t, "last quarter of all", RateOver("throughput", r.Stretches(All, 4)[3:], nil), 1.0/4) // at 21 s
+	closeTo(t, "last quarter of all", RateOver("throughput", r.stretches(All, 4)[3:], nil), 1.0/4) // at 21 s
 	if n := l.OnRamp(); n != 2 {                                                                   // sent at 5 and 9 s
 		t.Errorf("%d on the ramp", n)
 	}
@@ -116,8 +116,8 @@ func TestInterrupted(t *testing.T) {
 	}}
 	// Of 22 planned requests, three completed and one failed. The run cancelled the other 18, so
 	// they are not answerable.
-	if l.Due() != 22 || l.Answerable() != 4 {
-		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
+	if l.Due() != 22 || l.answerable() != 4 {
+		t.Errorf("due %d, answerable %d", l.Due(), l.answerable())
 	}
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 3.0/4)
 	closeTo(t, "goodput share", l.GoodputShare(func(*Sample) bool { return true }), 3.0/4)
@@ -164,31 +164,31 @@ func TestSynchrony(t *testing.T) {
 		return r
 	}
 	lock := round(8, 5, func(_, k int) float64 { return 10 * float64(k) })
-	closeTo(t, "lock-step", lock.Synchrony(8), 1)
+	closeTo(t, "lock-step", lock.synchrony(8), 1)
 	spread := round(8, 5, func(slot, k int) float64 { return 10*float64(k) + 10.0/8*float64(slot) })
-	closeTo(t, "even spread", spread.Synchrony(8), 0)
+	closeTo(t, "even spread", spread.synchrony(8), 0)
 	// Two slots that start half a cycle apart are not synchronous.
-	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
+	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).synchrony(2), 0)
 	// Two slots start an eighth of a cycle apart, so R² = (1 + cos 45°)/2. The synchrony is ρ, and
 	// ρ² = 2R² − 1 = cos 45°.
-	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
+	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
 	// A slot that starts a whole cycle after the other is in phase with it.
-	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
+	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).synchrony(2), 1)
 
 	// Slots with random starts have a synchrony near 0, however many they are.
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, slots := range []int{2, 5, 30} {
 		sum := 0.0
 		for range 50 {
-			sum += round(slots, 20, func(_, k int) float64 { return 10*float64(k) + 10*rng.Float64() }).Synchrony(slots).V
+			sum += round(slots, 20, func(_, k int) float64 { return 10*float64(k) + 10*rng.Float64() }).synchrony(slots).V
 		}
 		if mean := sum / 50; mean > 0.35 {
 			t.Errorf("synchrony of random starts of %d slots is %.2f on average", slots, mean)
 		}
 	}
-	checkNone(t, "one slot", lock.Synchrony(1))
-	checkNone(t, "too many slots", lock.Synchrony(1<<40))
-	checkNone(t, "one start each", round(3, 1, func(slot, _ int) float64 { return float64(slot) }).Synchrony(3))
+	checkNone(t, "one slot", lock.synchrony(1))
+	checkNone(t, "too many slots", lock.synchrony(1<<40))
+	checkNone(t, "one start each", round(3, 1, func(slot, _ int) float64 { return float64(slot) }).synchrony(3))
 	checkNone(t, "burst", (&Level{Kind: Burst, N: 8, Rounds: []*Round{lock}}).Synchrony())
 	closeTo(t, "mean of rounds", (&Level{Kind: ClosedLoop, N: 8, Rounds: []*Round{lock, spread}}).Synchrony(), 0.5)
 }

@@ -207,7 +207,7 @@ const saturatedBlocks = 10
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
-		for _, st := range r.Stretches(Steady, saturatedBlocks) {
+		for _, st := range r.stretches(Steady, saturatedBlocks) {
 			tokens, perChunk := 0.0, r.TokensPerChunk()
 			for _, s := range r.All() {
 				tokens += s.made(st.From, st.To, perChunk)

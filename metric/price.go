@@ -72,9 +72,9 @@ func (l *Level) AcceptRateAt() []float64 {
 	}
 }
 
-// EnergyPerToken returns the energy of the GPUs in the windows, divided by the number of output
+// energyPerToken returns the energy of the GPUs in the windows, divided by the number of output
 // tokens in the windows.
-func (l *Level) EnergyPerToken() Value {
+func (l *Level) energyPerToken() Value {
 	speed := RateOver("throughput", l.Windows(Steady), nil)
 	if !speed.OK {
 		return speed

@@ -60,10 +60,10 @@ const (
 	leastBatch  = 10
 )
 
-// BatchesOf returns how many batches the window of a closed loop has, for the given numbers of
+// batchesOf returns how many batches the window of a closed loop has, for the given numbers of
 // requests and of requests in flight. It is at least metric.LeastRounds if there are that many
 // waves, and with fewer waves nothing can be certified.
-func BatchesOf(requests, n int) int {
+func batchesOf(requests, n int) int {
 	k := min(mostBatches, requests/max(n, leastBatch))
 	if requests >= metric.LeastRounds*n {
 		k = max(k, metric.LeastRounds)
@@ -81,7 +81,7 @@ func (l *Level) Cut() {
 		l.Rounds, l.Requests = fewBatches, fewBatches*l.N
 		return
 	}
-	l.Rounds = BatchesOf(l.Requests, l.N)
+	l.Rounds = batchesOf(l.Requests, l.N)
 }
 
 // RoundRequests is the number of measured requests of round i, from 0. The level's requests are

@@ -61,8 +61,8 @@ var badWords = map[string]string{
 	"valid_json": "no valid JSON", "valid_tool_call": "no valid tool call", "accuracy": "wrong",
 }
 
-// Quote returns the answer in one line.
-func (a *Answer) Quote() string {
+// quote returns the answer in one line.
+func (a *Answer) quote() string {
 	said := fmt.Sprintf("got %q", shorten(a.Said))
 	switch {
 	case a.Expected != "":
@@ -225,7 +225,7 @@ func (d *Document) quote(v *Verdict) string {
 	for _, a := range d.AnswersOf(v.Comparison) {
 		at := a.Server == v.Server && a.Workload == v.Workload && (v.Level == "" || v.Level == a.Level)
 		if slices.Contains(a.Metrics, name) && (at || a.Why != "") {
-			return a.Quote()
+			return a.quote()
 		}
 	}
 	return ""

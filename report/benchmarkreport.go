@@ -91,12 +91,12 @@ func BenchmarkReport(w io.Writer, d *Document) error {
 func benchmarkReportOf(d *Document, c *Case) *benchmarkReport {
 	r := &benchmarkReport{Version: "0.2.1"}
 	name := fmt.Sprintf("%s on %s at %s", c.Workload, c.Server, c.Name)
-	r.Run.UID = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, d.Run.Started, d.Plan.Path, name, c.Begin())))[:32]
+	r.Run.UID = fmt.Sprintf("%x", sha256.Sum256(fmt.Append(nil, d.Run.Started, d.Plan.Path, name, c.begin())))[:32]
 	if r.Run.Description = name; d.Run.Simulated {
 		r.Run.Keywords = []string{"simulated"}
 	}
 	if !d.Run.Started.IsZero() {
-		start := d.Run.Started.Add(time.Duration(c.Begin() * float64(time.Second)))
+		start := d.Run.Started.Add(time.Duration(c.begin() * float64(time.Second)))
 		end := start.Add(time.Duration(c.Took() * float64(time.Second)))
 		r.Run.Time.Start, r.Run.Time.End = &start, &end
 	}

@@ -192,8 +192,8 @@ func (c *checker) passage(p *Passage) {
 			due, mean = due+x.Due(), x.Summary("in_flight").Stat("mean")
 		}
 	}
-	if p.Sum() > due {
-		c.say("%s: %d requests arrived, but only %d were due", name, p.Sum(), due)
+	if p.sum() > due {
+		c.say("%s: %d requests arrived, but only %d were due", name, p.sum(), due)
 	}
 	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 &&
 		mean.V > float64(most)*(1+1e-9) {

@@ -52,7 +52,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			field(c.Server), field(c.Workload), field(c.Name), string(c.Kind), strconv.FormatFloat(c.Load(), 'f', -1,
 				64), field(c.purpose()), field(c.Skipped),
 			strconv.Itoa(c.Due()), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
-			allDigits(metric.Some(c.Begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)),
+			allDigits(metric.Some(c.begin())), allDigits(metric.Some(c.Took())), allDigits(metric.Some(c.Window)),
 			strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {
 			for _, stat := range statsOf(def.Scope) {

@@ -92,7 +92,7 @@ func TestLoadFacts(t *testing.T) {
 	// The measuring window of both rounds is from 2 s to 48 s: together 2 × 46 s = 92 s.
 	must.Hold(t, c.Window == 92, "window = %v, want 92", c.Window)
 	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
-	must.Hold(t, c.Begin() == 0 && c.Took() == 110, "at, duration = %v, %v, want 0, 110", c.Begin(), c.Took())
+	must.Hold(t, c.begin() == 0 && c.Took() == 110, "at, duration = %v, %v, want 0, 110", c.begin(), c.Took())
 	kinds := []string{}
 	for _, f := range c.Failures {
 		kinds = append(kinds, f.Kind)

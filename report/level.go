@@ -58,8 +58,8 @@ func (b *builder) level(bare, l, whole *metric.Level) Case {
 	return c
 }
 
-// Begin returns when the first measured request was sent, in seconds from the start of the run.
-func (c *Case) Begin() float64 {
+// begin returns when the first measured request was sent, in seconds from the start of the run.
+func (c *Case) begin() float64 {
 	var begin time.Duration
 	for i, r := range c.Rounds {
 		if i == 0 || r.Start < begin {
@@ -79,7 +79,7 @@ func (c *Case) Took() float64 {
 	if len(c.Rounds) > 0 && c.Rounds[0].Leg != nil {
 		return sum
 	}
-	return max(end-c.Begin(), 0)
+	return max(end-c.begin(), 0)
 }
 
 // requests counts the measured requests of a case: completed, failed in each way, and canceled.

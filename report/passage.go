@@ -144,8 +144,8 @@ func countOverlaps(spans []span, from, to time.Duration) []int {
 	return out
 }
 
-// Sum returns the number of requests that were due in the window.
-func (p *Passage) Sum() int {
+// sum returns the number of requests that were due in the window.
+func (p *Passage) sum() int {
 	n := 0
 	for _, x := range p.Arrivals {
 		n += x

@@ -74,7 +74,7 @@ func TestPassages(t *testing.T) {
 		t.Error("waiting", diff)
 	}
 	// A request is due exactly at the end of the window. It counts in the window's last step.
-	if p := d.Passages[1]; p.Windows != 2 || p.Sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
+	if p := d.Passages[1]; p.Windows != 2 || p.sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
 		t.Errorf("%+v", p)
 	}
 	if found := Check(d); len(found) > 0 {

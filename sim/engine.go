@@ -263,8 +263,8 @@ func (e *Engine) State(now time.Duration) State {
 	return s
 }
 
-// ResetPrefixCache forgets all cached prompts.
-func (e *Engine) ResetPrefixCache() {
+// resetPrefixCache forgets all cached prompts.
+func (e *Engine) resetPrefixCache() {
 	if e.cache != nil {
 		e.cache.reset()
 	}

@@ -231,7 +231,7 @@ func TestPrefixCache(t *testing.T) {
 			t.Errorf("request %d: %d tokens cached, want %d", i, got, step.cached)
 		}
 	}
-	e.ResetPrefixCache()
+	e.resetPrefixCache()
 	submit(t, e, 100*time.Hour, Job{ID: 99, Input: 40, Output: 1, Prefix: prompt(40, 0).Prefix})
 	if all := drain(e); all[len(all)-1].Times.Cached != 0 {
 		t.Error("a hit after the reset")

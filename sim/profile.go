@@ -345,7 +345,7 @@ func fieldNames(t reflect.Type) []string {
 	return names
 }
 
-// Validate returns an error that names every value outside its range.
+// validate returns an error that names every value outside its range.
 func (p *Profile) Validate() error {
 	var bad []error
 	say := func(ok bool, format string, args ...any) {
@@ -400,7 +400,7 @@ func (p *Profile) Validate() error {
 	say(finite(p.NaturalOutput.CV, 0, 2), "natural_output.cv must be in [0, 2]: %v", p.NaturalOutput.CV)
 	say(finite(p.NaturalOutput.Parts, 0, 1), "natural_output.parts must be in [0, 1]: %v", p.NaturalOutput.Parts)
 	p.GPU.validate(say)
-	if err := p.Faults.Validate(); err != nil {
+	if err := p.Faults.validate(); err != nil {
 		bad = append(bad, err)
 	}
 	return errors.Join(bad...)

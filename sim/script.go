@@ -82,8 +82,8 @@ func ParseRule(s string) (Rule, error) {
 	return r, r.validate()
 }
 
-// Validate returns an error for all rules with an unknown fault or with a value out of range.
-func (s Script) Validate() error {
+// validate returns an error for all rules with an unknown fault or with a value out of range.
+func (s Script) validate() error {
 	var bad []error
 	for i := range s {
 		if err := s[i].validate(); err != nil {

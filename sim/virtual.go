@@ -141,7 +141,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()
 	}
-	if err := errors.Join(o.Profile.Validate(), o.Faults.Validate()); err != nil {
+	if err := errors.Join(o.Profile.Validate(), o.Faults.validate()); err != nil {
 		return nil, err
 	}
 	v := &Virtual{
@@ -189,8 +189,8 @@ func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 // State returns the engine's state at the time now.
 func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 
-// ResetPrefixCache forgets all cached prompts.
-func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
+// resetPrefixCache forgets all cached prompts.
+func (v *Virtual) ResetPrefixCache() { v.engine.resetPrefixCache() }
 
 // Logprobs returns the model's log-probabilities of the tokens in the answer said. Server reports
 // them as prompt_logprobs.

@@ -43,7 +43,7 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 		if s.Longer < 1e-9 {
 			s.More, s.Longer = 0, 0
 		}
-		if tokens > 0 && s.Most() <= input-LeastUnique {
+		if tokens > 0 && s.most() <= input-LeastUnique {
 			return s, nil
 		}
 	}
@@ -54,8 +54,8 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 	return Shared{}, fmt.Errorf("prompts of %d tokens can share from %.0f%% to %.0f%% of them", input, math.Ceil(100*least), math.Floor(100*most))
 }
 
-// Most returns the length of the longest shared prefix, in tokens.
-func (s Shared) Most() int { return s.Tokens + s.More }
+// most returns the length of the longest shared prefix, in tokens.
+func (s Shared) most() int { return s.Tokens + s.More }
 
 // Of chooses the prefix of a request: its group, and how many tokens of the group's prefix it has.
 // In a round, the share Longer of the requests, to within one request, has the longer prefix. draw

@@ -13,10 +13,10 @@ import (
 // leastApart is the smallest distance between two groups of starts that counts, as a logarithm.
 const leastApart = 0.05
 
-// SlowStarts says that some starts of a recorded comparison were slower than all others by far, as if
+// slowStarts says that some starts of a recorded comparison were slower than all others by far, as if
 // the servers had a slow state; "" if none were. Each start counts beside the median of its side, in
 // the time of whole requests or the throughput.
-func (c *Comparison) SlowStarts() string {
+func (c *Comparison) slowStarts() string {
 	if !c.Paired || c.Restart != plan.RestartLeg {
 		return ""
 	}
@@ -56,7 +56,7 @@ func Heed(p *plan.Plan, recorded []*Comparison) {
 			continue
 		}
 		for _, r := range recorded {
-			if why := r.SlowStarts(); r.Name == c.Name && why != "" {
+			if why := r.slowStarts(); r.Name == c.Name && why != "" {
 				c.LeastRounds, c.Heeded = min(least, c.Rounds), "the first look comes after "+verdict.Count(min(least, c.Rounds), "rounds")+": in the last comparison "+why
 			}
 		}

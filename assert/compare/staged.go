@@ -32,8 +32,8 @@ type Stage struct {
 	Open   []string `json:"open,omitempty"` // members that are not decided
 }
 
-// Early reports whether the comparison ended before its last planned look.
-func (s *Stage) Early() bool { return s != nil && s.Stop && s.Rounds < slices.Max(s.Planned) }
+// early reports whether the comparison ended before its last planned look.
+func (s *Stage) early() bool { return s != nil && s.Stop && s.Rounds < slices.Max(s.Planned) }
 
 // leastHope is the smallest chance of a decision at the last look for which a comparison goes on.
 const leastHope = 0.1

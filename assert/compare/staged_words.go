@@ -38,20 +38,20 @@ func (x *comparison) rests() string {
 		return x.futile()
 	default:
 		out := verdict.Count(n, "starts") + " of each"
-		if s := x.out.Stage; s.Early() {
+		if s := x.out.Stage; s.early() {
 			out += fmt.Sprintf("; stopped early, and the bounds hold for all %d planned looks", len(s.Planned))
 		}
 		if x.out.Outcome == verdict.Pass {
-			out += ". " + Missed(n)
+			out += ". " + missed(n)
 		}
 		return out
 	}
 }
 
-// Missed says which slow states of a server n starts may not have shown. A state that a share q of
+// missed says which slow states of a server n starts may not have shown. A state that a share q of
 // all starts fall into is missed by n starts with probability (1 − q)ⁿ, which is 5 % at q = 1 −
 // 0.05^(1/n).
-func Missed(n int) string {
+func missed(n int) string {
 	return fmt.Sprintf("A slow state that fewer than %d of 100 starts fall into may have been missed", int(100*(1-math.Pow(0.05, 1/float64(n)))))
 }
 

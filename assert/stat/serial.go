@@ -2,9 +2,9 @@ package stat
 
 import "math"
 
-// Autocorrelation returns the lag-1 autocorrelation of a series, an estimate in [−1, 1] that is
+// autocorrelation returns the lag-1 autocorrelation of a series, an estimate in [−1, 1] that is
 // about 1/n too low for n values. It is 0 for a constant series, and for fewer than two values.
-func Autocorrelation(series []float64) float64 {
+func autocorrelation(series []float64) float64 {
 	mean, _ := Moments(series)
 	products, squares := 0.0, 0.0
 	for i, x := range series {
@@ -29,7 +29,7 @@ func Inflation(series []float64, errors float64) float64 {
 	if n < 3 {
 		return 1
 	}
-	r := min(max(Autocorrelation(series)+1/n+errors/math.Sqrt(n), 0), 0.9)
+	r := min(max(autocorrelation(series)+1/n+errors/math.Sqrt(n), 0), 0.9)
 	return (1 + r) / (1 - r)
 }
 

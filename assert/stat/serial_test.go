@@ -22,7 +22,7 @@ func TestAutocorrelation(t *testing.T) {
 		{"a slope", []float64{1, 2, 3, 4, 5}, 0.4},    // deviations −2…2: (2+0+0+2)/10
 		{"moved and stretched", []float64{10, 30, 10, 30}, -0.75},
 	} {
-		if got := Autocorrelation(c.series); math.Abs(got-c.want) > 1e-12 {
+		if got := autocorrelation(c.series); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

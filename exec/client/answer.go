@@ -214,11 +214,11 @@ func (a *Answer) failure(err error) *metric.Failure {
 
 // bounded cuts a message of the server or the network to MaxMessage bytes.
 func bounded(s string) string {
-	if len(s) <= MaxMessage {
+	if len(s) <= maxMessage {
 		return s
 	}
 	const mark = " …"
-	n := MaxMessage - len(mark)
+	n := maxMessage - len(mark)
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}

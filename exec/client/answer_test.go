@@ -216,14 +216,14 @@ func TestAnswerAllocations(t *testing.T) {
 }
 
 func TestBounded(t *testing.T) {
-	long := make([]byte, 3*MaxMessage)
+	long := make([]byte, 3*maxMessage)
 	for i := range long {
 		long[i] = "é"[i%2]
 	}
 	got := bounded(string(long))
 	// " …" takes four of the 2000 bytes, so 1996 bytes of text are left. Each character here has
 	// two bytes, so the cut is between two characters.
-	if len(got) != MaxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
+	if len(got) != maxMessage || got[:1996] != string(long[:1996]) || got[1996:] != " …" {
 		t.Errorf("bounded: %d bytes, ends in %q", len(got), got[len(got)-6:])
 	}
 	must.Hold(t, bounded("short") == "short", "a short message changed")

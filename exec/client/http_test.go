@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 		{"a page with a title", 404, "<!DOCTYPE HTML>\n<html><head><title>Error\n response</title></head><body><h1>No &amp; no</h1></body></html>", "an HTML page: Error response"},
 		{"an empty page", 502, "<html><body></body></html>", "an HTML page: 502 Bad Gateway"},
 		{"nothing", 429, "", "429 Too Many Requests"},
-		{"no end", 500, strings.Repeat("x", 1<<20), strings.Repeat("x", MaxMessage-len(" …")) + " …"},
+		{"no end", 500, strings.Repeat("x", 1<<20), strings.Repeat("x", maxMessage-len(" …")) + " …"},
 		{"not UTF-8", 500, "a\x1b[31m\x00\xff", "a\x1b[31m\x00\xff"},
 	} {
 		for _, api := range []string{"chat", "completions"} {

@@ -51,7 +51,7 @@ func send(t testing.TB, tr Transport, r *Request) *metric.Sample {
 }
 
 func sendContext(ctx context.Context, tr Transport, r *Request) *metric.Sample {
-	s, _ := Complete(ctx, tr, r)
+	s, _ := complete(ctx, tr, r)
 	return s
 }
 

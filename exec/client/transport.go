@@ -218,5 +218,5 @@ func (e *Error) Final() bool {
 	return e.Status >= 300 && e.Status < 500
 }
 
-// MaxMessage is the largest number of bytes that is kept of a foreign error message.
-const MaxMessage = 2000
+// maxMessage is the largest number of bytes that is kept of a foreign error message.
+const maxMessage = 2000

@@ -17,10 +17,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Complete sends the request r over t and waits for the end of the answer. It is for requests whose
+// complete sends the request r over t and waits for the end of the answer. It is for requests whose
 // timing does not matter, such as those for calibration. If the request did not complete, the error
 // is an *Error. The sample is never nil.
-func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
+func complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
 	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
 	done := make(chan struct{})
 	t.Send(ctx, r, NewAnswer(s, func(*metric.Sample) { close(done) }))
@@ -31,9 +31,9 @@ func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, err
 	return s, nil
 }
 
-// Complete sends the request r with h; see the function Complete.
+// complete sends the request r with h; see the function complete.
 func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error) {
-	return Complete(ctx, h, r)
+	return complete(ctx, h, r)
 }
 
 // Model is one model that a server offers: the fields of OpenAI's API, and the model's context.

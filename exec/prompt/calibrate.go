@@ -270,7 +270,7 @@ func (m *Maker) begin(q *questions) error {
 func (m *Maker) confirm(q *questions) error {
 	sizes := []int{20, 1000}
 	q.each(len(sizes), len(sizes), func(i int) error {
-		tokens := m.Least() + sizes[i]*m.costs
+		tokens := m.least() + sizes[i]*m.costs
 		text, err := m.makeText(mix(uint64(i)), Key{Order: i}, tokens)
 		if err != nil {
 			return err
@@ -292,7 +292,7 @@ func (m *Maker) confirm(q *questions) error {
 func (m *Maker) usageError(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
 	q := questions{ctx: ctx}
 	q.each(len(off), len(off), func(i int) error {
-		got, err := m.Check(ctx, usage, Key{Level: "calibration", Order: i}, tokens[i])
+		got, err := m.check(ctx, usage, Key{Level: "calibration", Order: i}, tokens[i])
 		off[i] = got - tokens[i]
 		return err
 	})
@@ -306,7 +306,7 @@ func (m *Maker) usageError(ctx context.Context, usage Counter, tokens ...int) (o
 // number, the tokenizer leaves out that many tokens around a prompt, and agree corrects m.
 // Otherwise it returns false.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
-	off, err := m.usageError(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
+	off, err := m.usageError(ctx, usage, m.least()+16*m.costs, m.least()+256*m.costs)
 	if err != nil {
 		return false, err
 	}
@@ -317,9 +317,9 @@ func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	return true, nil
 }
 
-// Check tests the calibration by a sample. It makes a prompt of the given number of tokens, and
+// check tests the calibration by a sample. It makes a prompt of the given number of tokens, and
 // returns how many tokens the function count finds in it.
-func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (int, error) {
+func (m *Maker) check(ctx context.Context, count Counter, k Key, tokens int) (int, error) {
 	p, err := m.Make(k, tokens)
 	if err != nil {
 		return 0, err

@@ -92,7 +92,7 @@ func (o Options) recall(ctx context.Context) *Maker {
 	if m == nil || (m.ids != nil) != o.AsIDs {
 		return nil
 	}
-	small, large := m.Least()+16*max(m.costs, 1), m.Least()+256*max(m.costs, 1)
+	small, large := m.least()+16*max(m.costs, 1), m.least()+256*max(m.costs, 1)
 	if off, err := m.usageError(ctx, o.Usage, small, large); err != nil || off != [2]int{} {
 		return nil
 	}

@@ -28,7 +28,7 @@ func TestKnown(t *testing.T) {
 			if m.Exact() != first.Exact() {
 				t.Errorf("exact %v, and was %v", m.Exact(), first.Exact())
 			}
-			for order, tokens := range []int{first.Least() + 40*first.costs, first.Least() + 999*first.costs} {
+			for order, tokens := range []int{first.least() + 40*first.costs, first.least() + 999*first.costs} {
 				want, err1 := first.Make(Key{Workload: "w", Order: order}, tokens)
 				got, err2 := m.Make(Key{Workload: "w", Order: order}, tokens)
 				if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
@@ -52,8 +52,8 @@ func TestKnownOfAnother(t *testing.T) {
 		if n := f.asks.Load(); n == 0 {
 			t.Errorf("%s: nothing was learnt anew", name)
 		}
-		tokens := m.Least() + 100*m.costs
-		if got, err := m.Check(t.Context(), f.options(7).Usage, Key{Order: 1}, tokens); err != nil || got != tokens {
+		tokens := m.least() + 100*m.costs
+		if got, err := m.check(t.Context(), f.options(7).Usage, Key{Order: 1}, tokens); err != nil || got != tokens {
 			t.Errorf("%s: %d tokens of %d (%v)", name, got, tokens, err)
 		}
 	}
@@ -71,7 +71,7 @@ func TestKnownOfAnother(t *testing.T) {
 		must.Do(t, json.Unmarshal([]byte(raw), k))
 		must.Hold(t, k.maker(1) == nil, "%s was believed", raw)
 	}
-	if m := ids.maker(1); m == nil || m.Least() != 1 {
+	if m := ids.maker(1); m == nil || m.least() != 1 {
 		t.Error("ids that are sound were not believed")
 	}
 	// Token ids of an earlier calibration cannot be used if prompts are text.
@@ -110,7 +110,7 @@ func FuzzKnown(f *testing.F) {
 			o.AsIDs = true
 		}
 		o.recall(t.Context())
-		for _, tokens := range []int{0, 1, m.Least(), m.Least() + 3*max(m.costs, 1), 5000} {
+		for _, tokens := range []int{0, 1, m.least(), m.least() + 3*max(m.costs, 1), 5000} {
 			if p, err := m.Make(Key{Order: 3}, tokens); err == nil && len(p.Text) == 0 && len(p.IDs) == 0 {
 				t.Errorf("an empty prompt of %d tokens", tokens)
 			}

@@ -20,7 +20,7 @@ func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
 	for _, p := range parts {
 		total += p.Tokens
 	}
-	total = max(total, m.Least())
+	total = max(total, m.least())
 	h := m.hash(k)
 	p := client.Prompt{Tokens: total, Shared: float64(m.addedTokens()) / float64(total)}
 	var err error

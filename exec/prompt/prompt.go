@@ -68,8 +68,8 @@ type word struct {
 // token counts of small requests did, and only a precision of 1% is claimed.
 func (m *Maker) Exact() bool { return m.exact }
 
-// Least returns the smallest number of tokens that a prompt of Make can have.
-func (m *Maker) Least() int {
+// least returns the smallest number of tokens that a prompt of Make can have.
+func (m *Maker) least() int {
 	switch {
 	case m.ids != nil:
 		return m.added + 1
@@ -140,7 +140,7 @@ func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 		return m.proportional(h, k, tokens)
 	}
 	if tokens < m.lead.cost {
-		return "", fmt.Errorf("a prompt of %d tokens cannot be made: with what the server puts around it, the least is %d", tokens, m.Least())
+		return "", fmt.Errorf("a prompt of %d tokens cannot be made: with what the server puts around it, the least is %d", tokens, m.least())
 	}
 	text, ok := m.compose(m.lead, digits(h, k.Order, len(m.pool)), rand.NewPCG(h, mix(h^uint64(k.Order))), tokens-m.lead.cost)
 	if !ok {
@@ -150,8 +150,8 @@ func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
 }
 
 func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
-	if tokens < m.Least() {
-		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
+	if tokens < m.least() {
+		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.least())
 	}
 	size := int(m.perToken*float64(tokens) + m.before + 0.5)
 	b := append(make([]byte, 0, size+longest), m.lead.text...)
@@ -273,7 +273,7 @@ func (m *Maker) usable() bool {
 func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 	n := tokens - m.added
 	if n < 1 {
-		return client.Prompt{}, fmt.Errorf("a prompt of %d tokens cannot be made: the least is %d", tokens, m.Least())
+		return client.Prompt{}, fmt.Errorf("a prompt of %d tokens cannot be made: the least is %d", tokens, m.least())
 	}
 	ids := make([]int, n)
 	shared := min(k.Shared.Tokens+k.Shared.More, n)

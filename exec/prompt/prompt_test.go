@@ -174,7 +174,7 @@ func TestExactLength(t *testing.T) {
 				t.Errorf("exact %v", m.Exact())
 			}
 			t.Logf("%d words of 1 to %d tokens, %q, %q, least %d; %d questions, %d requests",
-				len(m.pool), m.costs, m.lead.text, m.sep, m.Least(), f.asks.Load(), f.usages.Load())
+				len(m.pool), m.costs, m.lead.text, m.sep, m.least(), f.asks.Load(), f.usages.Load())
 			r := rand.New(rand.NewPCG(1, 2))
 			targets := []int{16, 17, 18, 19, 20, 21, 50000}
 			for range 40 {
@@ -261,7 +261,7 @@ func TestTurnedAway(t *testing.T) {
 			return usage(ctx, p)
 		}
 		m := must.Get(Calibrate(t.Context(), o))(t)
-		if n, err := m.Check(t.Context(), f.options(0).Usage, Key{}, 500); err != nil || n != 500 {
+		if n, err := m.check(t.Context(), f.options(0).Usage, Key{}, 500); err != nil || n != 500 {
 			t.Errorf("a prompt of 500 tokens was counted as %d, %v", n, err)
 		}
 	})
@@ -363,7 +363,7 @@ func TestReproducible(t *testing.T) {
 func TestUniqueWhenShort(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
-	n := m.Least() + 2
+	n := m.least() + 2
 	seen := map[string]bool{}
 	for order := range 5000 {
 		p, err := m.Make(Key{Order: order}, n)
@@ -377,8 +377,8 @@ func TestUniqueWhenShort(t *testing.T) {
 
 func TestTooShort(t *testing.T) {
 	m := calibrated(t, &fake{t: byWord, around: 9}, 7)
-	if m.Least() != 11 { // template, lead
-		t.Errorf("least %d, want 11", m.Least())
+	if m.least() != 11 { // template, lead
+		t.Errorf("least %d, want 11", m.least())
 	}
 	if _, err := m.Make(Key{}, 11); err != nil {
 		t.Error(err)
@@ -491,7 +491,7 @@ func TestSomeQuestionsFail(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if n, err := m.Check(t.Context(), good.Usage, Key{Level: "1"}, 500); err != nil || n != 500 {
+		if n, err := m.check(t.Context(), good.Usage, Key{Level: "1"}, 500); err != nil || n != 500 {
 			t.Errorf("%s: a prompt of 500 tokens was counted as %d, %v", name, n, err)
 		}
 	}
@@ -537,8 +537,8 @@ func TestIDs(t *testing.T) {
 	o := f.options(7)
 	o.IDs, o.AsIDs = someIDs, true
 	m, err := Calibrate(t.Context(), o)
-	if err != nil || !m.Exact() || m.Least() != 2 {
-		t.Fatal(err, m.Exact(), m.Least())
+	if err != nil || !m.Exact() || m.least() != 2 {
+		t.Fatal(err, m.Exact(), m.least())
 	}
 	seen := map[string]bool{}
 	begins := map[int]bool{}
@@ -565,14 +565,14 @@ func TestCheck(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
 	count := f.options(0).Usage
-	if got, err := m.Check(t.Context(), count, Key{}, 100); got != 100 || err != nil {
+	if got, err := m.check(t.Context(), count, Key{}, 100); got != 100 || err != nil {
 		t.Errorf("checked %d, %v", got, err)
 	}
 	f.around++ // the server changed
-	if got, err := m.Check(t.Context(), count, Key{}, 100); got != 101 || err != nil {
+	if got, err := m.check(t.Context(), count, Key{}, 100); got != 101 || err != nil {
 		t.Errorf("checked %d, %v", got, err)
 	}
-	if _, err := m.Check(t.Context(), count, Key{}, 1); err == nil {
+	if _, err := m.check(t.Context(), count, Key{}, 1); err == nil {
 		t.Error("no error for what cannot be made")
 	}
 }

@@ -116,8 +116,8 @@ func TestSharedIDs(t *testing.T) {
 	}
 	b, _ := m.MakeParts(Key{}, []traffic.Part{part(1), part(3)})
 	must.Hold(t, slices.Equal(a.IDs[:50], b.IDs[:50]) && !slices.Equal(a.IDs[50:], b.IDs[50:]), "%v and %v do not share their first 50", a.IDs, b.IDs)
-	if p, err := m.MakeParts(Key{}, []traffic.Part{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.Least() {
-		t.Errorf("the shortest has %d tokens, want %d: %v", f.count(p), m.Least(), err)
+	if p, err := m.MakeParts(Key{}, []traffic.Part{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.least() {
+		t.Errorf("the shortest has %d tokens, want %d: %v", f.count(p), m.least(), err)
 	}
 	if _, err := m.MakeParts(Key{}, nil); err == nil {
 		t.Error("a prompt of nothing was made")
@@ -185,8 +185,8 @@ func TestParts(t *testing.T) {
 					}
 				}
 			}
-			if p, err := m.MakeParts(Key{}, []traffic.Part{block(1, 1)}); err != nil || f.count(p) != m.Least() || p.Tokens != m.Least() {
-				t.Errorf("the shortest has %d tokens, want %d: %v", p.Tokens, m.Least(), err)
+			if p, err := m.MakeParts(Key{}, []traffic.Part{block(1, 1)}); err != nil || f.count(p) != m.least() || p.Tokens != m.least() {
+				t.Errorf("the shortest has %d tokens, want %d: %v", p.Tokens, m.least(), err)
 			}
 		})
 	}

@@ -141,8 +141,8 @@ func width(s string) float64 {
 	return n * charWidth
 }
 
-// Empty reports whether there is nothing to draw.
-func (c *Chart) Empty() bool {
+// empty reports whether there is nothing to draw.
+func (c *Chart) empty() bool {
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			if !math.IsNaN(p.X) && finite(p.Y) {
@@ -159,7 +159,7 @@ func finite(v float64) bool { return math.Abs(v) < 1e15 }
 
 // SVG returns the chart as SVG; "" if the chart is empty.
 func (c *Chart) SVG() template.HTML {
-	if c.Empty() {
+	if c.empty() {
 		return ""
 	}
 	xs, ys := c.values()

@@ -113,9 +113,9 @@ func (f *Forest) row(s *svg, r Row, x *scale, left, y float64) {
 	}
 	if f.Sides {
 		s.add(`<path class="shift" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(0)), num(y), num(at(r.Value)))
-		s.WriteString(Glyph(0, OfSeries, true, at(0), y))
+		s.WriteString(glyph(0, OfSeries, true, at(0), y))
 	}
-	s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
+	s.WriteString(glyph(0, r.Mark, false, at(r.Value), y))
 	switch edge := x.at(r.Value); {
 	case f.Cut && edge > Width:
 		s.add(`<text class="tick halo" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))

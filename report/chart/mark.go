@@ -105,13 +105,13 @@ func (f *frame) marks(s *svg, line *Series) {
 			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %sh8%s" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4), num(low), end)
 		}
 		if !line.Plain {
-			s.WriteString(Glyph(line.Index, p.Mark, p.Hollow, x, y))
+			s.WriteString(glyph(line.Index, p.Mark, p.Hollow, x, y))
 		}
 	}
 }
 
-// Glyph draws the mark of a point with its centre at x, y.
-func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
+// glyph draws the mark of a point with its centre at x, y.
+func glyph(index int, mark Mark, hollow bool, x, y float64) string {
 	of := "mark " + class(index)
 	switch mark {
 	case Pass:
@@ -142,12 +142,12 @@ func Swatch(index int) template.HTML {
 		broken = ` stroke-dasharray="` + d + `"`
 	}
 	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true"><line class="line %s" x1="0" x2="26" y1="6" y2="6" stroke="currentColor"%s/>%s</svg>`,
-		class(index), broken, Glyph(index, OfSeries, false, 13, 6)))
+		class(index), broken, glyph(index, OfSeries, false, 13, 6)))
 }
 
 // Sign returns an outcome's mark for a legend.
 func Sign(m Mark) template.HTML {
-	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + Glyph(0, m, false, 7, 7) + `</svg>`)
+	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + glyph(0, m, false, 7, 7) + `</svg>`)
 }
 
 // tips draws the text that appears when the pointer is on a point. An invisible disc around the

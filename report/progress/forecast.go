@@ -53,13 +53,13 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 		if !p.Known {
 			unknown++
 		}
-		sum += p.Added()
+		sum += p.added()
 	}
 	return sum, unknown
 }
 
-// Added returns how much time all repetitions of the part add to the run.
-func (p *Part) Added() time.Duration { return p.Share(1) }
+// added returns how much time all repetitions of the part add to the run.
+func (p *Part) added() time.Duration { return p.Share(1) }
 
 // Share returns how much time a share of the repetitions adds to the run. The first is among them.
 func (p *Part) Share(share float64) time.Duration {
