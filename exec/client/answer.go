@@ -212,7 +212,7 @@ func (a *Answer) failure(err error) *metric.Failure {
 	return nil
 }
 
-// bounded cuts a message of the server or the network to MaxMessage bytes.
+// bounded cuts a message of the server or the network to maxMessage bytes.
 func bounded(s string) string {
 	if len(s) <= maxMessage {
 		return s

@@ -190,7 +190,7 @@ type Prepared interface {
 type Error struct {
 	Kind    metric.FailureKind
 	Status  int    // HTTP status; 0 if the status is not the reason
-	Message string // message in the server's own words if it sent one; at most MaxMessage bytes
+	Message string // message in the server's own words if it sent one; at most maxMessage bytes
 
 	RetryAfter time.Duration // wait that the server asked for, at most metric.MaxRetryAfter; 0: none
 
