@@ -26,9 +26,8 @@ func TestRepeated(t *testing.T) {
 		{"prose", "It happens that an engine that is faster answers wrongly, and nobody who looks at latency alone will ever see it in a report.", 0},
 		{"combining marks belong to their letter", "é é é é", 0},
 	} {
-		if got := repeated(tt.text); math.Abs(got-tt.want) > 1e-12 {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		got := repeated(tt.text)
+		must.Hold(t, math.Abs(got-tt.want) <= 1e-12, "%s: %v, want %v", tt.name, got, tt.want)
 	}
 }
 
@@ -102,9 +101,8 @@ func TestReadRefuses(t *testing.T) {
 		must.Do(t, json.Unmarshal([]byte(fields), &m))
 		ask, err := Read(m)
 		must.Hold(t, err != nil, "%s: no error", fields)
-		if got := ask.Look(Said{Text: "{}"}); got.JSON != metric.Unasked || got.Call != metric.Unasked {
-			t.Errorf("%s: looked at all the same: %+v", fields, got)
-		}
+		got := ask.Look(Said{Text: "{}"})
+		must.Hold(t, got.JSON == metric.Unasked && got.Call == metric.Unasked, "%s: looked at all the same: %+v", fields, got)
 	}
 }
 
@@ -116,8 +114,7 @@ func FuzzLook(f *testing.F) {
 		_ = json.Unmarshal([]byte(tools), &fields)
 		ask, _ := Read(fields)
 		a := ask.Look(Said{Text: text, Reasoning: arguments, Calls: []Call{{Name: name, Arguments: arguments}}})
-		if r := repeated(text); r < 0 || r >= 1 || a.Call == metric.Unasked {
-			t.Errorf("%v, %+v", r, a)
-		}
+		r := repeated(text)
+		must.Hold(t, r >= 0 && r < 1 && a.Call != metric.Unasked, "%v, %+v", r, a)
 	})
 }

@@ -67,20 +67,17 @@ func TestSolve(t *testing.T) {
 			if text, ok := Solve(prompt, 0.5); ok && rule.Right(Said{Text: text}, metric.Answer{}, item.Want()) == metric.Yes {
 				half++
 			}
-			if again := task.Item(1, i); again != item {
-				t.Fatalf("%s: item %d is not the same again", task.Name, i)
-			}
+			again := task.Item(1, i)
+			must.Need(t, again == item, "%s: item %d is not the same again", task.Name, i)
 		}
 		must.Hold(t, right == n && len(seen) >= n*9/10, "%s: %d of %d right, %d different", task.Name, right, n, len(seen))
 		// The fact that answers the question lies at a depth of 10, 20, … or 90 % of the prompt.
 		// Solve reads only the first half of the prompt, so it finds about half of these facts.
-		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {
-			t.Errorf("%s: %d of %d right by the first half", task.Name, half, n)
-		}
+		asked := task.Item(1, 0).Fact != ""
+		must.Hold(t, (!asked || half >= n/3 && half <= n*2/3) && (asked || half == n), "%s: %d of %d right by the first half", task.Name, half, n)
 	}
-	if _, ok := Solve("Hello", 1); ok {
-		t.Error("another prompt was solved")
-	}
+	_, ok := Solve("Hello", 1)
+	must.Hold(t, !ok, "another prompt was solved")
 }
 
 func FuzzSolve(f *testing.F) {

@@ -38,9 +38,8 @@ func TestReread(t *testing.T) {
 		{Right: metric.Yes, Item: "1"}, wrong, wrong,
 		{Right: metric.Yes, Item: "2", JSON: metric.Yes}, {Right: metric.No, Item: "2", JSON: metric.No},
 	} {
-		if got := *samples[i].Answer; got != want {
-			t.Errorf("answer %d: %+v, want %+v", i, got, want)
-		}
+		got := *samples[i].Answer
+		must.Hold(t, got == want, "answer %d: %+v, want %+v", i, got, want)
 	}
 	must.Hold(t, len(l.Notes) == 1 && strings.Contains(l.Notes[0], "2 of 5 answers was not kept"), "notes %q", l.Notes)
 	must.Hold(t, *other.Rounds[0].Samples[0].Answer == wrong && other.Notes == nil, "answers of a workload that the plan does not have were looked at")

@@ -93,9 +93,8 @@ func TestEarlyPassIsClear(t *testing.T) {
 		l := batches(values...)
 		l.Batches = c.batched
 		s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05, due: c.due}
-		if v := s.judge(threshold("ttft", "mean < 1s")); v.Outcome != c.want {
-			t.Errorf("%s: %s: %s", c.name, v.Outcome, v.Message)
-		}
+		v := s.judge(threshold("ttft", "mean < 1s"))
+		must.Hold(t, v.Outcome == c.want, "%s: %s: %s", c.name, v.Outcome, v.Message)
 	}
 }
 
@@ -166,9 +165,8 @@ func TestGroupedPercentile(t *testing.T) {
 		want  Outcome
 	}{{0.6, Pass}, {1.9, Inconclusive}} {
 		s := subject{evidence: gather(level(c.worst)), workload: &plan.Workload{}, alpha: 0.05}
-		if v := s.judge(threshold("ttft", "p99 < 2s")); v.Outcome != c.want {
-			t.Errorf("the worst of every other batch takes %v s: %s: %s", c.worst, v.Outcome, v.Message)
-		}
+		v := s.judge(threshold("ttft", "p99 < 2s"))
+		must.Hold(t, v.Outcome == c.want, "the worst of every other batch takes %v s: %s: %s", c.worst, v.Outcome, v.Message)
 	}
 }
 
@@ -194,9 +192,8 @@ func TestBusyWindow(t *testing.T) {
 		p, run := gate(l, threshold("ttft", "mean < 2s"))
 		p.Workloads[0].Loads[0].Levels[0].Batches = true
 		got := verdictOf(t, Judge(p, run, Options{}), "load at 4")
-		if failed := got.Outcome == Error; failed != (c.want != "") || !strings.Contains(got.Message, c.want) {
-			t.Errorf("%s: %s: %s", c.name, got.Outcome, got.Message)
-		}
+		failed := got.Outcome == Error
+		must.Hold(t, failed == (c.want != "") && strings.Contains(got.Message, c.want), "%s: %s: %s", c.name, got.Outcome, got.Message)
 	}
 }
 

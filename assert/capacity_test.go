@@ -118,9 +118,8 @@ func TestCapacity(t *testing.T) {
 				t.Errorf("%s, pass %d, fail %d; want %s, %d, %d", got.Capacity.Kind, got.Capacity.Pass, got.Capacity.Fail, c.kind, c.pass, c.fail)
 			}
 			sla := verdictOf(t, v, "sla.ttft.p95 at capacity")
-			if want := map[bool]Outcome{true: Pass, false: Skipped}[c.pass > 0]; sla.Outcome != want {
-				t.Errorf("the threshold at capacity is %v, want %v: %s", sla.Outcome, want, sla.Message)
-			}
+			want := map[bool]Outcome{true: Pass, false: Skipped}[c.pass > 0]
+			must.Hold(t, sla.Outcome == want, "the threshold at capacity is %v, want %v: %s", sla.Outcome, want, sla.Message)
 		})
 	}
 }

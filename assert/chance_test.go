@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -69,9 +70,8 @@ func foretell(c *plan.Compare, claim *plan.Claim, level plan.Level) float64 {
 func TestChanceOfSharedPrompts(t *testing.T) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: policy, Control: plan.Control{Server: &plan.Server{}}, Rounds: 8}
-	if got := foretell(c, tolerate("e2e mean +5%"), plan.Level{Name: "4", N: 4, Requests: 200, Rounds: 8}); !(got > 0.95 && got < 1) {
-		t.Errorf("e2e mean +5%%: %.3f, want 0.95 to 1", got)
-	}
+	got := foretell(c, tolerate("e2e mean +5%"), plan.Level{Name: "4", N: 4, Requests: 200, Rounds: 8})
+	must.Hold(t, got > 0.95 && got < 1, "e2e mean +5%%: %.3f, want 0.95 to 1", got)
 }
 
 func TestChanceDiagnostics(t *testing.T) {

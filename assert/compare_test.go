@@ -186,9 +186,8 @@ func TestCompare(t *testing.T) {
 			if first.Outcome != row.want || v.Outcome != row.overall {
 				t.Errorf("%v, the run %v (%s)\n%s", first.Outcome, v.Outcome, v.Why, strings.Join(names(v), "\n"))
 			}
-			if text := strings.Join(append(append(names(v), first.Needs), first.NotesOf()...), "\n"); !strings.Contains(text, row.says) {
-				t.Errorf("nothing says %q:\n%s", row.says, text)
-			}
+			text := strings.Join(append(append(names(v), first.Needs), first.NotesOf()...), "\n")
+			must.Hold(t, strings.Contains(text, row.says), "nothing says %q:\n%s", row.says, text)
 		})
 	}
 }
@@ -224,9 +223,8 @@ func TestCompareFailsClosed(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
 			row.break_(p, run)
 			v := Judge(p, run, Options{})
-			if text := strings.Join(names(v), "\n"); v.Outcome != Error || !strings.Contains(text, row.says) {
-				t.Errorf("%v (%s), want an error that says %q:\n%s", v.Outcome, v.Why, row.says, text)
-			}
+			text := strings.Join(names(v), "\n")
+			must.Hold(t, v.Outcome == Error && strings.Contains(text, row.says), "%v (%s), want an error that says %q:\n%s", v.Outcome, v.Why, row.says, text)
 		})
 	}
 }
@@ -324,9 +322,8 @@ func TestCompareDisturbed(t *testing.T) {
 			for _, x := range v.List {
 				text = append(text, x.NotesOf()...)
 			}
-			if said := strings.Join(text, "\n"); v.Outcome != row.want || !strings.Contains(said, row.says) {
-				t.Errorf("%v (%s), want %v that says %q:\n%s", v.Outcome, v.Why, row.want, row.says, said)
-			}
+			said := strings.Join(text, "\n")
+			must.Hold(t, v.Outcome == row.want && strings.Contains(said, row.says), "%v (%s), want %v that says %q:\n%s", v.Outcome, v.Why, row.want, row.says, said)
 		})
 	}
 }
@@ -357,12 +354,10 @@ func TestCompareLooks(t *testing.T) {
 	}
 	one := width()
 	run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 8, Planned: 2}}
-	if two := width(); math.Abs(two/one-2.1604/1.7709) > 1e-3 {
-		t.Errorf("%v and %v, their ratio is that of t(13): 2.1604/1.7709", one, two)
-	}
-	if l := JudgeComparison(p, p.Compares[0], run); l.Outcome != Pass && l.Outcome != Inconclusive {
-		t.Errorf("%+v", l)
-	}
+	two := width()
+	must.Hold(t, math.Abs(two/one-2.1604/1.7709) <= 1e-3, "%v and %v, their ratio is that of t(13): 2.1604/1.7709", one, two)
+	l := JudgeComparison(p, p.Compares[0], run)
+	must.Hold(t, l.Outcome == Pass || l.Outcome == Inconclusive, "%+v", l)
 }
 
 // Rounds of a stored control have no partners among the candidate's rounds. A note says so.
@@ -608,9 +603,8 @@ func TestCompareCold(t *testing.T) {
 		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
 		candidateIs: metric.ServerRun{Starts: []metric.Start{{Cold: 2 * time.Second}}}}.make()
 	want := "cold: the first request after a start got its first token after 120 ms (median of 3 starts) on the control and 2 s (median of 1 start) on the candidate; no metric includes this request"
-	if c := Judge(p, run, Options{}).Comparisons[0]; !slices.Contains(c.Notes, want) {
-		t.Errorf("%q", c.Notes)
-	}
+	c := Judge(p, run, Options{}).Comparisons[0]
+	must.Hold(t, slices.Contains(c.Notes, want), "%q", c.Notes)
 }
 
 func TestCapacityTarget(t *testing.T) {
@@ -657,9 +651,8 @@ func TestCompareTold(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
 			row.tell(run.Levels[0], run.Levels[1])
 			v := Judge(p, run, Options{})
-			if text := strings.Join(names(v), "\n"); v.Outcome != row.want || !strings.Contains(text, row.says) {
-				t.Errorf("%v, want %v and %q\n%s", v.Outcome, row.want, row.says, text)
-			}
+			text := strings.Join(names(v), "\n")
+			must.Hold(t, v.Outcome == row.want && strings.Contains(text, row.says), "%v, want %v and %q\n%s", v.Outcome, row.want, row.says, text)
 		})
 	}
 }
@@ -721,9 +714,8 @@ func TestCardsCancel(t *testing.T) {
 	// five units, even when the plan no longer asks for the swap.
 	p, run := simulateTogether(10, 1.1, 1)
 	p.Compares[0].SideBySide = false
-	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
-		t.Errorf("%v, %d units", x.Outcome, x.Units)
-	}
+	x := Judge(p, run, Options{}).Comparisons[0]
+	must.Hold(t, x.Outcome == Pass && x.Units == 5, "%v, %d units", x.Outcome, x.Units)
 }
 
 // A comparison on two sets of GPUs is an error unless its record shows that the servers swapped

@@ -103,9 +103,8 @@ assert "a" {
 	l.Server, l.Workload = key.server, key.workload
 	j.levels[key], j.valid[key] = l, true
 	v := must.Get(j.result())(t)
-	if want := plan.ResultType(p); !v.Type().Equals(want) {
-		t.Errorf("result is %#v,\nwant %#v", v.Type(), want)
-	}
+	want := plan.ResultType(p)
+	must.Hold(t, v.Type().Equals(want), "result is %#v,\nwant %#v", v.Type(), want)
 }
 
 func TestAssertOfWhatWasLeftOut(t *testing.T) {
@@ -207,9 +206,8 @@ assert "a" {
 		p := load(t, head+c.condition+"\n}\n")
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{
 			shape{rounds: 5, perRound: 12}.level(), {Server: "sim", Workload: "chat", Name: "8", Kind: metric.ClosedLoop, N: 8, Skipped: "budget"}}}
-		if v := verdictOf(t, Judge(p, run, Options{}), "a"); v.Outcome != c.want {
-			t.Errorf("%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
-		}
+		v := verdictOf(t, Judge(p, run, Options{}), "a")
+		must.Hold(t, v.Outcome == c.want, "%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
 	}
 }
 
@@ -253,8 +251,7 @@ assert "a" {
 	} {
 		p := load(t, head+c.condition+"\n}\n")
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{shape{rounds: 5, perRound: 12}.level()}}
-		if v := verdictOf(t, Judge(p, run, Options{}), "a"); v.Outcome != c.want || !strings.Contains(v.Message, c.says) {
-			t.Errorf("%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
-		}
+		v := verdictOf(t, Judge(p, run, Options{}), "a")
+		must.Hold(t, v.Outcome == c.want && strings.Contains(v.Message, c.says), "%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -170,9 +171,8 @@ func TestGeneratorStalled(t *testing.T) {
 		for _, r := range run.Levels[0].Rounds[1:] {
 			r.Health.Stall = 0
 		}
-		if got := sla(); got.Outcome != Pass && got.Outcome != Fail {
-			t.Errorf("%s, in one round: %v: %s", c.name, got.Outcome, got.Message)
-		}
+		got := sla()
+		must.Hold(t, got.Outcome == Pass || got.Outcome == Fail, "%s, in one round: %v: %s", c.name, got.Outcome, got.Message)
 	}
 }
 
@@ -198,8 +198,7 @@ func TestGeneratorStalledRequests(t *testing.T) {
 		}
 		list := Judge(p, run, Options{}).List
 		got := list[slices.IndexFunc(list, func(v Verdict) bool { return strings.HasPrefix(v.Name, "sla.") })]
-		if said := got.Message + strings.Join(got.NotesOf(), "\n"); got.Outcome != c.want || !strings.Contains(said, c.says) {
-			t.Errorf("%s: %v: %s, want %v: %s", c.name, got.Outcome, said, c.want, c.says)
-		}
+		said := got.Message + strings.Join(got.NotesOf(), "\n")
+		must.Hold(t, got.Outcome == c.want && strings.Contains(said, c.says), "%s: %v: %s, want %v: %s", c.name, got.Outcome, said, c.want, c.says)
 	}
 }

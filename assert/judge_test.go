@@ -51,9 +51,8 @@ func TestCombine(t *testing.T) {
 		}
 		got, why := verdict.Combine(j.list, c.measure)
 		must.Hold(t, got == c.want, "%s: %v, want %v", c.name, got, c.want)
-		if code := (Verdicts{Outcome: got}).ExitCode(false); code == ExitPass && c.want != Pass {
-			t.Errorf("%s: exit %d", c.name, code)
-		}
+		code := (Verdicts{Outcome: got}).ExitCode(false)
+		must.Hold(t, code != ExitPass || c.want == Pass, "%s: exit %d", c.name, code)
 		must.Hold(t, why != "" || len(c.list) != 0, "%s is not explained", c.name)
 	}
 }
@@ -63,9 +62,8 @@ func TestExitCode(t *testing.T) {
 		must.Same(t, fmt.Sprintf("%v: exit", o), want, (Verdicts{Outcome: o}).ExitCode(false))
 		must.Same(t, fmt.Sprintf("%v, interrupted: exit", o), 130, (Verdicts{Outcome: o}).ExitCode(true))
 	}
-	if got := (Verdicts{}).ExitCode(false); got != ExitError {
-		t.Errorf("the zero value exits %d", got)
-	}
+	got := (Verdicts{}).ExitCode(false)
+	must.Hold(t, got == ExitError, "the zero value exits %d", got)
 }
 
 func TestPolicies(t *testing.T) {
@@ -178,15 +176,13 @@ func TestFailsClosed(t *testing.T) {
 		th := threshold("ttft", "p95 < 2s")
 		th.Limit = limit
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
-		if v := Judge(p, run, Options{}); v.Outcome == Pass {
-			t.Errorf("limit %v passes", limit)
-		}
+		v := Judge(p, run, Options{})
+		must.Hold(t, v.Outcome != Pass, "limit %v passes", limit)
 	}
 	for _, th := range []*plan.Threshold{{Metric: metric.MustLookup("ttft")}, {Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "!", Limit: 2}, {Metric: metric.Def{Name: "x", Scope: metric.PerLevel}, Op: plan.Less, Limit: 2}} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
-		if v := Judge(p, run, Options{}); v.Outcome == Pass {
-			t.Errorf("threshold %+v passes", th)
-		}
+		v := Judge(p, run, Options{})
+		must.Hold(t, v.Outcome != Pass, "threshold %+v passes", th)
 	}
 }
 
@@ -285,9 +281,8 @@ func FuzzJudge(f *testing.F) {
 			must.Need(t, x.Outcome != Pending && x.Message != "" && !strings.ContainsAny(x.Message, "\n\r"), "%s: %v %q", x.Name, x.Outcome, x.Message)
 			must.Need(t, x.Kind != KindSLA || !x.Low.OK || x.Low.V <= x.High.V, "%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
 		}
-		if _, err := json.Marshal(run); err != nil && !strings.Contains(err.Error(), "unsupported value") {
-			t.Fatal(err)
-		}
+		_, err := json.Marshal(run)
+		must.Need(t, err == nil || strings.Contains(err.Error(), "unsupported value"), "%v", err)
 	})
 }
 
@@ -308,9 +303,8 @@ func TestLongFailuresNeverHelp(t *testing.T) {
 			t.Fatalf("a failure turns\n%v into\n%v", names(before), names(after))
 		}
 		for i, a := range before.List {
-			if b := after.List[i]; a.Outcome == Fail && b.Outcome == Pass {
-				t.Fatalf("a failure turns %s from %q into %q", a.Name, a.Message, b.Message)
-			}
+			b := after.List[i]
+			must.Need(t, a.Outcome != Fail || b.Outcome != Pass, "a failure turns %s from %q into %q", a.Name, a.Message, b.Message)
 		}
 	}
 }

@@ -43,15 +43,13 @@ func TestTogether(t *testing.T) {
 			}
 		}
 		s, _ := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
-		if got, capped := s.fewMoments(s.observe(metric.MustLookup("ttft")), tt.e); capped != tt.capped || math.Abs(got-tt.want) > 0.1 {
-			t.Errorf("%+v: %v, %v", tt, got, capped)
-		}
+		got, capped := s.fewMoments(s.observe(metric.MustLookup("ttft")), tt.e)
+		must.Hold(t, capped == tt.capped && math.Abs(got-tt.want) <= 0.1, "%+v: %v, %v", tt, got, capped)
 	}
 	l := backlog(0)
 	l.Kind, l.N = metric.ClosedLoop, 10
-	if _, capped := (&subject{evidence: gather(l), alpha: 0.05}).fewMoments(observations{}, 0.01); capped {
-		t.Error("the rounds of a closed loop begin anew")
-	}
+	_, capped := (&subject{evidence: gather(l), alpha: 0.05}).fewMoments(observations{}, 0.01)
+	must.Hold(t, !capped, "the rounds of a closed loop begin anew")
 }
 
 var crowds = flag.Int("crowds", 4, "simulated windows of each row of the table of requests that move together")
@@ -222,9 +220,8 @@ func TestMeansOfARate(t *testing.T) {
 			t.Errorf("%s: %v times as wide", label(th), got)
 		}
 	}
-	if k := closed.persistence(10); k != 1 {
-		t.Errorf("rounds of users are widened by %v", k)
-	}
+	k := closed.persistence(10)
+	must.Hold(t, k == 1, "rounds of users are widened by %v", k)
 }
 
 // The bound on the mean rises with the widening factor k. It widens the logarithms, because some of
@@ -239,9 +236,8 @@ func TestWidenedBound(t *testing.T) {
 	}
 	// A factor of 2 doubles the distance from the mean logarithm, here that of 4. So 2 and 8, which
 	// are 4/2 and 4·2, count as 4/4 and 4·4.
-	if a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05); math.Abs(a/b-1) > 1e-9 {
-		t.Errorf("%v, want %v", a, b)
-	}
+	a, b := stat.LogMeanBound([]float64{2, 8}, 2, 0.05), stat.LogMeanBound([]float64{1, 16}, 1, 0.05)
+	must.Hold(t, math.Abs(a/b-1) <= 1e-9, "%v, want %v", a, b)
 }
 
 // The window has 1,000 requests of 40 s in 100 s, and none is bad. A share of 95 % needs a window
@@ -266,9 +262,8 @@ func TestShareNeedsLifetimes(t *testing.T) {
 		s.policy.Clusters = tt.clusters
 		share := *threshold("goodput", "share >= 95%")
 		share.Limit = tt.limit
-		if v := s.judge(&share); v.Outcome != Inconclusive || v.Needs != tt.words || v.More != tt.more {
-			t.Errorf("%s, %v: %v, %q, %d", tt.clusters, tt.limit, v.Outcome, v.Needs, v.More)
-		}
+		v := s.judge(&share)
+		must.Hold(t, v.Outcome == Inconclusive && v.Needs == tt.words && v.More == tt.more, "%s, %v: %v, %q, %d", tt.clusters, tt.limit, v.Outcome, v.Needs, v.More)
 	}
 }
 
@@ -325,9 +320,8 @@ func TestFailInAShortWindow(t *testing.T) {
 		th := *threshold("ttft", tt.text[:4]+"< 2s")
 		th.Limit = 1e-6
 		s, _ := judgedRate(slowRate(tt.takes), plan.Open{Arrivals: plan.Poisson})
-		if v := s.judge(&th); v.Outcome != tt.want {
-			t.Errorf("%s of requests of %v: %v, effective %v", tt.text, tt.takes, v.Outcome, v.Effective)
-		}
+		v := s.judge(&th)
+		must.Hold(t, v.Outcome == tt.want, "%s of requests of %v: %v, effective %v", tt.text, tt.takes, v.Outcome, v.Effective)
 	}
 }
 
@@ -361,9 +355,8 @@ func TestPartBesideLongRequests(t *testing.T) {
 		}
 	}
 	alone, _ := judgedRate(l.Parts[0], plan.Open{Arrivals: plan.Poisson})
-	if v := alone.judge(threshold("ttft", "p95 < 2s")); v.Outcome != Pass {
-		t.Errorf("alone: %v, %q", v.Outcome, v.Notes)
-	}
+	v := alone.judge(threshold("ttft", "p95 < 2s"))
+	must.Hold(t, v.Outcome == Pass, "alone: %v, %q", v.Outcome, v.Notes)
 	must.Hold(t, len(got.verdicts[mix.Mix[0]]) != 0, "the part was not judged")
 }
 
@@ -377,14 +370,12 @@ func TestLifetimes(t *testing.T) {
 		{"ttft", "p95 < 2s", 59 / 1.870}, {"ttft", "p99 < 2s", 299 / 2.468}, {"ttft", "mean < 2s", 0}, {"ttft", "max < 2s", 0},
 		{"goodput", "share >= 95%", 59 / 1.870}, {"goodput", "observed >= 95%", 0}, {"success", "rate >= 95%", 0},
 	} {
-		if got := Lifetimes(threshold(tt.metric, tt.text), w, nil); math.Abs(got-tt.want) > 0.1 {
-			t.Errorf("%s %s: %v, want %v", tt.metric, tt.text, got, tt.want)
-		}
+		got := Lifetimes(threshold(tt.metric, tt.text), w, nil)
+		must.Hold(t, math.Abs(got-tt.want) <= 0.1, "%s %s: %v, want %v", tt.metric, tt.text, got, tt.want)
 	}
 	w.Good = []*plan.Threshold{right}
-	if got := Lifetimes(threshold("goodput", "share >= 95%"), w, nil); got != 0 {
-		t.Errorf("answers that are right do not move together: %v", got)
-	}
+	got := Lifetimes(threshold("goodput", "share >= 95%"), w, nil)
+	must.Hold(t, got == 0, "answers that are right do not move together: %v", got)
 	w.Policy.Decide = plan.Estimate
 	if got := Lifetimes(threshold("ttft", "p95 < 2s"), w, nil); got != 0 {
 		t.Errorf("a point estimate takes %v", got)

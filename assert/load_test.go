@@ -257,9 +257,8 @@ func TestServer(t *testing.T) {
 		c.change(p, run)
 		v := Judge(p, run, Options{})
 		got := []Outcome{verdictOf(t, v, "start").Outcome, verdictOf(t, v, "load at 4").Outcome, verdictOf(t, v, "sla.ttft.p95 at 4").Outcome, v.Outcome}
-		if want := []Outcome{c.server, c.load, c.sla, c.outcome}; !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", c.name, got, want)
-		}
+		want := []Outcome{c.server, c.load, c.sla, c.outcome}
+		must.Hold(t, slices.Equal(got, want), "%s: %v, want %v", c.name, got, want)
 	}
 }
 
@@ -287,9 +286,8 @@ func TestShedRounds(t *testing.T) {
 		}
 		p, run := gate(l, threshold("ttft", "p95 < 2s"))
 		p.Workloads[0].Loads[0].Levels[0].Requests, p.Workloads[0].Loads[0].Levels[0].Rounds = 120, 10
-		if v := verdictOf(t, Judge(p, run, Options{}), "load at 4"); v.Outcome != c.want {
-			t.Errorf("%s: %v: %s", c.name, v.Outcome, v.Message)
-		}
+		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		must.Hold(t, v.Outcome == c.want, "%s: %v: %s", c.name, v.Outcome, v.Message)
 	}
 }
 

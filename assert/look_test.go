@@ -131,9 +131,8 @@ func TestJudgeLookAtMeans(t *testing.T) {
 			}
 			w.SLAs = append(w.SLAs, success)
 		}
-		if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 1}); v.Outcome != c.want {
-			t.Errorf("%s: %+v, want %v", c.name, v, c.want)
-		}
+		v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 1})
+		must.Hold(t, v.Outcome == c.want, "%s: %+v, want %v", c.name, v, c.want)
 	}
 }
 
@@ -146,9 +145,8 @@ func TestJudgeLookAgreesWithJudge(t *testing.T) {
 			p, run := gate(l, threshold("ttft", text))
 			v := Judge(p, run, Options{})
 			want := verdictOf(t, v, "sla.ttft."+strings.Fields(text)[0]+" at 4").Outcome
-			if got := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 0, Planned: 1}); got.Outcome != want {
-				t.Errorf("%s at scale %v: a look says %v, the verdict %v", text, scale, got, want)
-			}
+			got := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 0, Planned: 1})
+			must.Hold(t, got.Outcome == want, "%s at scale %v: a look says %v, the verdict %v", text, scale, got, want)
 		}
 	}
 }
@@ -195,9 +193,8 @@ func TestJudgeLookInvalid(t *testing.T) {
 	l := running(20, func(int, int) float64 { return 5 })
 	l.Rounds[1].Samples[2].Usage.Output = 7
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
-	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
-		t.Errorf("an answer that is too short: %+v", v)
-	}
+	v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1})
+	must.Hold(t, v.Outcome == Error && strings.Contains(v.Invalid, "output length"), "an answer that is too short: %+v", v)
 	// The first 20 requests do not include the answer that is too short.
 	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)

@@ -139,7 +139,6 @@ func TestMarginTablesHideNoCount(t *testing.T) {
 	for _, values := range blocks {
 		rounds = append(rounds, stat.Ascending{Values: values})
 	}
-	if n := stat.Effective(20, nil, [][]stat.Ascending{rounds}, 0.05); n > 5 {
-		t.Errorf("five rounds that are alike inside are worth %v requests", n)
-	}
+	n := stat.Effective(20, nil, [][]stat.Ascending{rounds}, 0.05)
+	must.Hold(t, n <= 5, "five rounds that are alike inside are worth %v requests", n)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -29,9 +30,8 @@ func TestMeasureOnly(t *testing.T) {
 			if only {
 				want = row.measures
 			}
-			if got, why := verdict.Combine(j.list, only); got != want {
-				t.Errorf("%s %v, measure_only = %v: %v (%s), want %v", row.kind, row.outcome, only, got, why, want)
-			}
+			got, why := verdict.Combine(j.list, only)
+			must.Hold(t, got == want, "%s %v, measure_only = %v: %v (%s), want %v", row.kind, row.outcome, only, got, why, want)
 		}
 	}
 }

@@ -140,9 +140,8 @@ func TestAPartThatFails(t *testing.T) {
 		"production/rag sla.success.implied at 4":  "pass of 300",
 		"production/long sla.success.implied at 4": "pass of 60",
 	}
-	if diff := cmp.Diff(want, got); diff != "" || v.Outcome != Fail {
-		t.Errorf("%v: %s", v.Outcome, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "" && v.Outcome == Fail, "%v: %s", v.Outcome, diff)
 	look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1, Spent: 1})
 	must.Hold(t, look.Outcome == Fail && look.Binding == "long: ttft p95", "at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
 }

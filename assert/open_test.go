@@ -67,9 +67,8 @@ func TestShareOfAStage(t *testing.T) {
 	l.Stage = &metric.Stage{}
 	s, _ := judgedRate(l, plan.Open{})
 	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
-		if v := s.judge(threshold("success", text)); v.Outcome != want {
-			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
-		}
+		v := s.judge(threshold("success", text))
+		must.Hold(t, v.Outcome == want, "%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 	}
 	if s.wave() != 11 {
 		t.Errorf("a wave of %d, want 11", s.wave())
@@ -88,9 +87,8 @@ func TestGrowth(t *testing.T) {
 	}
 	apart := backlog(0)
 	apart.Rounds[5].WindowStart += time.Second
-	if n := len(apart.Passages()); n != 2 {
-		t.Errorf("a pause between two rounds leaves %d windows, want 2", n)
-	}
+	n := len(apart.Passages())
+	must.Hold(t, n == 2, "a pause between two rounds leaves %d windows, want 2", n)
 }
 
 func TestSustained(t *testing.T) {
@@ -152,9 +150,8 @@ func TestSustained(t *testing.T) {
 		if tt.change != nil {
 			tt.change(l)
 		}
-		if _, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson}); v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) {
-			t.Errorf("%s: %v, %s; want %v, %q", tt.name, v.Outcome, v.Message, tt.want, tt.words)
-		}
+		_, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
+		must.Hold(t, v.Outcome == tt.want && strings.Contains(v.Message, tt.words), "%s: %v, %s; want %v, %q", tt.name, v.Outcome, v.Message, tt.want, tt.words)
 	}
 }
 
@@ -205,9 +202,8 @@ func TestSustainedAfterTheLevel(t *testing.T) {
 		if v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) || !strings.Contains(strings.Join(v.NotesOf(), "; "), tt.note) {
 			t.Errorf("%s: %v, %s, %q; want %v, %q, %q", tt.name, v.Outcome, v.Message, v.Notes, tt.want, tt.words, tt.note)
 		}
-		if got := s.awaits(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold); got != tt.awaits {
-			t.Errorf("%s: it awaits a saturation: %v, want %v", tt.name, got, tt.awaits)
-		}
+		got := s.awaits(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
+		must.Hold(t, got == tt.awaits, "%s: it awaits a saturation: %v, want %v", tt.name, got, tt.awaits)
 		if tt.awaits && (v.More != -1 || !strings.Contains(v.Needs, "a saturation right after the level")) {
 			t.Errorf("%s: needs %q, %d more", tt.name, v.Needs, v.More)
 		}
@@ -227,9 +223,8 @@ func last(l *metric.Level, n int) {
 // the largest one never passes.
 func TestSlightlyAboveTheLargestRate(t *testing.T) {
 	_, v := judgedRate(backlog(0, 9.92, 9.93, 9.92, 9.93), plan.Open{Arrivals: plan.Poisson})
-	if want := "needs a rate below 9.92 req/s, "; v.Outcome != Inconclusive || !strings.HasPrefix(v.Needs, want) || v.More != -1 {
-		t.Errorf("%v, %q, %d", v.Outcome, v.Needs, v.More)
-	}
+	want := "needs a rate below 9.92 req/s, "
+	must.Hold(t, v.Outcome == Inconclusive && strings.HasPrefix(v.Needs, want) && v.More == -1, "%v, %q, %d", v.Outcome, v.Needs, v.More)
 }
 
 // fillsTo sets the number of requests that the server answers at the same time in the saturation.
@@ -280,9 +275,8 @@ func TestCrowding(t *testing.T) {
 		{plan.Open{Arrivals: plan.Gamma, Burstiness: 0.5}, 0.04 / 2.5},
 	} {
 		s, _ := judgedRate(backlog(0, same...), tt.open)
-		if got := s.crowding(); math.Abs(got-tt.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", tt.open.Arrivals, got, tt.want)
-		}
+		got := s.crowding()
+		must.Hold(t, math.Abs(got-tt.want) <= 1e-9, "%s: %v, want %v", tt.open.Arrivals, got, tt.want)
 	}
 	above := make([]float64, 10)
 	for i := range above {
@@ -299,9 +293,8 @@ func TestCrowding(t *testing.T) {
 	// A p95 needs 59 effective requests. At a utilization of ρ, these are 59·1.5/(1 − ρ)² requests,
 	// which is 3,000 at ρ = 0.828.
 	p95 := threshold("ttft", "p95 < 2s")
-	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough for a rate of up to 82% of the largest rate"; !strings.Contains(got, want) {
-		t.Errorf("%q lacks %q", got, want)
-	}
+	got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 requests are enough for a rate of up to 82% of the largest rate"
+	must.Hold(t, strings.Contains(got, want), "%q lacks %q", got, want)
 }
 
 // A level at a fixed rate may end early, when too many requests are in flight. It is then valid
@@ -371,13 +364,11 @@ func TestOverrun(t *testing.T) {
 		for _, j := range judged {
 			got[label(j.threshold)] = j.Outcome
 		}
-		if diff := cmp.Diff(tt.want, got); v.Outcome != tt.load || diff != "" {
-			t.Errorf("%s: load %v (%s), want %v; %s", tt.name, v.Outcome, v.Message, tt.load, diff)
-		}
+		diff := cmp.Diff(tt.want, got)
+		must.Hold(t, v.Outcome == tt.load && diff == "", "%s: load %v (%s), want %v; %s", tt.name, v.Outcome, v.Message, tt.load, diff)
 	}
-	if g, _ := timedOut(backlog(0), 1).Growth(); g.Lost != 949 || g.Share != 1 {
-		t.Errorf("growth %+v, want all of 1000, 949 of them lost", g)
-	}
+	g, _ := timedOut(backlog(0), 1).Growth()
+	must.Hold(t, g.Lost == 949 && g.Share == 1, "growth %+v, want all of 1000, 949 of them lost", g)
 }
 
 // A saturation after the level is asked for only if it may certify the rate and nothing else fails.
@@ -409,9 +400,8 @@ func TestLookFollows(t *testing.T) {
 		if tt.change != nil {
 			tt.change(l, w)
 		}
-		if v := JudgeLook(&plan.Plan{}, w, l, metric.Look{Planned: 1}); v.Follows != tt.want {
-			t.Errorf("%s: follows %v, want %v: %v %s", tt.name, v.Follows, tt.want, v.Outcome, v.Invalid)
-		}
+		v := JudgeLook(&plan.Plan{}, w, l, metric.Look{Planned: 1})
+		must.Hold(t, v.Follows == tt.want, "%s: follows %v, want %v: %v %s", tt.name, v.Follows, tt.want, v.Outcome, v.Invalid)
 	}
 }
 
@@ -432,8 +422,7 @@ func TestDriftAtARate(t *testing.T) {
 				s.Last = s.End
 			}
 		}
-		if notes := strings.Join(gather(l).drift(), "; "); strings.Contains(notes, "drift: the end-to-end time grows by") != tt.want {
-			t.Errorf("%v longer: %q", tt.longer, notes)
-		}
+		notes := strings.Join(gather(l).drift(), "; ")
+		must.Hold(t, strings.Contains(notes, "drift: the end-to-end time grows by") == tt.want, "%v longer: %q", tt.longer, notes)
 	}
 }

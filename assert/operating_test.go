@@ -94,9 +94,8 @@ func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 	}
 	// Means of 30 exponential values are slightly skewed. So the test allows 5 %, plus three
 	// standard errors, plus 2 % for the skewness.
-	if most := 0.05 + 0.02 + 3*math.Sqrt(0.05*0.95/gates); passed/gates > most || failed/gates > most || passed+failed == 0 {
-		t.Errorf("pass %.3f, fail %.3f, at most %.3f", passed/gates, failed/gates, most)
-	}
+	most := 0.05 + 0.02 + 3*math.Sqrt(0.05*0.95/gates)
+	must.Hold(t, passed/gates <= most && failed/gates <= most && passed+failed != 0, "pass %.3f, fail %.3f, at most %.3f", passed/gates, failed/gates, most)
 }
 
 func TestGather(t *testing.T) {

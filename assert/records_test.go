@@ -72,9 +72,8 @@ func TestCompareRecords(t *testing.T) {
 		"the candidate's run did not end: the recording ends here": other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
 	} {
 		_, v, err := CompareRecords(compare.Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
-		if text := strings.Join(names(v), "\n"); err != nil || v.Outcome != Error || !strings.Contains(text, name) {
-			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
-		}
+		text := strings.Join(names(v), "\n")
+		must.Hold(t, err == nil && v.Outcome == Error && strings.Contains(text, name), "%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 	}
 	// A note names a level that was measured only on the control. If the candidate's run left the
 	// level out by --only, the verdict is partial.

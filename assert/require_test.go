@@ -38,9 +38,8 @@ func TestRefusing(t *testing.T) {
 	} {
 		p, run := gate(refusing(c.failed), threshold(c.name, c.text))
 		v := Judge(p, run, Options{})
-		if own := verdictOf(t, v, required{Threshold: threshold(c.name, c.text)}.name()+" at 4"); own.Outcome != Pass {
-			t.Fatalf("%s %s with %d failures: %v %s", c.name, c.text, c.failed, own.Outcome, own.Message)
-		}
+		own := verdictOf(t, v, required{Threshold: threshold(c.name, c.text)}.name()+" at 4")
+		must.Need(t, own.Outcome == Pass, "%s %s with %d failures: %v %s", c.name, c.text, c.failed, own.Outcome, own.Message)
 		implied := verdictOf(t, v, "sla.success.implied at 4")
 		if !implied.Threshold.Implied || implied.Outcome != c.want || v.Outcome != c.want || !strings.Contains(implied.Message, c.says) {
 			t.Errorf("%s %s with %d failures: %v %q, the run %v", c.name, c.text, c.failed, implied.Outcome, implied.Message, v.Outcome)
@@ -48,9 +47,8 @@ func TestRefusing(t *testing.T) {
 		must.Hold(t, c.want != Inconclusive || implied.Needs != "", "%d failures: nothing says what would decide", c.failed)
 		// The point estimate decides without a test.
 		p.Workloads[0].Policy.Decide = plan.Estimate
-		if got := verdictOf(t, Judge(p, run, Options{}), "sla.success.implied at 4"); (got.Outcome == Pass) != (c.failed <= 4) || got.Outcome == Inconclusive {
-			t.Errorf("an estimate with %d failures: %v", c.failed, got.Outcome)
-		}
+		got := verdictOf(t, Judge(p, run, Options{}), "sla.success.implied at 4")
+		must.Hold(t, (got.Outcome == Pass) == (c.failed <= 4) && got.Outcome != Inconclusive, "an estimate with %d failures: %v", c.failed, got.Outcome)
 	}
 }
 
@@ -125,9 +123,8 @@ func TestRefusingAtALook(t *testing.T) {
 		l := refusing(failed)
 		p, _ := gate(l, threshold("ttft", "p50 < 2s"))
 		p.Workloads[0].Loads[0].Levels[0].Requests = 400 // as many again are planned
-		if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 2}); v.Outcome != want || want != Pass && v.Binding != "success" {
-			t.Errorf("%d of 200 failed: %v, %q binds", failed, v.Outcome, v.Binding)
-		}
+		v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 2})
+		must.Hold(t, v.Outcome == want && (want == Pass || v.Binding == "success"), "%d of 200 failed: %v, %q binds", failed, v.Outcome, v.Binding)
 		l.Probe = &metric.Probe{}
 		p.Workloads[0].SLAs[0].AtCapacity = true
 		p.Workloads[0].Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 8}

@@ -70,13 +70,11 @@ func TestWaits(t *testing.T) {
 		{0.6, 0.05}, // only requests that arrive in the first half of the silence
 		{1.1, 0}, {2, 0},
 	} {
-		if got := st.waits(measured, c.x); math.Abs(got-c.share) > 1e-9 {
-			t.Errorf("longer than %v: %v, want %v", c.x, got, c.share)
-		}
+		got := st.waits(measured, c.x)
+		must.Hold(t, math.Abs(got-c.share) <= 1e-9, "longer than %v: %v, want %v", c.x, got, c.share)
 	}
-	if got := st.quantile(measured, 0.05); math.Abs(got-0.6) > 1e-6 {
-		t.Errorf("p95 %v, want 0.6", got)
-	}
+	got := st.quantile(measured, 0.05)
+	must.Hold(t, math.Abs(got-0.6) <= 1e-6, "p95 %v, want 0.6", got)
 }
 
 // TestFreezeIsSeen: a server sends nothing for one second in every ten. The samples of a closed
@@ -130,8 +128,7 @@ func TestFreezeIsSeen(t *testing.T) {
 		must.Need(t, load.Outcome == Pass && ttft.Outcome == Pass, "%s: %v %s, %v %s", name, load.Outcome, load.Message, ttft.Outcome, ttft.Message)
 		said := strings.Contains(strings.Join(load.NotesOf(), "\n"), "standstill: all streams stood still 15 times, for up to 1.01 s each time, and for 9.96% of the time in total")
 		told := strings.Contains(strings.Join(ttft.NotesOf(), "\n"), "standstill: if requests arrived at random times, about ")
-		if frozen := name == "frozen"; said != frozen || told != frozen {
-			t.Errorf("%s: %q, %q", name, load.Notes, ttft.Notes)
-		}
+		frozen := name == "frozen"
+		must.Hold(t, said == frozen && told == frozen, "%s: %q, %q", name, load.Notes, ttft.Notes)
 	}
 }

@@ -79,9 +79,8 @@ func TestGoodputOfStreams(t *testing.T) {
 			}
 		}}.level()
 		s := subject{evidence: gather(l), alpha: 0.05, workload: &plan.Workload{Good: []*plan.Threshold{{Metric: metric.MustLookup("speed"), Op: plan.Greater, Limit: 10}}}}
-		if v := s.judge(threshold("goodput", "observed >= 100%")); v.Outcome != want {
-			t.Errorf("%d: %v (%s), want %v", n, v.Outcome, v.Message, want)
-		}
+		v := s.judge(threshold("goodput", "observed >= 100%"))
+		must.Hold(t, v.Outcome == want, "%d: %v (%s), want %v", n, v.Outcome, v.Message, want)
 	}
 }
 

@@ -68,9 +68,8 @@ func TestSureFailures(t *testing.T) {
 		p, run := gate(l, threshold("success", c.success), threshold("speed", "mean > 40 tok/s"))
 		v := Judge(p, run, Options{})
 		name := map[bool]string{true: "sla.success.every at 4", false: "sla.success.rate at 4"}[c.success == "every"]
-		if got := verdictOf(t, v, name); got.Sure != c.sure {
-			t.Errorf("%s: success is %v, sure %v, want %v: %s", c.name, got.Outcome, got.Sure, c.sure, got.Message)
-		}
+		got := verdictOf(t, v, name)
+		must.Hold(t, got.Sure == c.sure, "%s: success is %v, sure %v, want %v: %s", c.name, got.Outcome, got.Sure, c.sure, got.Message)
 		if v.Outcome != c.want {
 			t.Errorf("%s: %v, want %v: %q", c.name, v.Outcome, c.want, names(v))
 		}
@@ -95,8 +94,7 @@ func TestAftermaths(t *testing.T) {
 			got += fmt.Sprint(s, " ")
 		}
 	}
-	if want := "0.99 1.5 2.5 3.49 3.99 5.99 "; got != want {
-		t.Errorf("in %s, want %s", got, want)
-	}
+	want := "0.99 1.5 2.5 3.49 3.99 5.99 "
+	must.Hold(t, got == want, "in %s, want %s", got, want)
 	must.Hold(t, !aftermaths(&metric.Round{}, time.Second)(0), "a round without standstills has one")
 }

@@ -200,9 +200,8 @@ func TestReadThresholds(t *testing.T) {
 		}
 	}
 	// The mean of a single round has no interval.
-	if v := judged(t, telemetryLevel(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
-		t.Errorf("one round: %v", v.Outcome)
-	}
+	v := judged(t, telemetryLevel(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil)
+	must.Hold(t, v.Outcome == Inconclusive, "one round: %v", v.Outcome)
 }
 
 func TestToldThresholds(t *testing.T) {
@@ -286,15 +285,13 @@ func TestLongNothingToldFailsClosed(t *testing.T) {
 						t.Errorf("%s %s %s with %s: %v: %s", def.Name, st, op, why, v.Outcome, v.Message)
 					}
 				}
-				if v := judged(t, half, bound(def.Name, st, op, 1), nil); v.Outcome != Error {
-					t.Errorf("%s %s %s of four rounds: %v: %s", def.Name, st, op, v.Outcome, v.Message)
-				}
+				v := judged(t, half, bound(def.Name, st, op, 1), nil)
+				must.Hold(t, v.Outcome == Error, "%s %s %s of four rounds: %v: %s", def.Name, st, op, v.Outcome, v.Message)
 			}
 		}
 	}
-	if v := judged(t, levels["404 Not Found"], bound("kv_usage", "max", plan.Less, 1), nil); v.Message != "kv_usage max has no value: 404 Not Found" {
-		t.Errorf("message %q", v.Message)
-	}
+	v := judged(t, levels["404 Not Found"], bound("kv_usage", "max", plan.Less, 1), nil)
+	must.Hold(t, v.Message == "kv_usage max has no value: 404 Not Found", "message %q", v.Message)
 }
 
 // Only a failed threshold has a note on what the server was doing.
@@ -363,9 +360,8 @@ assert "told" {
 `, condition))
 		l.Asked = nil
 		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{l}, End: time.Hour}
-		if v := verdictOf(t, Judge(p, run, Options{}), "told"); v.Outcome != want {
-			t.Errorf("%s: %v, want %v: %s", condition, v.Outcome, want, v.Message)
-		}
+		v := verdictOf(t, Judge(p, run, Options{}), "told")
+		must.Hold(t, v.Outcome == want, "%s: %v, want %v: %s", condition, v.Outcome, want, v.Message)
 	}
 }
 
@@ -399,7 +395,6 @@ func TestPageOfAnotherServer(t *testing.T) {
 	l := telemetryLevel(10, func(int) *metric.Telemetry {
 		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
 	})
-	if v := judged(t, l, bound("gpu_temperature", "max", plan.Less, 80), nil); v.Outcome != Pass {
-		t.Errorf("%v: %s", v.Outcome, v.Message)
-	}
+	v := judged(t, l, bound("gpu_temperature", "max", plan.Less, 80), nil)
+	must.Hold(t, v.Outcome == Pass, "%v: %s", v.Outcome, v.Message)
 }

@@ -134,9 +134,8 @@ func TestMean(t *testing.T) {
 		{"mean < 2s", nil, Pass, shape{rounds: 1, perRound: 8}},
 	} {
 		c.shape.ttft = c.ttft
-		if v := one(t, c.shape.level(), "ttft", c.text, nil); v.Outcome != c.want {
-			t.Errorf("%s: %v, want %v: %s", c.text, v.Outcome, c.want, v.Message)
-		}
+		v := one(t, c.shape.level(), "ttft", c.text, nil)
+		must.Hold(t, v.Outcome == c.want, "%s: %v, want %v: %s", c.text, v.Outcome, c.want, v.Message)
 	}
 }
 
@@ -214,9 +213,8 @@ func TestShares(t *testing.T) {
 		})
 		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
 	}
-	if v := one(t, shape{rounds: 5, perRound: 12}.level(), "goodput", "share >= 95%", nil); v.Outcome != Error {
-		t.Errorf("goodput without a good block: %v", v.Outcome)
-	}
+	v := one(t, shape{rounds: 5, perRound: 12}.level(), "goodput", "share >= 95%", nil)
+	must.Hold(t, v.Outcome == Error, "goodput without a good block: %v", v.Outcome)
 }
 
 // Only one of 180 rounds has failures: 15 of its 300 requests, while each other round has only two
@@ -320,9 +318,8 @@ func TestLevelWide(t *testing.T) {
 		{"prefill_speed", "> 1000000 tok/s", shape{n: 1, rounds: 5, perRound: 8}, Fail},
 		{"goodput", "> 1 req/s", five, Error}, // no good block
 	} {
-		if v := one(t, c.shape.level(), c.name, c.text, nil); v.Outcome != c.want {
-			t.Errorf("%s %s: %v, want %v: %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs)
-		}
+		v := one(t, c.shape.level(), c.name, c.text, nil)
+		must.Hold(t, v.Outcome == c.want, "%s %s: %v, want %v: %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs)
 	}
 }
 

@@ -53,9 +53,8 @@ func TestBelievable(t *testing.T) {
 // one answer has 3 such tokens of 4, and another answer has none of 4. 3 of 8 is 37.5 %, or 38 %.
 func TestKeptBack(t *testing.T) {
 	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
-	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: the server counted 38% of the output tokens as reasoning and did not send them (1 answer)") {
-		t.Error(got)
-	}
+	got := strings.Join(keptBack(samples), "; ")
+	must.Hold(t, strings.Contains(got, "reasoning: the server counted 38% of the output tokens as reasoning and did not send them (1 answer)"), "%v", got)
 	if got := keptBack(samples[1:]); len(got) > 0 {
 		t.Errorf("%q, and nothing was kept back", got)
 	}

@@ -313,13 +313,10 @@ func TestWindowEngines(t *testing.T) {
 				t.Errorf("%s: %d requests in %d batches", e.name, due, len(l.Rounds))
 			}
 			for i, r := range l.Rounds[1:] {
-				if r.WindowStart != l.Rounds[i].WindowEnd {
-					t.Errorf("%s: batch %d does not begin where batch %d ends", e.name, i+2, i+1)
-				}
+				must.Hold(t, r.WindowStart == l.Rounds[i].WindowEnd, "%s: batch %d does not begin where batch %d ends", e.name, i+2, i+1)
 			}
-			if sent := sentBy(all, 200); sent < 208 || sent > 224 {
-				t.Errorf("%s: %d requests sent for 200 measured", e.name, sent)
-			}
+			sent := sentBy(all, 200)
+			must.Hold(t, sent >= 208 && sent <= 224, "%s: %d requests sent for 200 measured", e.name, sent)
 		})
 	}
 	twoAtATime(jobs)

@@ -91,9 +91,8 @@ func TestCountedHits(t *testing.T) {
 		}
 		p, run := gate(l)
 		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
-		if all := v.Message + "\n" + strings.Join(v.NotesOf(), "\n"); v.Outcome != tt.want || !strings.Contains(all, tt.says) {
-			t.Errorf("%s: %s, want %s and %q:\n%s", tt.name, v.Outcome, tt.want, tt.says, all)
-		}
+		all := v.Message + "\n" + strings.Join(v.NotesOf(), "\n")
+		must.Hold(t, v.Outcome == tt.want && strings.Contains(all, tt.says), "%s: %s, want %s and %q:\n%s", tt.name, v.Outcome, tt.want, tt.says, all)
 	}
 }
 

@@ -42,15 +42,13 @@ func TestEverythingIsKnown(t *testing.T) {
 
 // The engines use names of facts, metrics and counters that package metric knows.
 func TestNames(t *testing.T) {
-	if got := Names(nil); len(got) != len(All) || got[len(got)-1] != Plain || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(All) {
-		t.Errorf("names %v", got)
-	}
+	got := Names(nil)
+	must.Hold(t, len(got) == len(All) && got[len(got)-1] == Plain && len(slices.Compact(slices.Sorted(slices.Values(got)))) == len(All), "names %v", got)
 	for _, e := range All {
 		must.Hold(t, Of(e.Name).Name == e.Name, "%s is not found", e.Name)
 		for _, f := range e.Log {
-			if _, ok := metric.FactOf(f.Key); !ok && f.Key != Phase {
-				t.Errorf("%s: the log tells %q, which is no fact", e.Name, f.Key)
-			}
+			_, ok := metric.FactOf(f.Key)
+			must.Hold(t, ok || f.Key == Phase, "%s: the log tells %q, which is no fact", e.Name, f.Key)
 			if f.Value != nil && (f.Value.NumSubexp() != 1 || f.Is != "") || f.Value == nil && f.Is == "" {
 				t.Errorf("%s: the fact %q has not one value", e.Name, f.Key)
 			}

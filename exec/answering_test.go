@@ -123,9 +123,8 @@ func TestAnswering(t *testing.T) {
 			if len(got.Pairs) != tt.pairs || got.Due != 53 || scored != tt.scored || again != tt.again || got.Again != tt.again || !strings.Contains(got.Unscored, tt.why) {
 				t.Errorf("%d pairs of %d, %d read, %d again of %d, unread because %q", len(got.Pairs), got.Due, scored, again, got.Again, got.Unscored)
 			}
-			if n := strings.Count(strings.Join(d.log, " "), "start a"); n != tt.starts {
-				t.Errorf("the control was started %d times, want %d", n, tt.starts)
-			}
+			n := strings.Count(strings.Join(d.log, " "), "start a")
+			must.Hold(t, n == tt.starts, "the control was started %d times, want %d", n, tt.starts)
 			if n := exec.Starts(d.Plan, d.Servers[0]); n != tt.starts && tt.why == "" {
 				t.Errorf("%d starts of the control were planned, want %d", n, tt.starts)
 			}
@@ -201,9 +200,8 @@ func TestAnsweringUnread(t *testing.T) {
 			return target, err
 		}
 	})
-	if got := run.Comparisons[0]; !strings.Contains(got.Skipped, "cannot be asked how likely an answer is") || !strings.Contains(got.Skipped, "no values") {
-		t.Errorf("skipped %q", got.Skipped)
-	}
+	got := run.Comparisons[0]
+	must.Hold(t, strings.Contains(got.Skipped, "cannot be asked how likely an answer is") && strings.Contains(got.Skipped, "no values"), "skipped %q", got.Skipped)
 	if n := strings.Count(strings.Join(d.log, " "), "start"); n != 1 {
 		t.Errorf("%d starts: %q", n, d.log)
 	}

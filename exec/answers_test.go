@@ -41,9 +41,8 @@ func TestAlike(t *testing.T) {
 		for _, text := range tt.texts {
 			kept = append(kept, keptAnswer{claimed: tt.claimed, text: text})
 		}
-		if compared, same := countEqual(kept); compared != tt.compared || same != tt.same {
-			t.Errorf("%s: %d of %d, want %d of %d", tt.name, same, compared, tt.same, tt.compared)
-		}
+		compared, same := countEqual(kept)
+		must.Hold(t, compared == tt.compared && same == tt.same, "%s: %d of %d, want %d of %d", tt.name, same, compared, tt.same, tt.compared)
 	}
 }
 

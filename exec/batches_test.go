@@ -8,6 +8,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -24,30 +25,22 @@ func batched(n, requests, batches int) *plan.Load {
 func TestWindowOfBatches(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, batched(4, 80, 10)), steady(s, 0))
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		l := run.Levels[0]
 		if !l.Batches || len(l.Rounds) != 10 || l.Due() != 80 {
 			t.Fatalf("batches %v, %d of them with %d requests; want 10 with 80", l.Batches, len(l.Rounds), l.Due())
 		}
 		warm, fillers := 0, 0
 		for i, r := range l.Rounds {
-			if r.Index != i || !r.Complete || r.Stopped != "" || r.Due != 8 || r.Seed != int64(1+i%3) || r.Busy < 0.999 {
-				t.Errorf("batch %d: %+v", i, r)
-			}
+			must.Hold(t, r.Index == i && r.Complete && r.Stopped == "" && r.Due == 8 && r.Seed == int64(1+i%3) && r.Busy >= 0.999, "batch %d: %+v", i, r)
 			if i > 0 && r.WindowStart != l.Rounds[i-1].WindowEnd {
 				t.Errorf("batch %d begins at %v, and the one before ends at %v", i, r.WindowStart, l.Rounds[i-1].WindowEnd)
 			}
 			// Eight requests of four slots take two seconds.
-			if d := r.WindowEnd - r.WindowStart; d < 2*s-100*time.Millisecond || d > 2*s+100*time.Millisecond {
-				t.Errorf("batch %d lasts %v, want 2s", i, d)
-			}
+			d := r.WindowEnd - r.WindowStart
+			must.Hold(t, d >= 2*s-100*time.Millisecond && d <= 2*s+100*time.Millisecond, "batch %d lasts %v, want 2s", i, d)
 			for j, x := range r.MeasuredSamples() {
-				if x.Order != j || x.Round != i || x.FromDue {
-					t.Errorf("batch %d, request %d: %+v", i, j, x)
-				}
+				must.Hold(t, x.Order == j && x.Round == i && !x.FromDue, "batch %d, request %d: %+v", i, j, x)
 			}
 			for _, x := range r.Samples {
 				switch x.Phase {
@@ -59,12 +52,8 @@ func TestWindowOfBatches(t *testing.T) {
 			}
 		}
 		// The probe and one wave of warm-up; at most a wave of fillers at the end.
-		if warm < 5 || warm > 9 || fillers > 4 {
-			t.Errorf("%d warm-up requests and %d fillers for 80 measured ones", warm, fillers)
-		}
-		if b.most != 4 {
-			t.Errorf("%d requests in flight at most, want 4", b.most)
-		}
+		must.Hold(t, warm >= 5 && warm <= 9 && fillers <= 4, "%d warm-up requests and %d fillers for 80 measured ones", warm, fillers)
+		must.Hold(t, b.most == 4, "%d requests in flight at most, want 4", b.most)
 	})
 }
 
@@ -76,36 +65,25 @@ func TestLooksIntoAWindow(t *testing.T) {
 		b := newBench(t, c, p, steady(s, 0))
 		var seen []int
 		b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
-			if got := len(l.MeasuredSamples()); got != look.Requests || !l.Rounds[len(l.Rounds)-1].Complete {
-				t.Errorf("a look at %d requests finds %d", look.Requests, got)
-			}
+			got := len(l.MeasuredSamples())
+			must.Hold(t, got == look.Requests && l.Rounds[len(l.Rounds)-1].Complete, "a look at %d requests finds %d", look.Requests, got)
 			if seen = append(seen, look.Requests); look.Requests == 400 {
 				return exec.Judgement{Outcome: search.Pass}
 			}
 			return exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		l := run.Levels[0]
-		if !slices.Equal(seen, []int{50, 70, 100, 140, 200, 400}) {
-			t.Errorf("looks at %v requests", seen)
-		}
-		if warm := phases(l)[metric.Warmup]; warm > 9 {
-			t.Errorf("%d warm-up requests, want one ramp", warm)
-		}
+		must.Hold(t, slices.Equal(seen, []int{50, 70, 100, 140, 200, 400}), "looks at %v requests", seen)
+		warm := phases(l)[metric.Warmup]
+		must.Hold(t, warm <= 9, "%d warm-up requests, want one ramp", warm)
 		for i, r := range l.Rounds {
-			if r.Index != i || !r.Complete {
-				t.Errorf("batch %d: index %d, complete %v, stopped %q", i, r.Index, r.Complete, r.Stopped)
-			}
+			must.Hold(t, r.Index == i && r.Complete, "batch %d: index %d, complete %v, stopped %q", i, r.Index, r.Complete, r.Stopped)
 		}
 		// The window went on across the looks on the way. After the last planned batch there were only
 		// fillers until the level was extended.
 		for i, r := range l.Rounds[:20] {
-			if i > 0 && r.WindowStart != l.Rounds[i-1].WindowEnd {
-				t.Errorf("a gap before batch %d", i)
-			}
+			must.Hold(t, i <= 0 || r.WindowStart == l.Rounds[i-1].WindowEnd, "a gap before batch %d", i)
 		}
 	})
 }
@@ -130,25 +108,16 @@ func TestAWindowEndsEarly(t *testing.T) {
 		}
 		return exec.Judgement{Outcome: search.Fail}
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]
-	if len(l.Looks) != 3 || l.Looks[2].Requests != 100 || l.Looks[2].Outcome != metric.Fail {
-		t.Fatalf("looks %+v", l.Looks)
-	}
-	if n := len(l.Rounds); n < 11 || n > 12 {
-		t.Fatalf("%d batches, want the ten that were judged and what had begun", n)
-	}
+	must.Need(t, len(l.Looks) == 3 && l.Looks[2].Requests == 100 && l.Looks[2].Outcome == metric.Fail, "looks %+v", l.Looks)
+	n := len(l.Rounds)
+	must.Need(t, n >= 11 && n <= 12, "%d batches, want the ten that were judged and what had begun", n)
 	for i, r := range l.Rounds {
-		if judged := i < 10; r.Complete != judged || (r.Stopped == "the level ended early") == judged {
-			t.Errorf("batch %d: complete %v, stopped %q", i, r.Complete, r.Stopped)
-		}
+		judged := i < 10
+		must.Hold(t, r.Complete == judged && (r.Stopped == "the level ended early") != judged, "batch %d: complete %v, stopped %q", i, r.Complete, r.Stopped)
 	}
-	if len(b.requests) > 100+5+4+8 {
-		t.Errorf("%d requests were sent for 100 that count", len(b.requests))
-	}
+	must.Hold(t, len(b.requests) <= 100+5+4+8, "%d requests were sent for 100 that count", len(b.requests))
 }
 
 // A disturbance voids every batch that had a request in flight meanwhile, and others are measured at
@@ -165,10 +134,7 @@ func TestDisturbedBatches(t *testing.T) {
 		}
 		return func() metric.Health { return health }
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]
 	var counted, voided []int
 	for _, r := range l.Rounds {
@@ -192,22 +158,16 @@ func TestBatchesByTime(t *testing.T) {
 	load := batched(4, 40, 10)
 	load.Levels[0].Duration = 20 * s
 	b := newBench(t, clock.NewVirtual(), planOf(1, load), steady(s, 0))
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]
-	if len(l.Rounds) != 10 {
-		t.Fatalf("%d batches, want 10", len(l.Rounds))
-	}
+	must.Need(t, len(l.Rounds) == 10, "%d batches, want 10", len(l.Rounds))
 	for i, r := range l.Rounds {
 		if !r.Complete || r.Due < 7 || r.Due > 9 || r.Time != 2*s {
 			t.Errorf("batch %d: %d requests in %v, complete %v, %q", i, r.Due, r.Time, r.Complete, r.Stopped)
 		}
 	}
-	if d := l.Rounds[9].WindowEnd - l.Rounds[0].WindowStart; d < 20*s || d > 21*s {
-		t.Errorf("the window lasts %v, want 20s", d)
-	}
+	d := l.Rounds[9].WindowEnd - l.Rounds[0].WindowStart
+	must.Hold(t, d >= 20*s && d <= 21*s, "the window lasts %v, want 20s", d)
 }
 
 // A window that is cut short has the batches that had begun.
@@ -216,17 +176,12 @@ func TestAWindowIsCutShort(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.Clock.Timer(9*s, cancel)
-	run, err := exec.Run(ctx, b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(ctx, b.Config))(t)
 	l := run.Levels[0]
 	for i, r := range l.Rounds {
 		if last := i >= len(l.Rounds)-2; !last && !r.Complete || i == len(l.Rounds)-1 && (r.Complete || r.Stopped != exec.StoppedInterrupted) {
 			t.Errorf("batch %d: complete %v, stopped %q", i, r.Complete, r.Stopped)
 		}
 	}
-	if len(l.Rounds) < 3 || len(l.Rounds) > 5 {
-		t.Errorf("%d batches began", len(l.Rounds))
-	}
+	must.Hold(t, len(l.Rounds) >= 3 && len(l.Rounds) <= 5, "%d batches began", len(l.Rounds))
 }

@@ -62,9 +62,8 @@ func TestRateCapacity(t *testing.T) {
 			purposes = append(purposes, p.Purpose)
 		}
 		must.Same(t, "", []string{"known", "estimate", "estimate", "certify"}, purposes)
-		if n := slices.Index(names, metric.SaturationName); len(names) != 5 || n < 0 || slices.Contains(names[n+1:], metric.SaturationName) {
-			t.Errorf("levels %q, want one saturation of 5", names)
-		}
+		n := slices.Index(names, metric.SaturationName)
+		must.Hold(t, len(names) == 5 && n >= 0 && !slices.Contains(names[n+1:], metric.SaturationName), "levels %q, want one saturation of 5", names)
 		certified := run.Levels[len(run.Levels)-1]
 		if certified.Rate != found.Load(found.Pass) || len(certified.Rounds) != 10 || certified.Saturation == nil {
 			t.Errorf("certified at %v in %d rounds, saturation %v", certified.Rate, len(certified.Rounds), certified.Saturation)

@@ -30,9 +30,8 @@ func TestRoundsByTime(t *testing.T) {
 		// 7 requests in a round.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if got := len(run.Levels[0].Rounds); got != 2 {
-			t.Fatalf("%d rounds", got)
-		}
+		got := len(run.Levels[0].Rounds)
+		must.Need(t, got == 2, "%d rounds", got)
 		for i, r := range run.Levels[0].Rounds {
 			measured := r.MeasuredSamples()
 			must.Hold(t, len(measured) == r.Due && r.Complete && r.Time == 15*s, "round %d: %d measured, %+v", i, len(measured), r)
@@ -107,8 +106,7 @@ func TestLooksByTime(t *testing.T) {
 			looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", n, k.Planned, k.Spent, k.Outcome))
 		}
 		must.Same(t, tt.name+": looks (-want +got)", tt.looks, looks)
-		if got := strings.Join(l.Notes, "; "); !strings.HasPrefix(got, tt.note) || tt.note == "" && got != "" {
-			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.note)
-		}
+		got := strings.Join(l.Notes, "; ")
+		must.Hold(t, strings.HasPrefix(got, tt.note) && (tt.note != "" || got == ""), "%s: notes %q, want %q", tt.name, got, tt.note)
 	}
 }

@@ -70,9 +70,8 @@ func TestFollows(t *testing.T) {
 				if tt.takes > 0 {
 					want = append(want, "saturation after "+l.Name)
 				}
-				if diff := cmp.Diff(want, namesOf(run.Levels)); diff != "" {
-					t.Fatal(diff)
-				}
+				diff := cmp.Diff(want, namesOf(run.Levels))
+				must.Need(t, diff == "", "%v", diff)
 				if tt.takes == 0 {
 					must.Hold(t, l.After == nil, "after it %v", l.After)
 					return

@@ -58,13 +58,11 @@ func TestInside(t *testing.T) {
 					begun++
 				}
 			}
-			if got := tm.Added[metric.Preempted]; got < begun-1 || got > begun+1 || begun < 30 {
-				t.Errorf("the server counted %v, the samples %v", got, begun)
-			}
+			got := tm.Added[metric.Preempted]
+			must.Hold(t, got >= begun-1 && got <= begun+1 && begun >= 30, "the server counted %v, the samples %v", got, begun)
 			g := tm.Gauges["running"]
-			if seconds := int((r.WindowEnd - r.WindowStart) / s); g.N < seconds || g.N > seconds+3 || g.Max != 4 || g.Mean < 3.9 {
-				t.Errorf("%d readings in %d s: %+v", g.N, seconds, g)
-			}
+			seconds := int((r.WindowEnd - r.WindowStart) / s)
+			must.Hold(t, g.N >= seconds && g.N <= seconds+3 && g.Max == 4 && g.Mean >= 3.9, "%d readings in %d s: %+v", g.N, seconds, g)
 			must.Hold(t, tm.Missing["power"] == "there is none" && tm.Missing["kv_usage"] != "", "missing %v", tm.Missing)
 		}
 	})
@@ -142,11 +140,9 @@ func TestInsideHangs(t *testing.T) {
 		b.target.Inside = &telemetry.Watch{Clock: c, Server: func(context.Context, func(*telemetry.Reading, error)) {}}
 		begin = c.Now()
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if more := c.Now() - begin - took; more > time.Second+10*ms {
-			t.Errorf("it took %v more", more)
-		}
-		if why := run.Levels[0].Rounds[0].Telemetry.Missing["waiting"]; !strings.Contains(why, "longer than 5s") {
-			t.Errorf("missing because %q", why)
-		}
+		more := c.Now() - begin - took
+		must.Hold(t, more <= time.Second+10*ms, "it took %v more", more)
+		why := run.Levels[0].Rounds[0].Telemetry.Missing["waiting"]
+		must.Hold(t, strings.Contains(why, "longer than 5s"), "missing because %q", why)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -90,33 +91,22 @@ func TestLooks(t *testing.T) {
 					t.Errorf("a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
 				}
 				asked++
-				if asked > len(tt.script) {
-					t.Fatalf("a look too many, at %d requests", look.Requests)
-				}
+				must.Need(t, asked <= len(tt.script), "a look too many, at %d requests", look.Requests)
 				return tt.script[asked-1]
 			}
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			l := run.Levels[0]
 			var looks []string
 			for _, k := range l.Looks {
 				looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", k.Requests, k.Planned, k.Spent, k.Outcome))
 			}
-			if diff := cmp.Diff(tt.looks, looks); diff != "" {
-				t.Errorf("looks (-want +got):\n%s", diff)
-			}
+			must.Same(t, "looks (-want +got):\n", "", cmp.Diff(tt.looks, looks))
 			if l.Due() != tt.due || asked != len(tt.script) {
 				t.Errorf("%d requests and %d judgements, want %d and %d", l.Due(), asked, tt.due, len(tt.script))
 			}
-			if got := strings.Join(l.Notes, "; "); got != tt.note {
-				t.Errorf("notes %q, want %q", got, tt.note)
-			}
+			must.Same(t, "notes", tt.note, strings.Join(l.Notes, "; "))
 			for i, r := range l.Rounds {
-				if r.Index != i || r.Due < l.N || l.Kind == metric.Burst && r.Due != l.N {
-					t.Errorf("round %d: %+v", i, r)
-				}
+				must.Hold(t, r.Index == i && r.Due >= l.N && (l.Kind != metric.Burst || r.Due == l.N), "round %d: %+v", i, r)
 			}
 		})
 	}
@@ -138,10 +128,7 @@ func TestNoLooks(t *testing.T) {
 			t.Errorf("%s: a look was held", name)
 			return exec.Judgement{Outcome: search.Fail}
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		if l := run.Levels[0]; l.Due() != 200 || len(l.Looks) != 0 {
 			t.Errorf("%s: %d requests, looks %v", name, l.Due(), l.Looks)
 		}
@@ -178,10 +165,7 @@ func TestExtensionIsShedFirst(t *testing.T) {
 			}
 			return j
 		}
-		run, err := exec.Run(t.Context(), b.Config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		got := []int{run.Levels[0].Due(), run.Levels[1].Due()}
 		if notes := strings.Join(run.Levels[0].Notes, ""); !slices.Equal(got, tt.due) || !strings.HasPrefix(notes, tt.note) || (tt.note == "") != (notes == "") || run.Stopped != "" {
 			t.Errorf("budget %v: %v requests, notes %q, stopped %q; want %v, %q", tt.budget, got, notes, run.Stopped, tt.due, tt.note)
@@ -226,28 +210,20 @@ func TestRoundsAreShedLast(t *testing.T) {
 			p.Gate.Budget = tt.budget
 			b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
 			b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
-				if l.Probe == nil && len(l.MeasuredSamples()) != look.Requests {
-					t.Errorf("a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
-				}
+				must.Hold(t, l.Probe != nil || len(l.MeasuredSamples()) == look.Requests, "a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
 				return exec.Judgement{Outcome: search.Inconclusive, Needs: 10}
 			}
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			var rounds, shed []int
 			for _, l := range run.Levels {
 				if l.Probe != nil {
 					continue
 				}
 				rounds, shed = append(rounds, len(l.Rounds)), append(shed, l.Shed)
-				if want := fmt.Sprintf("measured in %d of %d rounds: the budget of", len(l.Rounds), len(l.Rounds)+l.Shed); (l.Shed > 0) != strings.Contains(strings.Join(l.Notes, "\n"), want) {
-					t.Errorf("shed %d, notes %q", l.Shed, l.Notes)
-				}
+				want := fmt.Sprintf("measured in %d of %d rounds: the budget of", len(l.Rounds), len(l.Rounds)+l.Shed)
+				must.Hold(t, (l.Shed > 0) == strings.Contains(strings.Join(l.Notes, "\n"), want), "shed %d, notes %q", l.Shed, l.Notes)
 				for _, look := range l.Looks {
-					if l.Shed > 0 && look.Requests > l.Due() {
-						t.Errorf("a look at %d of %d requests", look.Requests, l.Due())
-					}
+					must.Hold(t, l.Shed <= 0 || look.Requests <= l.Due(), "a look at %d of %d requests", look.Requests, l.Due())
 				}
 			}
 			t.Log(rounds, run.End, run.Stopped)
@@ -272,10 +248,7 @@ func TestCutShortAfterALook(t *testing.T) {
 	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
 		return exec.Judgement{Outcome: search.Inconclusive}
 	}
-	run, err := exec.Run(t.Context(), b.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	l := run.Levels[0]
 	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 3, Spent: 0.25, Outcome: metric.Inconclusive}, {Requests: 200, Planned: 3, Spent: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
 		t.Errorf("stopped %q, looks (-want +got):\n%s", run.Stopped, diff)

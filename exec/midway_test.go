@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/search"
@@ -48,26 +49,19 @@ func TestLooksMidway(t *testing.T) {
 						ended++
 					}
 				}
-				if ended < look.Requests {
-					t.Errorf("a look at %d requests finds %d", look.Requests, ended)
-				}
+				must.Hold(t, ended >= look.Requests, "a look at %d requests finds %d", look.Requests, ended)
 				if asked++; asked > len(tt.script) {
 					return pass
 				}
 				return tt.script[asked-1]
 			}
-			run, err := exec.Run(t.Context(), b.Config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := must.Get(exec.Run(t.Context(), b.Config))(t)
 			l := run.Levels[0]
 			var looks []string
 			for _, k := range l.Looks {
 				looks = append(looks, fmt.Sprintf("%d %s", k.Requests, k.Outcome))
 			}
-			if diff := cmp.Diff(tt.looks, looks); diff != "" {
-				t.Errorf("looks (-want +got):\n%s", diff)
-			}
+			must.Same(t, "looks (-want +got):\n", "", cmp.Diff(tt.looks, looks))
 			complete := 0
 			for _, r := range l.Rounds {
 				if r.Complete {

@@ -58,9 +58,8 @@ func TestOpenLoop(t *testing.T) {
 				t.Errorf("round %d begins %v after the one before", i, r.WindowStart-l.Rounds[i-1].WindowEnd)
 			}
 			for k, s := range measured {
-				if due := r.WindowStart + time.Duration(k+1)*500*time.Millisecond; s.Scheduled != due || s.Order != k || !s.FromDue {
-					t.Errorf("round %d, request %d: due at %v, order %d, want %v", i, k, s.Scheduled, s.Order, due)
-				}
+				due := r.WindowStart + time.Duration(k+1)*500*time.Millisecond
+				must.Hold(t, s.Scheduled == due && s.Order == k && s.FromDue, "round %d, request %d: due at %v, order %d, want %v", i, k, s.Scheduled, s.Order, due)
 			}
 		}
 		// In the saturation, 20 requests are in flight. Each takes 3 tokens · 1.2 s = 3.6 s, so the
@@ -82,9 +81,8 @@ func TestOpenLoop(t *testing.T) {
 		must.Hold(t, count[metric.Warmup] >= 8 && count[metric.Measured] == 40 && count[metric.Filler] == 2, "sent %v", count)
 		// Requests are due every 0.5 s and take 1.2 s. So in each half second, two requests are in
 		// flight for 0.3 s and three for 0.2 s: 2.4 on average.
-		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
-			t.Errorf("passages %+v", p)
-		}
+		p := l.Passages()
+		must.Hold(t, len(p) == 1 && p[0].Arrivals == 40 && p[0].Max == 3 && p[0].Mean >= 2.39 && p[0].Mean <= 2.41 && p[0].Begin == p[0].End, "passages %+v", p)
 		if v := l.Value("throughput", metric.Steady, nil, nil); !v.OK || v.V != 6 { // 2 req/s of 3 tokens
 			t.Errorf("throughput %+v, want 6 tok/s", v)
 		}
@@ -117,9 +115,8 @@ func TestStandstillInDrain(t *testing.T) {
 func TestOpenLoopClock(t *testing.T) {
 	s := &metric.Sample{FromDue: true, Scheduled: 10 * time.Second, Sent: 11 * time.Second, First: 12 * time.Second, Last: 13 * time.Second, End: 13 * time.Second}
 	for name, want := range map[string]float64{"ttft": 2, "e2e": 3, "lag": 1} {
-		if got, ok := s.Value(name); !ok || got != want {
-			t.Errorf("%s %v, want %v", name, got, want)
-		}
+		got, ok := s.Value(name)
+		must.Hold(t, ok && got == want, "%s %v, want %v", name, got, want)
 	}
 }
 
@@ -147,9 +144,8 @@ func TestOpenLoopFull(t *testing.T) {
 			}
 		}
 		must.Hold(t, unfinished == 20 && due >= 28 && due <= 32, "%d of %d requests unfinished, want 20 of about 30", unfinished, due)
-		if g, ok := l.Growth(); !ok || g.Share < 0.6 || g.Share > 0.7 {
-			t.Errorf("growth %+v, want about 2/3", g)
-		}
+		g, ok := l.Growth()
+		must.Hold(t, ok && g.Share >= 0.6 && g.Share <= 0.7, "growth %+v, want about 2/3", g)
 	})
 }
 
@@ -171,9 +167,8 @@ func TestOpenLoopStalled(t *testing.T) {
 			last = max(last, s.Last)
 		}
 		// The loop checks for new tokens once a second, so it may end up to 2 s late.
-		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; after < time.Minute || after > 62*time.Second {
-			t.Errorf("it ended %v after the last token", after)
-		}
+		after := l.Rounds[len(l.Rounds)-1].WindowEnd - last
+		must.Hold(t, after >= time.Minute && after <= 62*time.Second, "it ended %v after the last token", after)
 	})
 }
 
@@ -193,9 +188,8 @@ func TestOpenLoopStalledSlowly(t *testing.T) {
 		for _, s := range l.MeasuredSamples() {
 			last = max(last, s.Last)
 		}
-		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; l.Cut != metric.CutStalled || after < 100*time.Second || after > 102*time.Second {
-			t.Errorf("cut %q %v after the last token, want 100 s", l.Cut, after)
-		}
+		after := l.Rounds[len(l.Rounds)-1].WindowEnd - last
+		must.Hold(t, l.Cut == metric.CutStalled && after >= 100*time.Second && after <= 102*time.Second, "cut %q %v after the last token, want 100 s", l.Cut, after)
 	})
 }
 
@@ -206,9 +200,8 @@ func TestOpenLoopSilent(t *testing.T) {
 		load.Timeout = 2 * time.Minute
 		load.Open.Warmup = 0
 		_, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{} })
-		if end := l.Rounds[len(l.Rounds)-1].WindowEnd; l.Cut == "" && len(l.Rounds) > 0 && end > 4*time.Minute {
-			t.Errorf("cut %q after %v", l.Cut, end)
-		}
+		end := l.Rounds[len(l.Rounds)-1].WindowEnd
+		must.Hold(t, l.Cut != "" || len(l.Rounds) <= 0 || end <= 4*time.Minute, "cut %q after %v", l.Cut, end)
 	})
 }
 
@@ -217,9 +210,8 @@ func TestOpenLoopFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		_, l := playRate(t, c, rateLoad(5, 100, 10), func(int, *client.Request) reply { return reply{status: errBusy} })
 		must.Need(t, len(l.Rounds) == 1 && !l.Rounds[0].Complete && l.Rounds[0].Stopped != "", "%d rounds, %+v", len(l.Rounds), l.Rounds)
-		if n := len(l.Rounds[0].Samples); n < 10 || n > 12 {
-			t.Errorf("%d requests were sent to a server that refuses all", n)
-		}
+		n := len(l.Rounds[0].Samples)
+		must.Hold(t, n >= 10 && n <= 12, "%d requests were sent to a server that refuses all", n)
 	})
 }
 
@@ -315,9 +307,8 @@ func TestTurnsOfRates(t *testing.T) {
 			arrivals[l.Server] = append(arrivals[l.Server], due)
 		}
 	}
-	if n := len(arrivals["server.a"]) + len(arrivals["a"]); n != 6 {
-		t.Fatalf("%d rounds, want 6", n)
-	}
+	n := len(arrivals["server.a"]) + len(arrivals["a"])
+	must.Need(t, n == 6, "%d rounds, want 6", n)
 	var sides [][][]time.Duration
 	for _, x := range arrivals {
 		sides = append(sides, x)

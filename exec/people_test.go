@@ -85,9 +85,8 @@ func TestUsers(t *testing.T) {
 			before := last[s.Slot]
 			last[s.Slot] = s
 			if before == nil {
-				if want := begin + time.Duration(s.Slot)*500*time.Millisecond; s.Scheduled != want || s.Turn != 1 {
-					t.Errorf("user %d came at %v with turn %d, want %v", s.Slot, s.Scheduled, s.Turn, want)
-				}
+				want := begin + time.Duration(s.Slot)*500*time.Millisecond
+				must.Hold(t, s.Scheduled == want && s.Turn == 1, "user %d came at %v with turn %d, want %v", s.Slot, s.Scheduled, s.Turn, want)
 				continue
 			}
 			if s.Canceled() {

@@ -241,9 +241,8 @@ func TestOneHour(t *testing.T) {
 		b.tick = 15 * s
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
-		if took := r.End - r.Start; !r.Complete || took < 59*time.Minute || took > 61*time.Minute {
-			t.Errorf("complete %v after %v, want an hour", r.Complete, took)
-		}
+		took := r.End - r.Start
+		must.Hold(t, r.Complete && took >= 59*time.Minute && took <= 61*time.Minute, "complete %v after %v, want an hour", r.Complete, took)
 		if b.most != 64 || r.Busy < 1-1e-9 {
 			t.Errorf("%d in flight at most, busy %v; want 64 and 1", b.most, r.Busy)
 		}
@@ -302,9 +301,8 @@ func TestInterruptedOnceIsBounded(t *testing.T) {
 		b.Drain, b.DrainTimeout = drain, 20*s
 		time.AfterFunc(10*s, interrupt)
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if now := c.Now(); now < 30*s || now > 31*s {
-			t.Errorf("ended at %v, want 10s + 20s", now)
-		}
+		now := c.Now()
+		must.Hold(t, now >= 30*s && now <= 31*s, "ended at %v, want 10s + 20s", now)
 		for _, m := range run.Levels[0].MeasuredSamples() {
 			must.Hold(t, m.Failure != nil && m.Failure.Kind == metric.FailCanceled, "%v: %+v, want cancelled", m, m.Failure)
 		}
@@ -327,9 +325,8 @@ func TestInterruptedTwice(t *testing.T) {
 		if err != nil || run.Stopped != "interrupted" || b.closed != 1 {
 			t.Errorf("stopped %q, closed %d times, %v", run.Stopped, b.closed, err)
 		}
-		if got := c.Now(); got < 141*time.Minute || got > 141*time.Minute+s {
-			t.Errorf("ended at %v, want 141m", got)
-		}
+		got := c.Now()
+		must.Hold(t, got >= 141*time.Minute && got <= 141*time.Minute+s, "ended at %v, want 141m", got)
 	})
 }
 
@@ -352,9 +349,8 @@ func TestDeafTransport(t *testing.T) {
 		})
 		b.Budget = 30 * s
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if got := run.End; got < 40*s || got > 41*s {
-			t.Errorf("ended at %v, want the budget of 30s and 10s of patience", got)
-		}
+		got := run.End
+		must.Hold(t, got >= 40*s && got <= 41*s, "ended at %v, want the budget of 30s and 10s of patience", got)
 		m := run.Levels[0].MeasuredSamples()
 		must.Hold(t, len(m) == 2 && m[1].Failure != nil && m[1].Failure.Kind == metric.FailCanceled, "measured %v, want the second given up on", m)
 	})
@@ -370,9 +366,8 @@ func TestBudget(t *testing.T) {
 			t.Errorf("stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
 		}
 		must.Hold(t, run.Levels[0].Rounds[0].Complete, "the first level was done well before the budget")
-		if r := run.Levels[1].Rounds[0]; r.Complete || r.Stopped != "the budget of 1m0s was spent" {
-			t.Errorf("second level: %+v", r)
-		}
+		r := run.Levels[1].Rounds[0]
+		must.Hold(t, !r.Complete && r.Stopped == "the budget of 1m0s was spent", "second level: %+v", r)
 		must.Same(t, "third level skipped because", "the budget of 1m0s was spent", run.Levels[2].Skipped)
 	})
 }
@@ -388,9 +383,8 @@ func TestNothingEverCompletes(t *testing.T) {
 		})
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
-		if want := "20 requests failed and none completed: overloaded"; r.Stopped != want || r.Complete {
-			t.Errorf("stopped %q, complete %v; want %q", r.Stopped, r.Complete, want)
-		}
+		want := "20 requests failed and none completed: overloaded"
+		must.Hold(t, r.Stopped == want && !r.Complete, "stopped %q, complete %v; want %q", r.Stopped, r.Complete, want)
 	})
 }
 
@@ -406,12 +400,10 @@ func TestServerDies(t *testing.T) {
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		want := "10 connections in a row failed: connection refused"
 		must.Same(t, "server error", want, run.Servers[0].Error)
-		if got := len(b.requests); got > 120 {
-			t.Errorf("%d requests were sent to a server that died after 100", got)
-		}
-		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != want {
-			t.Errorf("round %+v", r)
-		}
+		got := len(b.requests)
+		must.Hold(t, got <= 120, "%d requests were sent to a server that died after 100", got)
+		r := run.Levels[0].Rounds[0]
+		must.Hold(t, !r.Complete && r.Stopped == want, "round %+v", r)
 		must.Same(t, "second level skipped because", "the server could not be measured: "+want, run.Levels[1].Skipped)
 		if b.closed != 1 || run.Stopped != "" {
 			t.Errorf("closed %d times, stopped %q", b.closed, run.Stopped)
@@ -559,9 +551,8 @@ func TestObserverFails(t *testing.T) {
 		if b.closed != 1 || len(b.requests) > 8 || run.Levels[1].Skipped == "" {
 			t.Errorf("closed %d times, %d requests, second level %+v", b.closed, len(b.requests), run.Levels[1])
 		}
-		if last := b.calls[len(b.calls)-1]; !strings.HasPrefix(last, "run done") {
-			t.Errorf("the last call was %q", last)
-		}
+		last := b.calls[len(b.calls)-1]
+		must.Hold(t, strings.HasPrefix(last, "run done"), "the last call was %q", last)
 	})
 }
 
@@ -579,9 +570,8 @@ func TestServerDoesNotStart(t *testing.T) {
 		return nil, &exec.ServerError{Err: errors.New("not ready after 20m0s: 503"), Log: "loading\n"}
 	}
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
-	if got := run.Servers[0]; got.Error != "not ready after 20m0s: 503" || got.Log != "loading\n" {
-		t.Errorf("server %+v", got)
-	}
+	got := run.Servers[0]
+	must.Hold(t, got.Error == "not ready after 20m0s: 503" && got.Log == "loading\n", "server %+v", got)
 	if run.Levels[0].Skipped == "" || !run.Levels[1].Rounds[0].Complete {
 		t.Errorf("levels %+v, %+v; want the first skipped and the second run", run.Levels[0], run.Levels[1])
 	}
@@ -659,9 +649,8 @@ func TestCalibrationBesideTheStart(t *testing.T) {
 			t.Fatalf("%d calibrations, kept %+v, %v", times, run.Calibration, err)
 		}
 		for _, found := range run.Servers {
-			if x := found.Starts[0]; x.Ready-x.At != tt.start {
-				t.Errorf("the start took %v, want %v", x.Ready-x.At, tt.start)
-			}
+			x := found.Starts[0]
+			must.Hold(t, x.Ready-x.At == tt.start, "the start took %v, want %v", x.Ready-x.At, tt.start)
 		}
 		first := run.Levels[0].Rounds[0].Samples[0]
 		must.Same(t, "the load began after", tt.load, first.Sent-run.Servers[0].Starts[0].At)
@@ -788,12 +777,10 @@ func stalled(t *testing.T, still time.Duration) {
 		if void.Index != 1 || void.Seed != 2 || !strings.HasPrefix(void.Void, "the generator stood still for ") || len(void.Samples) == 0 {
 			t.Errorf("voided round %d, seed %d, %q with %d samples", void.Index, void.Seed, void.Void, len(void.Samples))
 		}
-		if again := l.Rounds[1]; again.Index != 2 || again.Due != void.Due || again.Void != "" || again.Health.Stall != 0 {
-			t.Errorf("measured again as %+v", again)
-		}
-		if got := l.Rounds[0].Health.Stall; got != 0 {
-			t.Errorf("a round that ran on time has a stall of %v", got)
-		}
+		again := l.Rounds[1]
+		must.Hold(t, again.Index == 2 && again.Due == void.Due && again.Void == "" && again.Health.Stall == 0, "measured again as %+v", again)
+		got := l.Rounds[0].Health.Stall
+		must.Hold(t, got == 0, "a round that ran on time has a stall of %v", got)
 		if got := l.Rounds[0].Health.Standstills; got == nil || len(got) > 0 {
 			t.Errorf("a round that ran on time has the standstills %#v; want an empty record", got)
 		}

@@ -232,12 +232,10 @@ func TestTurnsDisturbed(t *testing.T) {
 				must.Hold(t, r.Void == row.voided[r.Index], "round %d is voided for %q, want %q", r.Index, r.Void, row.voided[r.Index])
 			}
 			// Every round is recorded once, with its outcome.
-			if want := len(row.names) * (row.rounds + row.of); len(d.ended) != want {
-				t.Errorf("%d rounds were recorded, want %d: %q", len(d.ended), want, d.ended)
-			}
-			if c := run.Comparisons[0]; c.Skipped != "" {
-				t.Error(c.Skipped)
-			}
+			want := len(row.names) * (row.rounds + row.of)
+			must.Hold(t, len(d.ended) == want, "%d rounds were recorded, want %d: %q", len(d.ended), want, d.ended)
+			c := run.Comparisons[0]
+			must.Hold(t, c.Skipped == "", "%v", c.Skipped)
 		})
 	}
 }
@@ -405,9 +403,8 @@ func TestTurnsThatEnd(t *testing.T) {
 			d := newDuel(8, plan.RestartLeg, "a", "b")
 			d.launch = row.launch
 			run := d.run(t, nil)
-			if c := run.Comparisons[0]; !strings.Contains(c.Skipped, row.says) {
-				t.Errorf("%+v", c)
-			}
+			c := run.Comparisons[0]
+			must.Hold(t, strings.Contains(c.Skipped, row.says), "%+v", c)
 			i := slices.IndexFunc(run.Servers, func(s *metric.ServerRun) bool { return s.Address == "b" })
 			if i < 0 || run.Servers[i].Error != row.server {
 				t.Errorf("%+v", run.Servers)
@@ -436,9 +433,8 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 			return target, err
 		}
 	})
-	if c := run.Comparisons[0]; !strings.Contains(c.Skipped, "round 1 of chat at 2 on b was cut short") || !strings.Contains(c.Skipped, "CUDA out of memory") {
-		t.Errorf("%q", c.Skipped)
-	}
+	c := run.Comparisons[0]
+	must.Hold(t, strings.Contains(c.Skipped, "round 1 of chat at 2 on b was cut short") && strings.Contains(c.Skipped, "CUDA out of memory"), "%q", c.Skipped)
 }
 
 // A comparison is judged after each round from its first look on, and ends when it is decided. A short
@@ -485,9 +481,8 @@ func TestTurnsInStages(t *testing.T) {
 			if n := len(run.Levels[1].Rounds); n != row.want || fmt.Sprint(c.Planned) != row.planned || fmt.Sprint(c.Looks) != row.looks || c.Skipped != "" {
 				t.Errorf("%d rounds, planned %v, looks %v, skipped %q; want %d, %s, %s", n, c.Planned, c.Looks, c.Skipped, row.want, row.planned, row.looks)
 			}
-			if notes := strings.Join(c.Notes, "; "); !strings.Contains(notes, row.note) || (row.note == "") != (notes == "") {
-				t.Errorf("notes %q", notes)
-			}
+			notes := strings.Join(c.Notes, "; ")
+			must.Hold(t, strings.Contains(notes, row.note) && (row.note == "") == (notes == ""), "notes %q", notes)
 		})
 	}
 	// Without time for the first look, a comparison is skipped.
@@ -533,13 +528,11 @@ func TestTurnsOfADecidedCandidate(t *testing.T) {
 			return exec.ComparisonJudgement{Outcome: metric.Pass, Stop: c.Name == "b"}
 		}
 	})
-	if got, want := d.story(), "a{0} b{0} c{0} c{1} b{1} a{1} a{2} b{2} c{2} c{3} a{3} a{4} c{4}"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	got, want := d.story(), "a{0} b{0} c{0} c{1} b{1} a{1} a{2} b{2} c{2} c{3} a{3} a{4} c{4}"
+	must.Hold(t, got == want, "%s, want %s", got, want)
 	for i, looks := range []int{1, 3} {
-		if c := run.Comparisons[i]; len(c.Looks) != looks || c.Skipped != "" {
-			t.Errorf("%s: looks %v, skipped %q; want %d looks", c.Name, c.Looks, c.Skipped, looks)
-		}
+		c := run.Comparisons[i]
+		must.Hold(t, len(c.Looks) == looks && c.Skipped == "", "%s: looks %v, skipped %q; want %d looks", c.Name, c.Looks, c.Skipped, looks)
 	}
 }
 
@@ -614,9 +607,8 @@ func TestSideBySide(t *testing.T) {
 		}
 	}
 	must.Same(t, "starts", "a b b a a b b a", strings.Join(starts, " "))
-	if a, b := fmt.Sprint(gpus["a"]), fmt.Sprint(gpus["b"]); a != "[0 1 0 1]" || b != "[1 0 1 0]" {
-		t.Errorf("a on %s, b on %s", a, b)
-	}
+	a, b := fmt.Sprint(gpus["a"]), fmt.Sprint(gpus["b"])
+	must.Hold(t, a == "[0 1 0 1]" && b == "[1 0 1 0]", "a on %s, b on %s", a, b)
 	must.Hold(t, slices.Equal(d.prompts["a"], d.prompts["b"]) && len(d.prompts["a"]) != 0, "the two were sent different prompts")
 	for i := range 4 {
 		a, b := run.Levels[0].Rounds[i], run.Levels[1].Rounds[i]
@@ -624,14 +616,12 @@ func TestSideBySide(t *testing.T) {
 		// The legs of a and b take equally long, so they begin and end together.
 		must.Hold(t, a.Start == b.Start && a.End == b.End && a.End > a.Start, "round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
 		for j, s := range run.Servers {
-			if want := fmt.Sprintf("[%d]", (i+j)%2); fmt.Sprint(s.Starts[i].GPUs) != want {
-				t.Errorf("start %d of %s is recorded on %v, not on %s", i, s.Address, s.Starts[i].GPUs, want)
-			}
+			want := fmt.Sprintf("[%d]", (i+j)%2)
+			must.Hold(t, fmt.Sprint(s.Starts[i].GPUs) == want, "start %d of %s is recorded on %v, not on %s", i, s.Address, s.Starts[i].GPUs, want)
 		}
 	}
-	if c := run.Comparisons[0]; !c.SideBySide || c.Skipped != "" {
-		t.Errorf("%+v", c)
-	}
+	c := run.Comparisons[0]
+	must.Hold(t, c.SideBySide && c.Skipped == "", "%+v", c)
 	// In turns, a run takes twice as long as side by side.
 	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	must.Hold(t, 2*run.End <= apart.End+time.Second, "%v side by side, %v in turns", run.End, apart.End)
@@ -728,9 +718,8 @@ func TestSideBySideThatEnds(t *testing.T) {
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
 	}
-	if c := d.run(t, nil).Comparisons[0]; c.Skipped != "" {
-		t.Errorf("%q", c.Skipped)
-	}
+	c := d.run(t, nil).Comparisons[0]
+	must.Hold(t, c.Skipped == "", "%q", c.Skipped)
 }
 
 // After an interrupt in the middle of a round, nothing more starts. The requests in flight on both

@@ -37,9 +37,8 @@ func TestAcceptIncludes(t *testing.T) {
 		{"of nights", func(a *Accept) { a.Of = AcceptNights }, false, false},
 	} {
 		one, other := accepted(tt.alter), accepted(nil)
-		if got, too := one.Includes(other), other.Includes(one); got != tt.includes || too != tt.includesToo {
-			t.Errorf("%s: %v and %v, want %v and %v", tt.name, got, too, tt.includes, tt.includesToo)
-		}
+		got, too := one.Includes(other), other.Includes(one)
+		must.Hold(t, got == tt.includes && too == tt.includesToo, "%s: %v and %v, want %v and %v", tt.name, got, too, tt.includes, tt.includesToo)
 	}
 	// Of a speed, a lower limit is wider; of a capacity, a larger fall.
 	for _, name := range []string{"speed", "capacity"} {
@@ -63,8 +62,7 @@ func TestAcceptLapsed(t *testing.T) {
 		{day.AddDate(-9, 0, 0), time.Time{}, true},
 	} {
 		a := Accept{Until: tt.until}
-		if got := a.Lapsed(tt.date); (got == "") != tt.counts {
-			t.Errorf("until %v on %v: %q", tt.until, tt.date, got)
-		}
+		got := a.Lapsed(tt.date)
+		must.Hold(t, (got == "") == tt.counts, "until %v on %v: %q", tt.until, tt.date, got)
 	}
 }

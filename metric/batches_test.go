@@ -38,9 +38,8 @@ func TestWindowsOfBatches(t *testing.T) {
 	for i, want := range []struct{ from, to time.Duration }{{0, 2}, {2, 4}, {4, 6}, {6, 8}} {
 		must.Hold(t, cuts[i].From == want.from*time.Second && cuts[i].To == want.to*time.Second, "part %d lasts from %v to %v", i+1, cuts[i].From, cuts[i].To)
 		got := RateOver("throughput", cuts[i:i+1], nil)
-		if tokens := []float64{20, 10, 10, 0}[i]; tokens > 0 && got.V != tokens/2 || (tokens == 0) == got.OK {
-			t.Errorf("part %d: %+v", i+1, got)
-		}
+		tokens := []float64{20, 10, 10, 0}[i]
+		must.Hold(t, (tokens <= 0 || got.V == tokens/2) && (tokens == 0) != got.OK, "part %d: %+v", i+1, got)
 	}
 	if got := l.Value("throughput", Steady, nil, nil); got.V != 5 { // 40 tokens in 8 seconds
 		t.Errorf("throughput %v", got)
@@ -83,9 +82,8 @@ func TestJudged(t *testing.T) {
 		{"rounds", false, []Look{{Requests: 2}}, 4},
 	} {
 		l.Batches, l.Looks = c.batches, c.looks
-		if got := l.Judged(); len(got.Rounds) != c.want || len(l.Rounds) != 4 {
-			t.Errorf("%s: %d batches", c.name, len(got.Rounds))
-		}
+		got := l.Judged()
+		must.Hold(t, len(got.Rounds) == c.want && len(l.Rounds) == 4, "%s: %d batches", c.name, len(got.Rounds))
 	}
 	must.Hold(t, (*Level)(nil).Judged() == nil, "no level has batches")
 }
@@ -102,8 +100,7 @@ func TestJoined(t *testing.T) {
 	}
 	for i, one := range l.Each() {
 		want := []float64{10, 5, 5, 0}[i] // as in TestWindowsOfBatches
-		if got := one.Value("throughput", Steady, nil, nil); len(one.Rounds) != 1 || one.Rounds[0].Index != i || got.V != want {
-			t.Errorf("batch %d: %v, want %v", i+1, got, want)
-		}
+		got := one.Value("throughput", Steady, nil, nil)
+		must.Hold(t, len(one.Rounds) == 1 && one.Rounds[0].Index == i && got.V == want, "batch %d: %v, want %v", i+1, got, want)
 	}
 }

@@ -8,9 +8,8 @@ import (
 
 func TestUserWords(t *testing.T) {
 	c := Capacity{Over: Users, Bracket: Bracket{Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}}
-	if got, want := c.Words(), "39 users · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got, want := c.Words(), "39 users · limited by ttft p95: 7.9 s at 39, 8.1 s at 40"
+	must.Hold(t, got == want, "%q, want %q", got, want)
 }
 
 // Rates are counted in steps of 0.001 req/s, so a Capacity with Pass 8100 is 8.1 req/s.

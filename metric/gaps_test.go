@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // UnmarshalJSON of Gaps accepts and refuses the same lists of numbers as encoding/json does for a
@@ -23,24 +24,21 @@ func FuzzGaps(f *testing.F) {
 		if err != nil {
 			return // Gaps may be stricter: it refuses a null in the list, which []uint32 reads as 0
 		}
-		if diff := cmp.Diff(Gaps(want), got); diff != "" || wantErr != nil {
-			t.Errorf("%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
-		}
+		diff := cmp.Diff(Gaps(want), got)
+		must.Hold(t, diff == "" && wantErr == nil, "%s: %v (-numbers +gaps):\n%s", raw, wantErr, diff)
 	})
 }
 
 func TestGapsRead(t *testing.T) {
 	for raw, want := range map[string]Gaps{"[]": {}, "null": nil, "[0]": {0}, "[1, 22 ,4294967295]": {1, 22, 1<<32 - 1}} {
 		var got Gaps
-		if err := json.Unmarshal([]byte(raw), &got); err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%s: %v, %v", raw, got, err)
-		}
+		err := json.Unmarshal([]byte(raw), &got)
+		must.Hold(t, err == nil && cmp.Equal(got, want), "%s: %v, %v", raw, got, err)
 	}
 	for _, raw := range []string{"[4294967296]", "[-1]", "[1.0]", "[1e3]", "[null]", `["1"]`, "[[1]]", "{}", "7"} {
 		var got Gaps
-		if err := json.Unmarshal([]byte(raw), &got); err == nil {
-			t.Errorf("%s was read as %v", raw, got)
-		}
+		err := json.Unmarshal([]byte(raw), &got)
+		must.Hold(t, err != nil, "%s was read as %v", raw, got)
 	}
 }
 
@@ -67,9 +65,8 @@ func TestGapsInOrder(t *testing.T) {
 				parts = append(parts, Of(itl, []*Sample{s}))
 			}
 			slices.Sort(want)
-			if got := allValues(Of(itl, samples)); !slices.Equal(want, got) {
-				t.Errorf("%d gaps of up to %d µs are not in order", n, longest)
-			}
+			got := allValues(Of(itl, samples))
+			must.Hold(t, slices.Equal(want, got), "%d gaps of up to %d µs are not in order", n, longest)
 			var pool Distribution
 			pool.Values, pool.Until = itl.Pool(parts)
 			if got := allValues(pool); !slices.Equal(want, got) {

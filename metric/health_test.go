@@ -27,9 +27,8 @@ func TestStandstillsRecorded(t *testing.T) {
 		var read Health
 		must.Do(t, json.Unmarshal(raw, &read))
 		must.Same(t, tt.name+": read back as", tt.health, read)
-		if held, recorded := read.Held(); held != tt.held || recorded != tt.recorded {
-			t.Errorf("%s: held for %v s, recorded %v; want %v, %v", tt.name, held, recorded, tt.held, tt.recorded)
-		}
+		held, recorded := read.Held()
+		must.Hold(t, held == tt.held && recorded == tt.recorded, "%s: held for %v s, recorded %v; want %v, %v", tt.name, held, recorded, tt.held, tt.recorded)
 	}
 }
 
@@ -67,9 +66,8 @@ func TestMostStandstills(t *testing.T) {
 	if n := len(h.Standstills); n != 1000 || h.Standstills[998] != (Standstill{99800 * ms, 99850 * ms}) || h.Standstills[999] != (Standstill{99900 * ms, 149950 * ms}) {
 		t.Errorf("%d standstills, the last %v", n, h.Standstills[n-2:])
 	}
-	if err := h.Possible(); err != nil {
-		t.Error(err)
-	}
+	err := h.Possible()
+	must.Hold(t, err == nil, "%v", err)
 }
 
 func TestImpossibleHealth(t *testing.T) {

@@ -39,9 +39,8 @@ func TestLateIsOfTheWindow(t *testing.T) {
 			r.Samples = append(r.Samples, s)
 		}
 		must.Same(t, c.name+" (-want +got)", c.want, l.Late())
-		if d := l.Disturbed(l.Rounds[0]); d != (Disturbance{}) {
-			t.Errorf("%s: a part of the window is disturbed alone: %s", c.name, d)
-		}
+		d := l.Disturbed(l.Rounds[0])
+		must.Hold(t, d == (Disturbance{}), "%s: a part of the window is disturbed alone: %s", c.name, d)
 		leg := *l.Rounds[0]
 		leg.Leg = &Leg{}
 		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {

@@ -122,9 +122,8 @@ func TestInterrupted(t *testing.T) {
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 3.0/4)
 	closeTo(t, "goodput share", l.GoodputShare(func(*Sample) bool { return true }), 3.0/4)
 	ttft, _ := Lookup("ttft")
-	if d := Of(ttft, l.MeasuredSamples()); d.N() != 4 || d.Worst != 1 {
-		t.Errorf("%d observations, %d worst", d.N(), d.Worst)
-	}
+	d := Of(ttft, l.MeasuredSamples())
+	must.Hold(t, d.N() == 4 && d.Worst == 1, "%d observations, %d worst", d.N(), d.Worst)
 }
 
 func TestScalingAndPrefill(t *testing.T) {
@@ -182,9 +181,8 @@ func TestSynchrony(t *testing.T) {
 		for range 50 {
 			sum += round(slots, 20, func(_, k int) float64 { return 10*float64(k) + 10*rng.Float64() }).synchrony(slots).V
 		}
-		if mean := sum / 50; mean > 0.35 {
-			t.Errorf("synchrony of random starts of %d slots is %.2f on average", slots, mean)
-		}
+		mean := sum / 50
+		must.Hold(t, mean <= 0.35, "synchrony of random starts of %d slots is %.2f on average", slots, mean)
 	}
 	checkNone(t, "one slot", lock.synchrony(1))
 	checkNone(t, "too many slots", lock.synchrony(1<<40))

@@ -27,14 +27,12 @@ func TestAtLimit(t *testing.T) {
 		s := at.Samples[i]
 		ttft, _ := s.Value("ttft")
 		e2e, _ := s.Value("e2e")
-		if tpot, _ := s.Value("tpot"); ttft != want.ttft || e2e != want.e2e || tpot != want.tpot || !s.Completed() {
-			t.Errorf("%d: ttft %v, e2e %v, tpot %v, want %+v", i, ttft, e2e, tpot, want)
-		}
+		tpot, _ := s.Value("tpot")
+		must.Hold(t, ttft == want.ttft && e2e == want.e2e && tpot == want.tpot && s.Completed(), "%d: ttft %v, e2e %v, tpot %v, want %+v", i, ttft, e2e, tpot, want)
 	}
 	must.Hold(t, !at.Samples[3].Completed(), "a filler counts as ended")
-	if whole := (&Round{Due: 3}); whole.AtLimit() != whole {
-		t.Error("a round without a limit changed")
-	}
+	whole := (&Round{Due: 3})
+	must.Hold(t, whole.AtLimit() == whole, "a round without a limit changed")
 	if l := (&Level{Rounds: []*Round{{}, r}}); len(l.Overran()) != 1 {
 		t.Error(l.Overran())
 	}

@@ -62,9 +62,8 @@ func TestDivide(t *testing.T) {
 	if long.Rounds[0].Due != 2 || long.Rounds[1].Due != 2 || l.Parts[0].Rounds[1].Due != 5 {
 		t.Errorf("due %d, %d and %d: one of 6 left no record", long.Rounds[0].Due, long.Rounds[1].Due, l.Parts[0].Rounds[1].Due)
 	}
-	if r := long.Rounds[0]; r.Start != time.Second+2 || r.End != time.Second+98 {
-		t.Errorf("from %v to %v, its own requests from the third to the end of that", r.Start, r.End)
-	}
+	r := long.Rounds[0]
+	must.Hold(t, r.Start == time.Second+2 && r.End == time.Second+98, "from %v to %v, its own requests from the third to the end of that", r.Start, r.End)
 	if long.N != 4 || long.AtOnce() != 1 || l.Parts[0].AtOnce() != 3 || l.AtOnce() != 4 {
 		t.Errorf("%d, %d, %d and %d at once", long.N, long.AtOnce(), l.Parts[0].AtOnce(), l.AtOnce())
 	}
@@ -79,7 +78,6 @@ func TestOfParts(t *testing.T) {
 	}
 	l := mixture()
 	l.Divide()
-	if v := l.Parts[0].Value("preemptions", Steady, nil, nil); v.OK {
-		t.Errorf("a part has preemptions: %v", v)
-	}
+	v := l.Parts[0].Value("preemptions", Steady, nil, nil)
+	must.Hold(t, !v.OK, "a part has preemptions: %v", v)
 }

@@ -54,9 +54,8 @@ func TestUnstreamed(t *testing.T) {
 			r.Samples = append(r.Samples, tt.of())
 		}
 		l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{r}}
-		if got := l.Unstreamed(); !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		got := l.Unstreamed()
+		must.Hold(t, strings.HasPrefix(got, tt.want) && (tt.want != "" || got == ""), "%s: %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -127,9 +126,8 @@ func TestHeldBack(t *testing.T) {
 			r.Samples = append(r.Samples, tt.of())
 		}
 		l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{r}}
-		if got := l.Unstreamed(); strings.HasPrefix(got, "the streams were held back before they arrived") != tt.held || !tt.held && got != "" {
-			t.Errorf("%s: %q", tt.name, got)
-		}
+		got := l.Unstreamed()
+		must.Hold(t, strings.HasPrefix(got, "the streams were held back before they arrived") == tt.held && (tt.held || got == ""), "%s: %q", tt.name, got)
 	}
 }
 
@@ -145,9 +143,8 @@ func TestInOnePieceByStandstill(t *testing.T) {
 		}
 		r.Samples = append(r.Samples, x)
 	}
-	if got := l.Unstreamed(); !strings.HasPrefix(got, "4 of 20 answers came in one piece") {
-		t.Errorf("without a standstill: %q", got)
-	}
+	got := l.Unstreamed()
+	must.Hold(t, strings.HasPrefix(got, "4 of 20 answers came in one piece"), "without a standstill: %q", got)
 	r.Health.Standstills = []Standstill{{4 * s, 5*s - ms}}
 	must.Same(t, "with a standstill", "", l.Unstreamed())
 }

@@ -39,26 +39,22 @@ func TestDistribution(t *testing.T) {
 		{"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "p50", 0}, {"all failed, higher", NewDistribution(nil, 3, HigherIsBetter), "max", 0},
 	} {
 		stat := must.Get(ParseStat(c.stat))(t)
-		if v, ok := c.d.Stat(stat); !ok || v != c.want {
-			t.Errorf("%s of %s = %v, %v, want %v", c.stat, c.name, v, ok, c.want)
-		}
+		v, ok := c.d.Stat(stat)
+		must.Hold(t, ok && v == c.want, "%s of %s = %v, %v, want %v", c.stat, c.name, v, ok, c.want)
 	}
 	for _, stat := range []Stat{{Kind: Mean}, {Kind: Percentile, P: 50}, {Kind: Min}, {Kind: Max}, {Kind: Every}, {}} {
-		if v, ok := (Distribution{}).Stat(stat); ok {
-			t.Errorf("%v of nothing = %v", stat, v)
-		}
+		v, ok := (Distribution{}).Stat(stat)
+		must.Hold(t, !ok, "%v of nothing = %v", stat, v)
 	}
-	if _, ok := NewDistribution(nil, 3, LowerIsBetter).Stat(Stat{Kind: Mean}); ok {
-		t.Error("requests that all failed have a mean")
-	}
+	_, ok := NewDistribution(nil, 3, LowerIsBetter).Stat(Stat{Kind: Mean})
+	must.Hold(t, !ok, "requests that all failed have a mean")
 	// In binary 0.999·1000 is 999.0000000000001, but the rank must be 999.
 	thousand := make([]float64, 1000)
 	for i := range thousand {
 		thousand[i] = float64(i + 1)
 	}
-	if v, _ := NewDistribution(thousand, 0, LowerIsBetter).Percentile(99.9); v != 999 {
-		t.Errorf("p99.9 of 1..1000 = %v, want 999", v)
-	}
+	v, _ := NewDistribution(thousand, 0, LowerIsBetter).Percentile(99.9)
+	must.Hold(t, v == 999, "p99.9 of 1..1000 = %v, want 999", v)
 }
 
 // A percentile never falls as p grows. It is between the smallest and the largest observation. One
@@ -93,9 +89,8 @@ func TestParseStat(t *testing.T) {
 		must.Hold(t, err == nil && got == want && got.String() == s, "ParseStat(%q) = %+v, %v, written %q", s, got, err, got)
 	}
 	for _, s := range []string{"p", "p0", "p0.09", "p100", "p99.91", "p1e1", "p+5", "p-5", "p5.5.5", "P95", "avg", "median", "p95 ", "pNaN", "p."} {
-		if got, err := ParseStat(s); err == nil {
-			t.Errorf("ParseStat(%q) = %+v", s, got)
-		}
+		got, err := ParseStat(s)
+		must.Hold(t, err != nil, "ParseStat(%q) = %+v", s, got)
 	}
 }
 
@@ -104,9 +99,8 @@ func TestOf(t *testing.T) {
 	b.Failure = &Failure{Kind: FailStream}
 	samples := []*Sample{a, b}
 	ttft, _ := Lookup("ttft")
-	if d := Of(ttft, samples); len(d.Values) != 1 || d.Values[0] != 1 || d.Worst != 1 || d.N() != 2 {
-		t.Errorf("ttft: %+v", d)
-	}
+	d := Of(ttft, samples)
+	must.Hold(t, len(d.Values) == 1 && d.Values[0] == 1 && d.Worst == 1 && d.N() == 2, "ttft: %+v", d)
 	// Request b failed. Its gaps before the failure count, and the failure counts as one more gap,
 	// worse than all others.
 	itl, _ := Lookup("itl")
@@ -123,16 +117,13 @@ func TestDefs(t *testing.T) {
 		must.Hold(t, d.Name != "" && d.Name == strings.ToLower(d.Name) && !seen[d.Name], "the name %q is empty, not lower case or taken", d.Name)
 		seen[d.Name] = true
 		must.Hold(t, d.Title != "" && len(d.Title) <= 24 && d.Doc != "" && d.NoValue != "" && d.Unit != "", "%s is not fully defined: %+v", d.Name, d)
-		if got, ok := Lookup(d.Name); !ok || got.Name != d.Name || d.String() != d.Name {
-			t.Errorf("Lookup(%q) = %v, %v", d.Name, got, ok)
-		}
+		got, ok := Lookup(d.Name)
+		must.Hold(t, ok && got.Name == d.Name && d.String() == d.Name, "Lookup(%q) = %v, %v", d.Name, got, ok)
 	}
-	if _, ok := Lookup("nope"); ok {
-		t.Error("an unknown metric is found")
-	}
-	if got := Names(nil); len(got) != len(Defs) || got[0] != Defs[0].Name {
-		t.Errorf("Names = %v", got)
-	}
+	_, ok := Lookup("nope")
+	must.Hold(t, !ok, "an unknown metric is found")
+	got := Names(nil)
+	must.Hold(t, len(got) == len(Defs) && got[0] == Defs[0].Name, "Names = %v", got)
 }
 
 func TestUnitOf(t *testing.T) {
@@ -144,8 +135,7 @@ func TestUnitOf(t *testing.T) {
 	} {
 		def, _ := Lookup(c.metric)
 		stat, err := ParseStat(c.stat)
-		if got := def.UnitOf(stat); err != nil || got != c.want || stat.String() != c.stat {
-			t.Errorf("%s %s is in %s, want %s (%v)", c.metric, stat, got, c.want, err)
-		}
+		got := def.UnitOf(stat)
+		must.Hold(t, err == nil && got == c.want && stat.String() == c.stat, "%s %s is in %s, want %s (%v)", c.metric, stat, got, c.want, err)
 	}
 }

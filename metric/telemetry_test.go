@@ -15,9 +15,8 @@ import (
 func TestHistogram(t *testing.T) {
 	// 10 values are up to 0.3 s, 5 more up to 0.5 s, 4 more up to 2 s, and 1 is above.
 	h := Histogram{Bounds: []float64{0.3, 0.5, 1, 2}, Counts: []float64{10, 5, 0, 4, 1}, Sum: 12}
-	if m, ok := h.Mean(); !ok || m != 0.6 {
-		t.Errorf("mean %v, want 12/20", m)
-	}
+	m, ok := h.Mean()
+	must.Hold(t, ok && m == 0.6, "mean %v, want 12/20", m)
 	for _, tt := range []struct{ limit, least, most float64 }{
 		{1, 5, 5},     // 1 is a bound of a bucket, so the values above it are known: 4 + 1
 		{0.5, 5, 5},   // no value lies in (0.5, 1], so the same 4 + 1 are above
@@ -27,9 +26,8 @@ func TestHistogram(t *testing.T) {
 		{3, 0, 1}, // beyond the last bound
 		{0.3, 10, 10},
 	} {
-		if least, most := h.Over(tt.limit); least != tt.least || most != tt.most {
-			t.Errorf("over %v: %v to %v, want %v to %v", tt.limit, least, most, tt.least, tt.most)
-		}
+		least, most := h.Over(tt.limit)
+		must.Hold(t, least == tt.least && most == tt.most, "over %v: %v to %v, want %v to %v", tt.limit, least, most, tt.least, tt.most)
 	}
 	inf := math.Inf(1)
 	for _, tt := range []struct{ p, estimate, low, high float64 }{
@@ -47,9 +45,8 @@ func TestHistogram(t *testing.T) {
 		}
 	}
 	for name, empty := range map[string]Histogram{"nothing": {}, "no request": {Bounds: []float64{1}, Counts: []float64{0, 0}}} {
-		if _, ok := empty.Mean(); ok {
-			t.Errorf("%s has a mean", name)
-		}
+		_, ok := empty.Mean()
+		must.Hold(t, !ok, "%s has a mean", name)
 		if _, _, _, ok := empty.Percentile(95); ok {
 			t.Errorf("%s has a percentile", name)
 		}
@@ -84,9 +81,8 @@ func TestHistogramIsHonest(t *testing.T) {
 				over++
 			}
 		}
-		if least, most := h.Over(limit); over < least || over > most {
-			t.Fatalf("%v over %v, said to be %v to %v: %v", over, limit, least, most, values)
-		}
+		least, most := h.Over(limit)
+		must.Need(t, over >= least && over <= most, "%v over %v, said to be %v to %v: %v", over, limit, least, most, values)
 		p := 0.1 + rng.Float64()*99.8
 		exact, _ := NewDistribution(slices.Clone(values), 0, LowerIsBetter).Percentile(p)
 		if estimate, low, high, ok := h.Percentile(p); !ok || exact <= low && low > 0 || exact > high || estimate < low || estimate > high {
@@ -142,9 +138,8 @@ func TestToldOfALevel(t *testing.T) {
 	if g, why := l.Gauge("waiting"); why != "" || g != (Gauge{N: 8, Mean: 1.5, Min: 0, Max: 9}) { // (2·3 + 6·1)/8
 		t.Errorf("waiting %+v %q", g, why)
 	}
-	if h, why := l.Histogram("queue_wait"); why != "" || h.Sum != 12 || h.Counts[0] != 18 || h.Counts[1] != 2 {
-		t.Errorf("queue_wait %+v %q", h, why)
-	}
+	h, why := l.Histogram("queue_wait")
+	must.Hold(t, why == "" && h.Sum == 12 && h.Counts[0] == 18 && h.Counts[1] == 2, "queue_wait %+v %q", h, why)
 	// SGLang tells means.
 	for _, r := range l.Rounds {
 		r.Telemetry.Gauges["accept_length"] = Gauge{N: 1, Mean: 2.5, Min: 2.5, Max: 2.5}
@@ -196,9 +191,8 @@ func TestToldByAll(t *testing.T) {
 	} {
 		l := toldLevel()
 		want := spoil(l)
-		if g, why := l.Gauge("waiting"); why != want || g.N != 0 {
-			t.Errorf("%s: waiting %+v %q, want %q", name, g, why, want)
-		}
+		g, why := l.Gauge("waiting")
+		must.Hold(t, why == want && g.N == 0, "%s: waiting %+v %q, want %q", name, g, why, want)
 		if _, why := l.Histogram("queue_wait"); why != want {
 			t.Errorf("%s: queue_wait %q, want %q", name, why, want)
 		}
@@ -208,15 +202,13 @@ func TestToldByAll(t *testing.T) {
 	for _, h := range []Histogram{{}, {Counts: []float64{1, 2, 3}}, {Bounds: []float64{1}, Counts: []float64{-1, 3}}, {Bounds: []float64{2, 1}, Counts: []float64{1, 1, 1}}} {
 		l := toldLevel()
 		l.Rounds[1].Telemetry.Histograms["queue_wait"] = h
-		if _, why := l.Histogram("queue_wait"); why != "it is missing in 1 of 2 rounds: the server reports no such value" {
-			t.Errorf("%+v: %q", h, why)
-		}
+		_, why := l.Histogram("queue_wait")
+		must.Hold(t, why == "it is missing in 1 of 2 rounds: the server reports no such value", "%+v: %q", h, why)
 	}
 	l := toldLevel()
 	l.Rounds[1].Telemetry.Gauges["waiting"] = Gauge{N: -2, Mean: 1}
-	if g, why := l.Gauge("waiting"); why == "" || g.N != 0 {
-		t.Errorf("%+v, %q", g, why)
-	}
+	g, why := l.Gauge("waiting")
+	must.Hold(t, why != "" && g.N == 0, "%+v, %q", g, why)
 	l = toldLevel()
 	l.Rounds[1].Telemetry.Histograms["queue_wait"] = Histogram{Bounds: []float64{2}, Counts: []float64{1, 1}}
 	if _, why := l.Histogram("queue_wait"); why != "the buckets of the server's histogram changed between rounds" {

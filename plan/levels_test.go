@@ -30,9 +30,8 @@ func TestOutputMax(t *testing.T) {
 func TestMoreOfUsers(t *testing.T) {
 	l := Level{N: 50}
 	(&People{Window: 5 * time.Minute}).Part(&l)
-	if got, want := l.More(20), slices.Repeat([]int{1}, 20); !cmp.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got, want := l.More(20), slices.Repeat([]int{1}, 20)
+	must.Hold(t, cmp.Equal(got, want), "%v, want %v", got, want)
 	if got := (Level{N: 50, Requests: 500, Rounds: 10}).More(200); !cmp.Equal(got, []int{50, 50, 50, 50}) {
 		t.Errorf("%v", got)
 	}

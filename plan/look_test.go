@@ -126,8 +126,6 @@ func TestLooksInWindow(t *testing.T) {
 		for _, look := range (&Plan{Workloads: []*Workload{w}}).Looks(w, l, l.Levels[0]) {
 			got = append(got, fmt.Sprintf("%d/%.0f/%d", look.Requests, look.Spent, look.Planned))
 		}
-		if got := strings.Join(got, " "); got != tt.want {
-			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
-		}
+		must.Same(t, tt.name, tt.want, strings.Join(got, " "))
 	}
 }

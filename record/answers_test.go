@@ -98,9 +98,8 @@ func TestDamagedAnswers(t *testing.T) {
 		if content != nil {
 			must.Do(t, os.WriteFile(path, content, 0o644))
 		}
-		if _, _, err := record.Read(dir); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		_, _, err := record.Read(dir)
+		must.Hold(t, err != nil, "%s: no error", name)
 		must.Do(t, os.WriteFile(path, whole, 0o644))
 	}
 	rng := rand.New(rand.NewPCG(21, 1))
@@ -144,9 +143,8 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 		}
 	}
 	write(record.AnswersFile, bytes.Replace(whole, []byte(`"text":"`), []byte(`"text":"x`), 1))
-	if _, _, err := record.Read(dir); err == nil {
-		t.Error("an answer was changed, and nothing noticed")
-	}
+	_, _, err := record.Read(dir)
+	must.Hold(t, err != nil, "an answer was changed, and nothing noticed")
 }
 
 // A new run removes the answers of an earlier run. It does not remove a file with the same name
@@ -155,9 +153,8 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	dir, _ := answered(t)
 	path := filepath.Join(dir, record.AnswersFile)
 	w := must.Get(record.Create(dir))(t)
-	if _, err := os.Stat(path); err == nil {
-		t.Error("the answers of the earlier run are still there")
-	}
+	_, err := os.Stat(path)
+	must.Hold(t, err != nil, "the answers of the earlier run are still there")
 	w.Close()
 	dir = t.TempDir()
 	path = filepath.Join(dir, record.AnswersFile)
@@ -165,9 +162,8 @@ func TestAnswersOfAnEarlierRun(t *testing.T) {
 	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "in the way") {
 		t.Errorf("error %v, want a hint", err)
 	}
-	if raw, _ := os.ReadFile(path); string(raw) != "{\"prompt\":\"mine\"}\n" {
-		t.Errorf("the file now holds %q", raw)
-	}
+	raw, _ := os.ReadFile(path)
+	must.Hold(t, string(raw) == "{\"prompt\":\"mine\"}\n", "the file now holds %q", raw)
 }
 
 // Equal answers have equal hashes, even if their texts were cut off at different places. Different

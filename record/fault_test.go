@@ -32,9 +32,8 @@ func TestDiskFaults(t *testing.T) {
 			})
 			taken, err := recordTaken(dir, run)
 			undo()
-			if problem := kept(dir, run, taken, err); problem != "" {
-				t.Fatalf("call %d, %s: %s", at, kind, problem)
-			}
+			problem := kept(dir, run, taken, err)
+			must.Need(t, problem == "", "call %d, %s: %s", at, kind, problem)
 			must.Need(t, err != nil || calls < at, "call %d, %s: the writer said nothing", at, kind)
 		}
 		if t.Logf("%s: %d calls", kind, at-1); at < 20 {

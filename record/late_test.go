@@ -35,8 +35,7 @@ func TestRequestsAfterTheirRound(t *testing.T) {
 			err = sample()
 		}
 		must.Hold(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)), "%+v: %v", c, err)
-		if got := len(rd.run.Levels[0].Rounds[0].Samples); err == nil && got != 1 {
-			t.Errorf("%+v: %d requests", c, got)
-		}
+		got := len(rd.run.Levels[0].Rounds[0].Samples)
+		must.Hold(t, err != nil || got == 1, "%+v: %d requests", c, got)
 	}
 }

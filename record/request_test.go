@@ -117,15 +117,13 @@ func TestRequestLine(t *testing.T) {
 			fast++
 			plainly := struct{ Sample *metric.Sample }{}
 			must.Do(t, json.Unmarshal(want, &plainly))
-			if diff := cmp.Diff(plainly.Sample, back); diff != "" {
-				t.Fatalf("%s (-encoding/json +fast):\n%s", want, diff)
-			}
+			diff := cmp.Diff(plainly.Sample, back)
+			must.Need(t, diff == "", "%s (-encoding/json +fast):\n%s", want, diff)
 		}
 	}
 	must.Hold(t, fast >= len(samples)/10, "%d of %d lines are read in the fast way", fast, len(samples))
-	if line, err := encode(&metric.Sample{Shared: math.NaN()}); err == nil {
-		t.Errorf("a share that is no number is written: %s", line)
-	}
+	line, err := encode(&metric.Sample{Shared: math.NaN()})
+	must.Hold(t, err != nil, "a share that is no number is written: %s", line)
 }
 
 // Recording a request allocates no memory.
@@ -191,9 +189,8 @@ func TestFastLine(t *testing.T) {
 			must.Same(t, name+" (-want +got)", s, got)
 		}
 	}
-	if _, fast := record.DecodeFast(lineOf(t, filled())); fast {
-		t.Error("the fast way reads what was found of an answer")
-	}
+	_, fast := record.DecodeFast(lineOf(t, filled()))
+	must.Hold(t, !fast, "the fast way reads what was found of an answer")
 }
 
 // FuzzFastLine compares the fast decoder with encoding/json. If both accept a line, they must read
@@ -218,12 +215,10 @@ func FuzzFastLine(f *testing.F) {
 			Type   string
 			Sample *metric.Sample
 		}
-		if err := json.Unmarshal(raw, &want); err != nil || want.Type != "sample" {
-			t.Fatalf("the fast way reads %q, of which encoding/json says: %v", raw, err)
-		}
-		if diff := cmp.Diff(want.Sample, got); diff != "" {
-			t.Fatalf("%q (-encoding/json +fast):\n%s", raw, diff)
-		}
+		err := json.Unmarshal(raw, &want)
+		must.Need(t, err == nil && want.Type == "sample", "the fast way reads %q, of which encoding/json says: %v", raw, err)
+		diff := cmp.Diff(want.Sample, got)
+		must.Need(t, diff == "", "%q (-encoding/json +fast):\n%s", raw, diff)
 		if line, err := record.Encoder()(got); err != nil || !bytes.Equal(line, lineOf(t, got)) {
 			t.Fatalf("%v: %q is written as %q", err, raw, line)
 		}

@@ -44,9 +44,8 @@ func TestStoredAlike(t *testing.T) {
 				}
 			}
 		}
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || !cmp.Equal(wantProblems, problems) {
-			t.Fatalf("run %d, problems %q and %q (-in memory +stored):\n%s", seed, wantProblems, problems, diff)
-		}
+		diff := cmp.Diff(want, got, cmpopts.EquateEmpty())
+		must.Need(t, diff == "" && cmp.Equal(wantProblems, problems), "run %d, problems %q and %q (-in memory +stored):\n%s", seed, wantProblems, problems, diff)
 	}
 }
 
@@ -109,9 +108,8 @@ func TestLostRequests(t *testing.T) {
 		func() {
 			defer func() {
 				got := recover()
-				if lost, ok := got.(record.Lost); !ok || name == "unreadable" && !errors.Is(lost, syscall.EIO) {
-					t.Errorf("%s: %v", name, got)
-				}
+				lost, ok := got.(record.Lost)
+				must.Hold(t, ok && (name != "unreadable" || errors.Is(lost, syscall.EIO)), "%s: %v", name, got)
 			}()
 			for _, l := range run.Levels {
 				for _, r := range rounds(l) {

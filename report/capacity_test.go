@@ -30,15 +30,13 @@ func TestCapacityLimit(t *testing.T) {
 		{"later", 7, 8, "unknown"},
 	}
 	for _, tt := range tests {
-		if got := (&metric.Capacity{Bracket: metric.Bracket{Kind: tt.kind, Pass: tt.pass, Fail: tt.fail}}).Limit(); got != tt.want {
-			t.Errorf("limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
-		}
+		got := (&metric.Capacity{Bracket: metric.Bracket{Kind: tt.kind, Pass: tt.pass, Fail: tt.fail}}).Limit()
+		must.Hold(t, got == tt.want, "limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
 	}
 	replayed := metric.Capacity{Over: "speedup", Step: 0.01, Bracket: metric.Bracket{Kind: metric.CapacityInterpolated, Pass: 168, Fail: 206, Confirmed: true}}
 	must.Same(t, "limit of times the recorded traffic", "1.68 to 2.05", replayed.Limit())
-	if got := (&Document{Run: &metric.Run{}}).Facts(&replayed)[0]; got != "confirmed: 1.68 held again on fresh requests" {
-		t.Error(got)
-	}
+	got := (&Document{Run: &metric.Run{}}).Facts(&replayed)[0]
+	must.Hold(t, got == "confirmed: 1.68 held again on fresh requests", "%v", got)
 }
 
 // A rate that stands alone is written with its unit.
@@ -58,9 +56,8 @@ func TestJoining(t *testing.T) {
 	} {
 		n, _ := strconv.Atoi(strings.TrimPrefix(c.level, "burst "))
 		d := Document{Cases: []Case{{Level: &metric.Level{Name: c.level, N: n}}}}
-		if got := d.Joining(&Verdict{Level: c.level}, c.capacity); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := d.Joining(&Verdict{Level: c.level}, c.capacity)
+		must.Hold(t, strings.Contains(got, c.want), "%s: %s", name, got)
 	}
 }
 
@@ -78,9 +75,8 @@ func TestCarries(t *testing.T) {
 	} {
 		must.Same(t, "carries", tt.want, tt.c.Carries())
 	}
-	if got, want := (&Document{Run: &metric.Run{}}).Facts(&rate)[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got, want := (&Document{Run: &metric.Run{}}).Facts(&rate)[0], "the first threshold seems to meet its limit near 9.3 req/s: this is an estimate and certifies nothing"
+	must.Hold(t, got == want, "%q, want %q", got, want)
 	level := &metric.Level{Server: "s", Workload: "w", Kind: metric.OpenLoop, Saturation: []float64{11.6}}
 	d := Document{Run: &metric.Run{Levels: []*metric.Level{level}, Capacities: []*metric.Capacity{&rate}}, Cases: []Case{{Level: level}}}
 	if got, want := d.Facts(&rate)[1], "the largest rate that the server can sustain is 11.6 req/s"; got != want {
@@ -97,9 +93,8 @@ func TestCapacityLine(t *testing.T) {
 		{"chat: 39 requests in flight", "chat: 39 requests in flight"},
 		{"", "chat: unknown"},
 	} {
-		if got := (&metric.Capacity{Workload: "chat", Bracket: metric.Bracket{Kind: "unknown"}, Line: tt.line}).Answer(); got != tt.want {
-			t.Errorf("line of %q = %q, want %q", tt.line, got, tt.want)
-		}
+		got := (&metric.Capacity{Workload: "chat", Bracket: metric.Bracket{Kind: "unknown"}, Line: tt.line}).Answer()
+		must.Hold(t, got == tt.want, "line of %q = %q, want %q", tt.line, got, tt.want)
 	}
 }
 
@@ -114,9 +109,8 @@ func TestProbesAreNoLevels(t *testing.T) {
 	}
 	root, _ := junitOf(t, document())
 	for _, c := range cases(root) {
-		if name, _ := c.attr("name"); strings.Contains(name, "probe") {
-			t.Errorf("the testcase %q is of a probe, which another run does not have", name)
-		}
+		name, _ := c.attr("name")
+		must.Hold(t, !strings.Contains(name, "probe"), "the testcase %q is of a probe, which another run does not have", name)
 	}
 }
 
@@ -155,18 +149,16 @@ func TestJUnitCapacity(t *testing.T) {
 			found = true
 			must.Same(t, tt.name, tt.want, c.Nodes[0].XMLName.Local)
 			// 7m12s of probes.
-			if got, _ := c.attr("time"); got != "432.000" {
-				t.Errorf("%s: time = %s, want 432.000", tt.name, got)
-			}
+			got, _ := c.attr("time")
+			must.Hold(t, got == "432.000", "%s: time = %s, want 432.000", tt.name, got)
 			said, _ := c.Nodes[0].attr("message")
 			if said += c.Nodes[0].Text; tt.want != "error" && !strings.Contains(said, run.Capacities[0].Line) {
 				t.Errorf("%s: %q does not hold the answer", tt.name, said)
 			}
 		}
 		must.Hold(t, found, "%s: no testcase", tt.name)
-		if want := `<property name="capacity.kind" value="` + string(tt.kind) + `">`; !bytes.Contains(b, []byte(want)) {
-			t.Errorf("%s: no property %s", tt.name, want)
-		}
+		want := `<property name="capacity.kind" value="` + string(tt.kind) + `">`
+		must.Hold(t, bytes.Contains(b, []byte(want)), "%s: no property %s", tt.name, want)
 	}
 }
 

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
 // Check finds nothing in consistent documents. It finds the error in each document that is changed
 // to contain one.
 func TestCheck(t *testing.T) {
-	if found := Check(passing()); len(found) > 0 {
-		t.Errorf("a document in which everything is fine: %q", found)
-	}
+	found := Check(passing())
+	must.Hold(t, len(found) <= 0, "a document in which everything is fine: %q", found)
 	if found := Check(emptyDocument()); len(found) > 0 {
 		t.Errorf("an empty document: %q", found)
 	}
@@ -89,9 +89,8 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		d := passing()
 		tt.spoil(d)
-		if found := strings.Join(Check(d), "\n"); !strings.Contains(found, tt.want) {
-			t.Errorf("%s: found %q, want %q", tt.name, found, tt.want)
-		}
+		found := strings.Join(Check(d), "\n")
+		must.Hold(t, strings.Contains(found, tt.want), "%s: found %q, want %q", tt.name, found, tt.want)
 	}
 }
 
@@ -133,9 +132,8 @@ func TestCheckOfStages(t *testing.T) {
 	again.Summary("ttft").Mean = metric.Some(9)
 	again.Summary("ttft").Max = metric.Some(10)
 	d.Cases = append(d.Cases, again)
-	if found := Check(d); len(found) > 0 {
-		t.Errorf("said %q", found)
-	}
+	found := Check(d)
+	must.Hold(t, len(found) <= 0, "said %q", found)
 }
 
 // A level was cut short, so some requests were never sent and have no record. Its success counts
@@ -143,7 +141,6 @@ func TestCheckOfStages(t *testing.T) {
 func TestCheckOfWhatWasCutShort(t *testing.T) {
 	d := passing()
 	d.Cases[0].Completed, d.Cases[0].OutputTokens = 40, 40*21
-	if found := Check(d); len(found) > 0 {
-		t.Errorf("said %q", found)
-	}
+	found := Check(d)
+	must.Hold(t, len(found) <= 0, "said %q", found)
 }

@@ -45,9 +45,8 @@ func TestReadDocumentErrors(t *testing.T) {
 		{`{"schema": "tokgate.results/1"}`, "it has no plan"},
 	}
 	for _, tt := range tests {
-		if _, err := ReadDocument(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("ReadDocument(%q) = %v, want %q", tt.in, err, tt.want)
-		}
+		_, err := ReadDocument(strings.NewReader(tt.in))
+		must.Hold(t, err != nil && strings.Contains(err.Error(), tt.want), "ReadDocument(%q) = %v, want %q", tt.in, err, tt.want)
 	}
 }
 
@@ -86,9 +85,8 @@ func TestLoadFacts(t *testing.T) {
 		t.Errorf("due, completed, failed = %d, %d, %d, want 120, 104, 16", c.Due(), c.Completed, c.Failed)
 	}
 	must.Hold(t, c.Reconnects == 2, "reconnects = %d, want 2", c.Reconnects)
-	if got, want := c.OutputTokens, 104*21; got != want {
-		t.Errorf("output tokens = %d, want %d", got, want)
-	}
+	got, want := c.OutputTokens, 104*21
+	must.Hold(t, got == want, "output tokens = %d, want %d", got, want)
 	// The measuring window of both rounds is from 2 s to 48 s: together 2 × 46 s = 92 s.
 	must.Hold(t, c.Window == 92, "window = %v, want 92", c.Window)
 	// The level lasts from 0 s, its first round's start, to 110 s, its second's end.
@@ -143,9 +141,8 @@ func TestRedaction(t *testing.T) {
 	b := builder{redact: redactor(p, "")}
 	// "token-long" is removed as a whole, although it begins with the secret "token". "abc" stays:
 	// removing secrets of less than four bytes would damage words.
-	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
-		t.Errorf("clean = %q, want %q", got, want)
-	}
+	got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"
+	must.Hold(t, got == want, "clean = %q, want %q", got, want)
 }
 
 func TestPlanName(t *testing.T) {
@@ -221,8 +218,7 @@ func TestChangedDocument(t *testing.T) {
 		"another sum":   whole[:len(whole)-10] + "0000000\"\n}\n",
 	} {
 		must.Need(t, changed != whole, "%s: nothing was changed", name)
-		if _, err := ReadDocument(strings.NewReader(changed)); err == nil {
-			t.Errorf("%s was changed, and nothing noticed", name)
-		}
+		_, err := ReadDocument(strings.NewReader(changed))
+		must.Hold(t, err != nil, "%s was changed, and nothing noticed", name)
 	}
 }

@@ -21,14 +21,12 @@ func TestLevelValues(t *testing.T) {
 	one, thirty, skipped := &d.Cases[0], &d.Cases[1], &d.Cases[2]
 
 	// 104 of 120 completed.
-	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
-		t.Errorf("success = %+v, want 104/120", s)
-	}
+	s := thirty.Summary("success")
+	must.Hold(t, s.Value.OK && s.Value.V == 104.0/120, "success = %+v, want 104/120", s)
 	// The fixture's good block accepts every request that completed within a million seconds. So
 	// goodput is equal to the rate of all requests.
-	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
-		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
-	}
+	good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate")
+	must.Hold(t, good.Value.OK && good.Value == rate.Value, "goodput = %+v, want the request rate %+v", good, rate)
 	// The efficiency is the throughput at 30, divided by 30 times the throughput at 1.
 	want := thirty.Summary("throughput").Value.V / (30 * one.Summary("throughput").Value.V)
 	if s := thirty.Summary("scaling_efficiency"); !s.Value.OK || s.Value.V != want {
@@ -53,9 +51,8 @@ func TestVoidedRounds(t *testing.T) {
 	if len(got.Voided) != 1 || got.Voided[0].Void != void.Void || got.Voided[0].Index != 9 || got.Voided[0].Health.Stall != 700*time.Millisecond {
 		t.Errorf("voided: %+v", got.Voided)
 	}
-	if sent := len(void.All()); got.Spent.Sent != want.Spent.Sent+sent {
-		t.Errorf("%d requests sent, want %d and %d voided", got.Spent.Sent, want.Spent.Sent, sent)
-	}
+	sent := len(void.All())
+	must.Hold(t, got.Spent.Sent == want.Spent.Sent+sent, "%d requests sent, want %d and %d voided", got.Spent.Sent, want.Spent.Sent, sent)
 	got.Voided, got.Spent = nil, want.Spent
 	must.Same(t, "a voided round changed the case", want, got)
 }
@@ -96,9 +93,8 @@ func TestTurns(t *testing.T) {
 	must.Same(t, "", want, c.Turns[:3], close)
 	// The last entry has turns 10 and 11 of four conversations, so eight requests. The p95 of eight
 	// TTFTs is the largest one.
-	if last := c.Turns[9]; last.From != 10 || last.To != 11 || last.Requests != 8 || last.P95 != some(1.103) {
-		t.Errorf("%+v", last)
-	}
+	last := c.Turns[9]
+	must.Hold(t, last.From == 10 && last.To == 11 && last.Requests == 8 && last.P95 == some(1.103), "%+v", last)
 	if c := New(fixture()).Cases[1]; c.Turns != nil {
 		t.Errorf("turns where there are none: %v", c.Turns)
 	}

@@ -91,12 +91,10 @@ func TestLevelsCSV(t *testing.T) {
 
 func TestOutputErrors(t *testing.T) {
 	for _, f := range written {
-		if err := f.write(failing{}, document()); err == nil {
-			t.Errorf("%s: a full disk is no error", f.file)
-		}
+		err := f.write(failing{}, document())
+		must.Hold(t, err != nil, "%s: a full disk is no error", f.file)
 	}
 	run, _, _, _ := fixture()
-	if err := SamplesCSV(failing{}, run); err == nil {
-		t.Error("SamplesCSV: a full disk is no error")
-	}
+	err := SamplesCSV(failing{}, run)
+	must.Hold(t, err != nil, "SamplesCSV: a full disk is no error")
 }

@@ -57,9 +57,8 @@ func TestPassages(t *testing.T) {
 	d := New(run, nil, assert.Verdicts{}, Meta{})
 	must.Need(t, len(d.Passages) == 2, "%d passages, want that of the stages and that of the rate", len(d.Passages))
 	p := d.Passages[0]
-	if diff := cmp.Diff([]string{"calm", "spike"}, p.Levels); diff != "" || p.Begins[1] != 24 || p.Windows != 1 || p.At != 10 || p.Step != 1 {
-		t.Errorf("%s%+v", diff, p)
-	}
+	diff := cmp.Diff([]string{"calm", "spike"}, p.Levels)
+	must.Hold(t, diff == "" && p.Begins[1] == 24 && p.Windows == 1 && p.At == 10 && p.Step == 1, "%s%+v", diff, p)
 	// The window is from 10 s to 58 s, in four parts of 12 s. Requests are due at 20 s, at 35, 36,
 	// 36 and 37 s, and at 50 s.
 	if diff := cmp.Diff([]int{1, 0, 4, 1}, sums(p.Arrivals, false)); diff != "" {
@@ -77,7 +76,6 @@ func TestPassages(t *testing.T) {
 	if p := d.Passages[1]; p.Windows != 2 || p.sum() != 2 || p.Arrivals[passageSteps-1] != 1 {
 		t.Errorf("%+v", p)
 	}
-	if found := Check(d); len(found) > 0 {
-		t.Errorf("%q", found)
-	}
+	found := Check(d)
+	must.Hold(t, len(found) <= 0, "%q", found)
 }

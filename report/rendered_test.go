@@ -43,9 +43,8 @@ func TestGoldenTerminal(t *testing.T) {
 				must.Do(t, f.write(&b, doc.doc))
 				report.Golden(t, doc.name+"."+f.file, b.Bytes())
 				must.Hold(t, !strings.Contains(b.String(), report.Secret), "%s holds the secret", f.file)
-				if err := f.write(failing{}, doc.doc); err == nil {
-					t.Errorf("%s: a full disk is no error", f.file)
-				}
+				err := f.write(failing{}, doc.doc)
+				must.Hold(t, err != nil, "%s: a full disk is no error", f.file)
 			})
 		}
 	}
@@ -87,9 +86,8 @@ func TestLongMarkdownIsBounded(t *testing.T) {
 	must.Hold(t, b.Len() <= markdown.Bytes, "%d bytes, want at most %d", b.Len(), markdown.Bytes)
 	out := b.String()
 	must.Hold(t, strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n"), "begins with %.60q, want the verdict", out)
-	if n := len(regexp.MustCompile(`… \d+ more(: .*\d+)? failed`).FindAllString(out, -1)); n != 2 {
-		t.Errorf("%d tables say that failures were left out, want workloads and checks", n)
-	}
+	n := len(regexp.MustCompile(`… \d+ more(: .*\d+)? failed`).FindAllString(out, -1))
+	must.Hold(t, n == 2, "%d tables say that failures were left out, want workloads and checks", n)
 	if n := strings.Count(out, "\n"); n > markdown.Lines {
 		t.Errorf("%d lines, want at most %d", n, markdown.Lines)
 	}
@@ -153,19 +151,16 @@ func TestTerminalIsSafe(t *testing.T) {
 				lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 				for i, line := range lines {
 					must.Hold(t, text.Inert(line) == line, "width %d: a command: %q", width, line)
-					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
-						t.Errorf("width %d: control characters: %q", width, line)
-					}
+					clean := text.Line(line)
+					must.Hold(t, clean == strings.Join(strings.Fields(line), " "), "width %d: control characters: %q", width, line)
 					// Three kinds of lines may be longer. The last line is always complete, because
 					// scripts read it. Tables in a narrow terminal keep two columns. A marker in a
 					// line may take one more cell.
-					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
-						t.Errorf("width %d: %d cells: %q", width, w, line)
-					}
+					w := text.Width(line)
+					must.Hold(t, w <= most+2 || i >= len(lines)-1 || width < 80, "width %d: %d cells: %q", width, w, line)
 				}
-				if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf("exit %d", d.ExitCode)) {
-					t.Errorf("the last line is %q", last)
-				}
+				last := lines[len(lines)-1]
+				must.Hold(t, strings.Contains(last, fmt.Sprintf("exit %d", d.ExitCode)), "the last line is %q", last)
 			}
 		}
 	}
@@ -223,9 +218,8 @@ func TestTerminalSaysAServersErrorOnce(t *testing.T) {
 	d.Verdicts = append(d.Verdicts, report.Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: report.Error, Message: s.Error[:300] + "…"})
 	var b bytes.Buffer
 	must.Do(t, terminal.Write(&b, d, 80, false))
-	if n := strings.Count(b.String(), "the server died"); n != 1 {
-		t.Errorf("said %d times:\n%s", n, b.String())
-	}
+	n := strings.Count(b.String(), "the server died")
+	must.Hold(t, n == 1, "said %d times:\n%s", n, b.String())
 }
 
 // A comment has a bounded size and a single marker, whatever text a run contains. It contains no
@@ -254,18 +248,16 @@ func TestCommentHoldsForeignText(t *testing.T) {
 			var b bytes.Buffer
 			must.Do(t, markdown.Comment(&b, d))
 			out := b.String()
-			if lines := strings.Count(out, "\n"); lines > markdown.CommentLines || len(out) > 60_000 {
-				t.Errorf("%d × %d bytes: %d lines, %d bytes", n, len(foreign), lines, len(out))
-			}
+			lines := strings.Count(out, "\n")
+			must.Hold(t, lines <= markdown.CommentLines && len(out) <= 60_000, "%d × %d bytes: %d lines, %d bytes", n, len(foreign), lines, len(out))
 			head, rest, _ := strings.Cut(out, "\n<!-- red -->\n")
 			must.Hold(t, regexp.MustCompile(`^<!-- tokgate:[A-Za-z0-9._-]+ -->$`).MatchString(head), "it begins with %q", head)
 			for _, own := range []string{"<br>", "<sub>", "</sub>", "<!-- red -->", "<!-- -->"} {
 				rest = strings.ReplaceAll(rest, own, "")
 			}
 			rest = strings.ReplaceAll(rest, `\]`, "")
-			if link := regexp.MustCompile(`[^&]#\d`).FindString(out); link != "" {
-				t.Errorf("%d × %d bytes: %q is a link to an issue", n, len(foreign), link)
-			}
+			link := regexp.MustCompile(`[^&]#\d`).FindString(out)
+			must.Hold(t, link == "", "%d × %d bytes: %q is a link to an issue", n, len(foreign), link)
 			for _, markup := range []string{"<", "@", "://", "](", "\n#1"} {
 				if at := strings.Index(rest, markup); at >= 0 {
 					t.Errorf("%d × %d bytes: %q in %q", n, len(foreign), markup, rest[max(0, at-30):min(len(rest), at+30)])
@@ -404,9 +396,8 @@ func TestComparisons(t *testing.T) {
 			}
 		})
 	}
-	if got := d.Tally(); got.Required != 1 || got.Failed != 1 {
-		t.Errorf("%+v: a required change is a requirement", got)
-	}
+	got := d.Tally()
+	must.Hold(t, got.Required == 1 && got.Failed == 1, "%+v: a required change is a requirement", got)
 }
 
 // A failed verdict quotes answers in the files for CI systems. The quotes must be harmless there.

@@ -23,7 +23,6 @@ func TestRowsOf(t *testing.T) {
 	// smallest value, p50 the 11th and p95 the 20th.
 	want := &Rows{Sent: 20, Again: 2, Prompt: Lengths{10, 100, 190}, Answer: Lengths{1, 10, 19}}
 	must.Same(t, "", want, rowsOf(samples))
-	if got := rowsOf([]*metric.Sample{{}}); got != nil {
-		t.Errorf("%+v of no data set", got)
-	}
+	got := rowsOf([]*metric.Sample{{}})
+	must.Hold(t, got == nil, "%+v of no data set", got)
 }

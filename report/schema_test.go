@@ -196,9 +196,8 @@ func TestValidatorFindsErrors(t *testing.T) {
 			must.Do(t, json.Unmarshal([]byte(value), &v))
 			o[key] = v
 		}
-		if got := strings.Join(s.check(s, "$", o), "\n"); !strings.Contains(got, tt.want) {
-			t.Errorf("%s: check = %q, want %q", tt.name, got, tt.want)
-		}
+		got := strings.Join(s.check(s, "$", o), "\n")
+		must.Hold(t, strings.Contains(got, tt.want), "%s: check = %q, want %q", tt.name, got, tt.want)
 	}
 }
 

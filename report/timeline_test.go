@@ -55,9 +55,8 @@ func TestCurve(t *testing.T) {
 	// The 60 values are six each of 200, 220, …, 380 ms. Point 20 of the 41 points is the p50,
 	// which is the 30th value: 280 ms.
 	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
-		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
-			t.Errorf("point %d is %v, want %v", i, got, want)
-		}
+		got := s.Curve[i].V
+		must.Hold(t, math.Abs(got-want) <= 1e-9, "point %d is %v, want %v", i, got, want)
 	}
 	must.Hold(t, s.Curve[38] == s.Percentiles.P95 && s.Curve[20] == s.Percentiles.P50, "the curve and the percentiles disagree")
 }

@@ -227,15 +227,13 @@ func TestPrefixCache(t *testing.T) {
 		step.job.ID = uint64(i)
 		submit(t, e, time.Duration(i)*time.Hour, step.job)
 		all := drain(e)
-		if got := all[len(all)-1].Times.Cached; got != step.cached {
-			t.Errorf("request %d: %d tokens cached, want %d", i, got, step.cached)
-		}
+		got := all[len(all)-1].Times.Cached
+		must.Hold(t, got == step.cached, "request %d: %d tokens cached, want %d", i, got, step.cached)
 	}
 	e.resetPrefixCache()
 	submit(t, e, 100*time.Hour, Job{ID: 99, Input: 40, Output: 1, Prefix: prompt(40, 0).Prefix})
-	if all := drain(e); all[len(all)-1].Times.Cached != 0 {
-		t.Error("a hit after the reset")
-	}
+	all := drain(e)
+	must.Hold(t, all[len(all)-1].Times.Cached == 0, "a hit after the reset")
 }
 
 func TestCancel(t *testing.T) {
@@ -248,9 +246,8 @@ func TestCancel(t *testing.T) {
 	e.Advance(220 * time.Millisecond)
 	must.Hold(t, e.Cancel(1) && e.Cancel(3) && !e.Cancel(1) && !e.Cancel(77), "Cancel must report whether the job was in flight")
 	all := drain(e)
-	if got := at(all, 1); len(got) != 0 {
-		t.Errorf("the cancelled running job emitted at %v", got)
-	}
+	got := at(all, 1)
+	must.Hold(t, len(got) == 0, "the cancelled running job emitted at %v", got)
 	if got := at(all, 3); len(got) != 0 {
 		t.Errorf("the cancelled waiting job emitted at %v", got)
 	}
@@ -387,9 +384,8 @@ func TestLongEngineProperties(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := randomProfile(r)
-		if err := p.Validate(); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
+		err := p.Validate()
+		must.Need(t, err == nil, "seed %d: %v", seed, err)
 		load := randomLoad(r, p)
 		e := NewEngine(p, int64(seed))
 		all, cancelled := play(t, e, load, rand.New(rand.NewPCG(seed, 2)))
@@ -435,9 +431,8 @@ func TestLongEngineProperties(t *testing.T) {
 		}
 		s := e.State(last)
 		must.Need(t, len(cancelled) != 0 || s.OutputTokens == total, "seed %d: %d tokens counted, %d emitted", seed, s.OutputTokens, total)
-		if limit := p.Limits.KVTokens; limit > 0 && s.PeakKV > limit {
-			t.Fatalf("seed %d: %d KV tokens reserved of %d", seed, s.PeakKV, limit)
-		}
+		limit := p.Limits.KVTokens
+		must.Need(t, limit <= 0 || s.PeakKV <= limit, "seed %d: %d KV tokens reserved of %d", seed, s.PeakKV, limit)
 		if p.Policy == Mixed && s.PeakBatchTokens > p.Limits.MaxBatchedTokens {
 			t.Fatalf("seed %d: a step of %d tokens, budget %d", seed, s.PeakBatchTokens, p.Limits.MaxBatchedTokens)
 		}
@@ -511,13 +506,11 @@ func TestLongRandomnessIsCalibrated(t *testing.T) {
 	for i, want := range p.Speculation.Accept {
 		// A probability of acceptance cannot exceed 1. The rates of single requests vary by up to
 		// 20 %, so the overall mean is a little lower than the profile's.
-		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
-			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
-		}
+		got := float64(s.AcceptedAt[i]) / float64(s.Drafts)
+		must.Hold(t, math.Abs(got-want) <= 0.06, "position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
 	}
-	if got := s.AcceptedAt[0] + s.AcceptedAt[1] + s.AcceptedAt[2]; got != s.AcceptedTokens || s.DraftTokens != 3*s.Drafts {
-		t.Errorf("counters disagree: %+v", s)
-	}
+	got := s.AcceptedAt[0] + s.AcceptedAt[1] + s.AcceptedAt[2]
+	must.Hold(t, got == s.AcceptedTokens && s.DraftTokens == 3*s.Drafts, "counters disagree: %+v", s)
 }
 
 // closedLoop simulates a closed loop with n requests in flight. It returns the mean TTFT, and the

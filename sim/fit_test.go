@@ -593,12 +593,10 @@ func TestLongProfilesHoldTheirReports(t *testing.T) {
 		t.Run(f.profile, func(t *testing.T) {
 			p := must.Get(LoadProfile(f.profile, ""))(t)
 			errs := f.table(t, p, f.conditions, f.figures(t))
-			if m := median(errs); m > 0.05 {
-				t.Errorf("the median error is %.1f%%", 100*m)
-			}
-			if e := errs[len(errs)*9/10]; e > 0.2 {
-				t.Errorf("nine in ten are within %.1f%%", 100*e)
-			}
+			m := median(errs)
+			must.Hold(t, m <= 0.05, "the median error is %.1f%%", 100*m)
+			e := errs[len(errs)*9/10]
+			must.Hold(t, e <= 0.2, "nine in ten are within %.1f%%", 100*e)
 		})
 	}
 }

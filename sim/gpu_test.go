@@ -17,9 +17,8 @@ func TestGPUAt(t *testing.T) {
 		got := g.At(at)
 		must.Hold(t, got["gpu_clock"] == want[0] && got["gpu_throttled"] == want[1] && got["foreign_processes"] == 2, "at %v: %v, want %v", at, got, want)
 	}
-	if got := (GPU{ClockMHz: 1980}).At(9999 * time.Millisecond); got["gpu_throttled"] != 0 {
-		t.Errorf("a healthy one: %v", got)
-	}
+	got := (GPU{ClockMHz: 1980}).At(9999 * time.Millisecond)
+	must.Hold(t, got["gpu_throttled"] == 0, "a healthy one: %v", got)
 	if got := (GPU{Power: &Power{60, 300, 500}}).At(0); len(got) != 3 {
 		t.Errorf("of one that reports no clock: %v", got)
 	}
@@ -100,9 +99,8 @@ func TestDrift(t *testing.T) {
 				if at < tt.at {
 					continue
 				}
-				if got := lengths[i].Seconds() * 1000; math.Abs(got-tt.want) > 0.003 {
-					t.Errorf("%s, started after %v: a step at %v takes %.4f ms, want %v", tt.name, start, at, got, tt.want)
-				}
+				got := lengths[i].Seconds() * 1000
+				must.Hold(t, math.Abs(got-tt.want) <= 0.003, "%s, started after %v: a step at %v takes %.4f ms, want %v", tt.name, start, at, got, tt.want)
 				break
 			}
 		}
@@ -147,8 +145,7 @@ func TestDriftProfiles(t *testing.T) {
 		`{"base":"default","noise":{"slow_cv":1.1,"slow_s":2}}`:         false,
 		`{"base":"default","drift":{"slower":0.1,"slower_a_minute":1}}`: false,
 	} {
-		if _, err := parseProfile([]byte(src)); (err == nil) != ok {
-			t.Errorf("%s: %v", src, err)
-		}
+		_, err := parseProfile([]byte(src))
+		must.Hold(t, (err == nil) == ok, "%s: %v", src, err)
 	}
 }

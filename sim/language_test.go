@@ -27,12 +27,10 @@ func TestLanguage(t *testing.T) {
 		want := &wanted{model: "m", key: key, draw: rng(key)}
 		own := newLanguage("m", key, "", 1)
 		said := own.say(64, 0)
-		if again := newLanguage("m", key, "", 1).say(64, 0); !slices.Equal(said, again) {
-			t.Fatal("two servers of a model do not say the same")
-		}
-		if got := mean(own, said); got > 0.5 {
-			t.Errorf("its own answer costs %v nats a token", got)
-		}
+		again := newLanguage("m", key, "", 1).say(64, 0)
+		must.Need(t, slices.Equal(said, again), "two servers of a model do not say the same")
+		got := mean(own, said)
+		must.Hold(t, got <= 0.5, "its own answer costs %v nats a token", got)
 		parted := own.say(64, 5)
 		if got := mean(own, parted); slices.Equal(said, parted) || got > 0.5 || !slices.Equal(said[:5], parted[:5]) {
 			t.Errorf("an answer that parts costs %v nats a token: %q", got, parted)
@@ -62,9 +60,8 @@ func TestLanguage(t *testing.T) {
 		}
 	}
 	l := newLanguage("m", 1, "", 1)
-	if got := mean(l, []string{"junk"}); got < 8 {
-		t.Errorf("an answer that begins with junk costs %v nats", got)
-	}
+	got := mean(l, []string{"junk"})
+	must.Hold(t, got >= 8, "an answer that begins with junk costs %v nats", got)
 }
 
 // TestPromptLogprobs lets a server rate another server's answer to a prompt. The server returns
@@ -113,8 +110,7 @@ func TestPromptLogprobs(t *testing.T) {
 				t.Errorf("%s costs %v nats a token", tt.name, loss)
 			}
 		}
-		if r, text, _ := other.do(pathCompletions, `{"prompt":"x","stream":true,"prompt_logprobs":0}`); r.StatusCode != 400 {
-			t.Errorf("of a stream: %d %s", r.StatusCode, text)
-		}
+		r, text, _ := other.do(pathCompletions, `{"prompt":"x","stream":true,"prompt_logprobs":0}`)
+		must.Hold(t, r.StatusCode == 400, "of a stream: %d %s", r.StatusCode, text)
 	})
 }

@@ -60,9 +60,8 @@ func TestProfileFiles(t *testing.T) {
 	want.Limits.MaxSeqs = 4
 	want.Faults = Script{{Fault: "http-500", Share: 0.3}}
 	must.Same(t, "own.json (-want +got)", want, p)
-	if _, err := LoadProfile(filepath.Join(dir, "own.json"), "/nowhere"); err != nil {
-		t.Errorf("an absolute path: %v", err)
-	}
+	_, err := LoadProfile(filepath.Join(dir, "own.json"), "/nowhere")
+	must.Hold(t, err == nil, "an absolute path: %v", err)
 	for _, test := range []struct{ src, want string }{
 		{`{"base": "defalt"}`, `unknown base "defalt", did you mean "default"?`},
 		{`{"base": "default", "overhed_ms": 1}`, `unknown field "overhed_ms", did you mean "overhead_ms"?`},
@@ -93,9 +92,8 @@ func TestProfileFiles(t *testing.T) {
 		{`{"base": "default", "faults": [{"fault": "http-50"}]}`, `unknown fault "http-50", did you mean "http-500"?`},
 	} {
 		write("bad.json", test.src)
-		if _, err := LoadProfile("./bad.json", dir); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s:\n got %v\nwant %s", test.src, err, test.want)
-		}
+		_, err := LoadProfile("./bad.json", dir)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), test.want), "%s:\n got %v\nwant %s", test.src, err, test.want)
 	}
 	write("large.json", "{")
 	must.Do(t, errors.Join(os.Truncate(filepath.Join(dir, "large.json"), maxFile+1), os.Mkdir(filepath.Join(dir, "folder.json"), 0o755)))
@@ -105,9 +103,8 @@ func TestProfileFiles(t *testing.T) {
 		{"./folder.json", "folder.json is not a regular file"},
 		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
-		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("LoadProfile(%q): %v, want %q", test.name, err, test.want)
-		}
+		_, err := LoadProfile(test.name, dir)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), test.want), "LoadProfile(%q): %v, want %q", test.name, err, test.want)
 	}
 }
 
@@ -125,9 +122,8 @@ func FuzzParseProfile(f *testing.F) {
 		// it.
 		e := NewEngine(p, 1)
 		must.Do(t, e.Submit(0, Job{Input: 1, Output: 1}))
-		if all := drain(e); len(all) != 1 {
-			t.Errorf("%d emissions", len(all))
-		}
+		all := drain(e)
+		must.Hold(t, len(all) == 1, "%d emissions", len(all))
 		again, err := json.Marshal(p)
 		must.Do(t, err)
 		q, err := parseProfile(again)
@@ -163,8 +159,7 @@ func TestProfilesAreNotQuoted(t *testing.T) {
 		secret, `"` + secret + `"`, `{"` + secret + `": 1}`, `{"base": "` + secret + `"}`, `{"model": ["` + secret + `"]}`, `{"overhead_ms": "` + secret + `"}`,
 		"TOKEN=" + secret, `{"base": "default"} ` + secret,
 	} {
-		if _, err := parseProfile([]byte(src)); err == nil || strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: %v", src, err)
-		}
+		_, err := parseProfile([]byte(src))
+		must.Hold(t, err != nil && !strings.Contains(err.Error(), secret), "%s: %v", src, err)
 	}
 }

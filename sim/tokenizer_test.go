@@ -41,20 +41,17 @@ func TestLongEveryIDHasAText(t *testing.T) {
 	for id := range vocabularySize {
 		text, err := detokenize([]int{id})
 		must.Need(t, err == nil && text != "", "id %d: %q, %v", id, text, err)
-		if other, ok := seen[text]; ok && len(text) > 1 {
-			t.Fatalf("ids %d and %d are both %q", other, id, text)
-		}
+		other, ok := seen[text]
+		must.Need(t, !ok || len(text) <= 1, "ids %d and %d are both %q", other, id, text)
 		seen[text] = id
 		if id >= tokenSpec {
 			continue
 		}
-		if back := Tokenize(nil, text); len(back) != 1 {
-			t.Fatalf("id %d is %q, which is cut into %v", id, text, back)
-		}
+		back := Tokenize(nil, text)
+		must.Need(t, len(back) == 1, "id %d is %q, which is cut into %v", id, text, back)
 	}
-	if _, err := detokenize([]int{vocabularySize}); err == nil {
-		t.Error("an id out of the vocabulary has a text")
-	}
+	_, err := detokenize([]int{vocabularySize})
+	must.Hold(t, err != nil, "an id out of the vocabulary has a text")
 }
 
 // The text of an answer has exactly as many tokens as the engine counts.

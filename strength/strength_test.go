@@ -38,9 +38,8 @@ func TestPlant(t *testing.T) {
 			must.Need(t, c.r.Plant(p, got), "it says that nothing changed")
 			c.want(want)
 			must.Same(t, "", want, got)
-			if err := got.Validate(); err != nil {
-				t.Error(err)
-			}
+			err := got.Validate()
+			must.Hold(t, err == nil, "%v", err)
 		})
 	}
 	drafts := sim.DefaultProfile()
@@ -63,9 +62,8 @@ func TestPlant(t *testing.T) {
 	// begins after 15 rounds of 30 requests.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
-	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
-		t.Errorf("%+v", r)
-	}
+	r := queue.Faults[1]
+	must.Hold(t, r.From == 450 && r.To == 480 && r.Fault == "late", "%+v", r)
 	// A KV cache with room for just one full context cannot shrink. So the regression is not
 	// planted.
 	small := sim.DefaultProfile()
@@ -99,13 +97,11 @@ func TestMeasure(t *testing.T) {
 	must.Same(t, "", want, r)
 	// Two regressions can pass unnoticed. The regression named slow made only 2 of 4 runs fail, and
 	// 95 % are required. The regression named none could not be planted.
-	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
-		t.Errorf("unnoticed: %v", got)
-	}
+	got := r.Unnoticed([]Regression{slow, none})
+	must.Hold(t, len(got) == 2, "unnoticed: %v", got)
 	broken := errors.New("broken")
-	if _, err := Measure([]Regression{slow}, 3, func(*Regression, int) (verdict.Outcome, bool, error) { return 0, false, broken }); !errors.Is(err, broken) {
-		t.Errorf("error %v", err)
-	}
+	_, err := Measure([]Regression{slow}, 3, func(*Regression, int) (verdict.Outcome, bool, error) { return 0, false, broken })
+	must.Hold(t, errors.Is(err, broken), "error %v", err)
 }
 
 func TestHeadline(t *testing.T) {
@@ -176,16 +172,14 @@ func TestStretch(t *testing.T) {
 				}
 			}
 			must.Same(t, "", c.want, got)
-			if end := round.WindowEnd.Round(time.Millisecond) / time.Millisecond; end != c.end {
-				t.Errorf("the window ends at %d ms, want %d", end, c.end)
-			}
+			end := round.WindowEnd.Round(time.Millisecond) / time.Millisecond
+			must.Hold(t, end == c.end, "the window ends at %d ms, want %d", end, c.end)
 		})
 	}
 	// Stretch fails each request with this small probability. The regression counts as planted even
 	// if no request fails.
-	if _, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0); !planted {
-		t.Error("failures that befell no request are not counted")
-	}
+	_, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0)
+	must.Hold(t, planted, "failures that befell no request are not counted")
 	before := recorded()
 	Record(&plan.Plan{}, before).Stretch(&Regression{Decode, 2}, 3)
 	must.Same(t, "the recording was changed", recorded(), before)

@@ -89,9 +89,8 @@ func TestRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parse(t, tt.path, tt.text, tt.column)
 			must.Need(t, err != nil, "no error, want %s", tt.want)
-			if got := err.Error(); got != tt.want {
-				t.Errorf("%s\nwant %s", got, tt.want)
-			}
+			got := err.Error()
+			must.Hold(t, got == tt.want, "%s\nwant %s", got, tt.want)
 		})
 	}
 }
@@ -126,9 +125,8 @@ func TestLongRows(t *testing.T) {
 		in := &endless{tt.head, strings.Repeat(tt.body, 1<<12), 1 << 30}
 		_, err := traffic.Parse(in, tt.path, traffic.Options{Column: tt.column})
 		must.Hold(t, err != nil && strings.Contains(err.Error(), "a row is longer than 33554432 bytes"), "%s: %v", tt.path, err)
-		if read := 1<<30 - in.left; read > 2*traffic.MaxRow {
-			t.Errorf("%s: %d bytes were read", tt.path, read)
-		}
+		read := 1<<30 - in.left
+		must.Hold(t, read <= 2*traffic.MaxRow, "%s: %d bytes were read", tt.path, read)
 	}
 }
 
@@ -140,9 +138,8 @@ func TestDeep(t *testing.T) {
 		if path == "a.json" {
 			text = "[" + deep
 		}
-		if _, err := parse(t, path, text, ""); err == nil || !strings.Contains(err.Error(), path+":1: it is not valid JSON: unexpected character at byte 10012") {
-			t.Errorf("%v", err)
-		}
+		_, err := parse(t, path, text, "")
+		must.Hold(t, err != nil && strings.Contains(err.Error(), path+":1: it is not valid JSON: unexpected character at byte 10012"), "%v", err)
 	}
 }
 
@@ -163,14 +160,12 @@ func TestNothingIsQuoted(t *testing.T) {
 	} {
 		for _, path := range []string{"a.jsonl", "a.json", "a.csv"} {
 			for _, column := range []string{"", "prompt"} {
-				if _, err := parse(t, path, text, column); err != nil && strings.Contains(err.Error(), secret) {
-					t.Errorf("a data set: %v", err)
-				}
+				_, err := parse(t, path, text, column)
+				must.Hold(t, err == nil || !strings.Contains(err.Error(), secret), "a data set: %v", err)
 			}
 			for _, f := range append(traffic.Formats, traffic.Format{}) {
-				if _, err := traffic.ParseTrace(strings.NewReader(text), path, f.Name, nil); err != nil && strings.Contains(err.Error(), secret) {
-					t.Errorf("a trace as %q: %v", f.Name, err)
-				}
+				_, err := traffic.ParseTrace(strings.NewReader(text), path, f.Name, nil)
+				must.Hold(t, err == nil || !strings.Contains(err.Error(), secret), "a trace as %q: %v", f.Name, err)
 			}
 		}
 	}
@@ -180,16 +175,14 @@ func TestReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.jsonl")
 	must.Do(t, os.WriteFile(path, []byte(`{"prompt":"a"}`), 0o600))
-	if d, err := traffic.Read(path, traffic.Options{}); err != nil || len(d.Rows) != 1 {
-		t.Errorf("%v, %v", d, err)
-	}
+	d, err := traffic.Read(path, traffic.Options{})
+	must.Hold(t, err == nil && len(d.Rows) == 1, "%v, %v", d, err)
 	for path, want := range map[string]string{
 		dir:                          dir + ": it is no regular file",
 		filepath.Join(dir, "b.json"): filepath.Join(dir, "b.json") + ": no such file or directory",
 	} {
-		if _, err := traffic.Read(path, traffic.Options{}); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		_, err := traffic.Read(path, traffic.Options{})
+		must.Hold(t, err != nil && err.Error() == want, "%v, want %s", err, want)
 	}
 }
 
@@ -206,9 +199,8 @@ func FuzzDataset(f *testing.F) {
 		}
 		d, err := traffic.Parse(bytes.NewReader(data), "x"+kind, o)
 		if err != nil {
-			if bad, ok := errors.AsType[*traffic.Error](err); !ok || bad.Line < 0 || bad.Line > bytes.Count(data, []byte("\n"))+1 {
-				t.Fatalf("%#v", err)
-			}
+			bad, ok := errors.AsType[*traffic.Error](err)
+			must.Need(t, ok && bad.Line >= 0 && bad.Line <= bytes.Count(data, []byte("\n"))+1, "%#v", err)
 			return
 		}
 		last := 0
@@ -251,7 +243,6 @@ func TestShares(t *testing.T) {
 func TestText(t *testing.T) {
 	d := must.Get(parse(t, "a.jsonl", `{"prompt":"a"}`+"\n"+
 		`{"messages":[{"role":"system","content":"b"},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":"c\u0064"},{"type":"image_url","image_url":{"url":"data:"}}]}]}`, ""))(t)
-	if a, b := d.Rows[0].Text(), d.Rows[1].Text(); a != "a" || b != "bcd" {
-		t.Errorf("%q, %q", a, b)
-	}
+	a, b := d.Rows[0].Text(), d.Rows[1].Text()
+	must.Hold(t, a == "a" && b == "bcd", "%q, %q", a, b)
 }

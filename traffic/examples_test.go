@@ -320,9 +320,8 @@ func TestExamples(t *testing.T) {
 			tr := must.Get(traffic.ReadTrace(path, "", columns))(t)
 			r := must.Get(tr.Replay(traffic.Stretch{}))(t)
 			must.Same(t, "", [2]any{tt.format, tt.block}, [2]any{tr.Format, tr.Block})
-			if last := r.Length(); last < 9*time.Minute || last > 15*time.Minute {
-				t.Errorf("it lasts %v", last)
-			}
+			last := r.Length()
+			must.Hold(t, last >= 9*time.Minute && last <= 15*time.Minute, "it lasts %v", last)
 			must.Same(t, "sessions", tt.sessions, slices.ContainsFunc(tr.Rows, func(r traffic.Recorded) bool { return r.Parent >= 0 }))
 			input, output := r.Means()
 			hits := r.HitRate(0, 0)

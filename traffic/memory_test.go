@@ -60,9 +60,8 @@ func allocated(t testing.TB, text string) float64 {
 // A trace of 160 MB takes less than four times its size in memory.
 func TestMemoryOfTraces(t *testing.T) {
 	for _, kind := range longTraces {
-		if times := allocated(t, long(kind, 100_000)); times > 4 {
-			t.Errorf("%s: %.2f bytes are allocated for each byte, want at most 4", kind, times)
-		}
+		times := allocated(t, long(kind, 100_000))
+		must.Hold(t, times <= 4, "%s: %.2f bytes are allocated for each byte, want at most 4", kind, times)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Counts divides the requests of a round among three parts with the shares 70, 25 and 5 %. It takes
@@ -25,9 +26,8 @@ func TestCounts(t *testing.T) {
 		{"none", []int{14, 5, 1}, 0, []int{0, 0, 0}},
 		{"a level of 1,000", []int{0, 0, 0}, 1000, []int{700, 250, 50}},
 	} {
-		if got := shares.Counts(tc.given, tc.n); !slices.Equal(got, tc.want) {
-			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
-		}
+		got := shares.Counts(tc.given, tc.n)
+		must.Hold(t, slices.Equal(got, tc.want), "%s: %v, want %v", tc.name, got, tc.want)
 	}
 }
 
@@ -47,17 +47,15 @@ func TestCountsHoldTheShares(t *testing.T) {
 			for i, c := range counts {
 				sum += c
 				given[i] += c
-				if off := c*Whole - shares[i]*n; c < 0 || off > Whole || off < -Whole {
-					t.Fatalf("shares %v: round %d of %d has %v", shares, round, n, counts)
-				}
+				off := c*Whole - shares[i]*n
+				must.Need(t, c >= 0 && off <= Whole && off >= -Whole, "shares %v: round %d of %d has %v", shares, round, n, counts)
 			}
 			if total += n; sum != n {
 				t.Fatalf("shares %v: round %d of %d has %v", shares, round, n, counts)
 			}
 			for i, g := range given {
-				if off := g*Whole - shares[i]*total; off >= Whole || off <= -Whole {
-					t.Fatalf("shares %v: %v of %d requests so far", shares, given, total)
-				}
+				off := g*Whole - shares[i]*total
+				must.Need(t, off < Whole && off > -Whole, "shares %v: %v of %d requests so far", shares, given, total)
 			}
 		}
 	}
@@ -85,19 +83,15 @@ func TestOrder(t *testing.T) {
 		for _, part := range order[20*k : 20*k+20] {
 			got[part]++
 		}
-		if want := []int{14, 5, 1}; !slices.Equal(got, want) {
-			t.Errorf("stratum %d has %v, want %v", k, got, want)
-		}
+		want := []int{14, 5, 1}
+		must.Hold(t, slices.Equal(got, want), "stratum %d has %v, want %v", k, got, want)
 	}
-	if again := Order(counts, rand.New(rand.NewPCG(1, 0))); !cmp.Equal(order, again) {
-		t.Error("the same seed gives another order")
-	}
-	if other := Order(counts, rand.New(rand.NewPCG(2, 0))); cmp.Equal(order, other) {
-		t.Error("another seed gives the same order")
-	}
-	if got := Order([]int{0, 3, 0}, rand.New(rand.NewPCG(1, 0))); !slices.Equal(got, []int{1, 1, 1}) {
-		t.Errorf("a round of one part: %v", got)
-	}
+	again := Order(counts, rand.New(rand.NewPCG(1, 0)))
+	must.Hold(t, cmp.Equal(order, again), "the same seed gives another order")
+	other := Order(counts, rand.New(rand.NewPCG(2, 0)))
+	must.Hold(t, !cmp.Equal(order, other), "another seed gives the same order")
+	got := Order([]int{0, 3, 0}, rand.New(rand.NewPCG(1, 0)))
+	must.Hold(t, slices.Equal(got, []int{1, 1, 1}), "a round of one part: %v", got)
 	if got := (Shares{700_000, 250_000, 50_000}).Stratum(); got != 20 {
 		t.Errorf("a stratum of 70, 25 and 5%% has %d requests, want 20", got)
 	}

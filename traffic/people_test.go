@@ -26,9 +26,8 @@ func TestTurns(t *testing.T) {
 			sum, squares = sum+float64(k), squares+float64(k*k)
 		}
 		mean := sum / n
-		if want := max(turns.Mean, 1); math.Abs(mean-want) > 4*math.Sqrt((squares/n-mean*mean)/n)+1e-9 {
-			t.Errorf("%v: %v turns on average", turns, mean)
-		}
+		want := max(turns.Mean, 1)
+		must.Hold(t, math.Abs(mean-want) <= 4*math.Sqrt((squares/n-mean*mean)/n)+1e-9, "%v: %v turns on average", turns, mean)
 		if turns.Mean == float64(turns.Max) || turns.Max < 3 {
 			continue
 		}

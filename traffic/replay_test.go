@@ -56,9 +56,8 @@ func TestRates(t *testing.T) {
 	} {
 		r := must.Get(fourRows(t).Replay(traffic.Stretch{To: to}))(t)
 		rates, step := r.Rates()
-		if diff := cmp.Diff(want, rates); diff != "" || step != time.Second {
-			t.Errorf("to %v: steps of %v: %s", to, step, diff)
-		}
+		diff := cmp.Diff(want, rates)
+		must.Hold(t, diff == "" && step == time.Second, "to %v: steps of %v: %s", to, step, diff)
 	}
 }
 
@@ -79,9 +78,8 @@ func TestRepeats(t *testing.T) {
 	} {
 		must.Same(t, fmt.Sprintf("from %d, context %d, others %v", tt.from, tt.context, tt.others), tt.want, r.Repeats(tt.from, 4, tt.context, tt.others))
 	}
-	if got, want := r.HitRate(0, 0), 12./34; math.Abs(got-want) > 1e-12 {
-		t.Errorf("%v, want %v", got, want)
-	}
+	got, want := r.HitRate(0, 0), 12./34
+	must.Hold(t, math.Abs(got-want) <= 1e-12, "%v, want %v", got, want)
 }
 
 // The second prompt repeats 320 tokens of its session: the 300 tokens of the first prompt, and 20
@@ -109,9 +107,8 @@ func TestFit(t *testing.T) {
 		{500, 10, 100, 90, 10, true},
 	} {
 		row := traffic.Recorded{Input: tt.input, Output: tt.output}
-		if in, out, cut := row.Fit(tt.context); in != tt.wantIn || out != tt.wantOut || cut != tt.cut {
-			t.Errorf("%d + %d in %d: %d + %d, %v", tt.input, tt.output, tt.context, in, out, cut)
-		}
+		in, out, cut := row.Fit(tt.context)
+		must.Hold(t, in == tt.wantIn && out == tt.wantOut && cut == tt.cut, "%d + %d in %d: %d + %d, %v", tt.input, tt.output, tt.context, in, out, cut)
 	}
 }
 

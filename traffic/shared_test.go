@@ -32,9 +32,8 @@ func TestForHitRate(t *testing.T) {
 		1024: "prompts of 1024 tokens can share from 2% to 93% of them",
 		40:   "prompts of 40 tokens are too short to share any",
 	} {
-		if _, err := traffic.ForHitRate(input, 0.99); err == nil || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
-		}
+		_, err := traffic.ForHitRate(input, 0.99)
+		must.Hold(t, err != nil && err.Error() == want, "%v, want %s", err, want)
 	}
 }
 
@@ -94,8 +93,7 @@ func TestQuestion(t *testing.T) {
 			continue
 		}
 		must.Hold(t, err == nil && question == tt.question, "%s asks %q: %v", tt.row, question, err)
-		if again := row.Asking("c"); again.Prompt+string(again.Messages) != tt.asking {
-			t.Errorf("%s%s, want %s", again.Prompt, again.Messages, tt.asking)
-		}
+		again := row.Asking("c")
+		must.Hold(t, again.Prompt+string(again.Messages) == tt.asking, "%s%s, want %s", again.Prompt, again.Messages, tt.asking)
 	}
 }

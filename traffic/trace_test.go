@@ -172,9 +172,8 @@ func TestRefusesTraces(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := traffic.ParseTrace(strings.NewReader(tt.text), tt.path, tt.format, nil)
 			must.Need(t, err != nil, "no error, want %s", tt.want)
-			if got := err.Error(); got != tt.want {
-				t.Errorf("%s\nwant %s", got, tt.want)
-			}
+			got := err.Error()
+			must.Hold(t, got == tt.want, "%s\nwant %s", got, tt.want)
 		})
 	}
 }
@@ -187,18 +186,16 @@ func TestHostileTraces(t *testing.T) {
 		b.WriteString("1,s,m,1,1\n")
 	}
 	_, err := traffic.ParseTrace(strings.NewReader(b.String()), "a.csv", "", nil)
-	if want := fmt.Sprintf("a.csv:%d: its session has more than 4096 turns", traffic.MostInTrace+2); err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
-	}
+	want := fmt.Sprintf("a.csv:%d: its session has more than 4096 turns", traffic.MostInTrace+2)
+	must.Hold(t, err != nil && err.Error() == want, "%v, want %s", err, want)
 	for path, head := range map[string]string{
 		"a.jsonl": `{"timestamp":0,"input_length":1,"output_length":1,"hash_ids":[`, "a.json": `[`, "a.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n\"",
 	} {
 		in := &endless{head, strings.Repeat("1234", 1<<12), 1 << 30}
 		_, err := traffic.ParseTrace(in, path, "", nil)
 		must.Hold(t, err != nil && strings.Contains(err.Error(), "a row is longer than 33554432 bytes"), "%s: %v", path, err)
-		if read := 1<<30 - in.left; read > 2*traffic.MaxRow {
-			t.Errorf("%s: %d bytes were read", path, read)
-		}
+		read := 1<<30 - in.left
+		must.Hold(t, read <= 2*traffic.MaxRow, "%s: %d bytes were read", path, read)
 	}
 }
 
@@ -228,9 +225,8 @@ func FuzzTrace(f *testing.F) {
 		}
 		tr, err := traffic.ParseTrace(bytes.NewReader(data), "x", format, columns)
 		if err != nil {
-			if bad, ok := errors.AsType[*traffic.Error](err); !ok || bad.Line < 0 || bad.Line > bytes.Count(data, []byte("\n"))+1 {
-				t.Fatalf("%#v", err)
-			}
+			bad, ok := errors.AsType[*traffic.Error](err)
+			must.Need(t, ok && bad.Line >= 0 && bad.Line <= bytes.Count(data, []byte("\n"))+1, "%#v", err)
 			return
 		}
 		for i, r := range tr.Rows {
@@ -255,9 +251,8 @@ func FuzzTrace(f *testing.F) {
 			for _, p := range replay.Parts(i) {
 				sum += p.Tokens
 			}
-			if input := replay.Rows[i].Input; sum != input || n < 0 || n > input {
-				t.Fatalf("row %d of %d tokens has parts of %d, and shares %d", i, input, sum, n)
-			}
+			input := replay.Rows[i].Input
+			must.Need(t, sum == input && n >= 0 && n <= input, "row %d of %d tokens has parts of %d, and shares %d", i, input, sum, n)
 		}
 	})
 }

@@ -47,8 +47,7 @@ func TestClocksOfLegs(t *testing.T) {
 		x.Block.Control.Server = server(tt.other)
 		got := x.clocks(matched{workload: &plan.Workload{}, control: level(tt.control), candidate: level(tt.candidate)})
 		must.Hold(t, strings.Contains(got, tt.want) && (tt.want != "" || got == ""), "%s: %q, want %q", tt.name, got, tt.want)
-		if notes := strings.Join(x.out.Notes, "; "); !strings.Contains(notes, tt.note) || tt.note == "" && notes != "" {
-			t.Errorf("%s: notes %q", tt.name, notes)
-		}
+		notes := strings.Join(x.out.Notes, "; ")
+		must.Hold(t, strings.Contains(notes, tt.note) && (tt.note != "" || notes == ""), "%s: notes %q", tt.name, notes)
 	}
 }

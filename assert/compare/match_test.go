@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -22,8 +23,7 @@ func TestRoundsAndWindowsAreNotCompared(t *testing.T) {
 		{false, true, "the control was measured in rounds with a pause between them, but the candidate in one window"},
 		{true, false, "the control was measured in one window, but the candidate in rounds with a pause between them"},
 	} {
-		if got := workDifference(level(c.control), level(c.candidate)); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
-			t.Errorf("%v: %q", c, got)
-		}
+		got := workDifference(level(c.control), level(c.candidate))
+		must.Hold(t, strings.HasPrefix(got, c.want) && (got == "") == (c.want == ""), "%v: %q", c, got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -32,9 +33,8 @@ func TestRare(t *testing.T) {
 	for i := range 100 {
 		xs = append(xs, float64(i+1))
 	}
-	if got := rare(xs); math.Abs(got-115.33) > 0.01 {
-		t.Errorf("of 1 to 100: %v", got)
-	}
+	got := rare(xs)
+	must.Hold(t, math.Abs(got-115.33) <= 0.01, "of 1 to 100: %v", got)
 	if got := rare(xs[:5]); !math.IsInf(got, 1) {
 		t.Errorf("of five values: %v", got)
 	}
@@ -67,13 +67,11 @@ func TestBounds(t *testing.T) {
 		{500, 8}, // too few of any length like it, so all
 	} {
 		// A few larger values among equal ones make a tail, so the bound may be higher.
-		if got := u.boundsFor(of, tt.tokens).worst; got < tt.worst {
-			t.Errorf("%d tokens: at most %v nats, want at least %v", tt.tokens, got, tt.worst)
-		}
+		got := u.boundsFor(of, tt.tokens).worst
+		must.Hold(t, got >= tt.worst, "%d tokens: at most %v nats, want at least %v", tt.tokens, got, tt.worst)
 	}
-	if got := u.boundsFor(of, 10).worst; got != 5 {
-		t.Errorf("10 tokens: at most %v nats, want 5", got)
-	}
+	got := u.boundsFor(of, 10).worst
+	must.Hold(t, got == 5, "10 tokens: at most %v nats, want 5", got)
 	if got := u.boundsFor(group{"other", "8", false}, 10); !math.IsInf(got.worst, 1) || !math.IsInf(got.mean, 1) {
 		t.Errorf("without answers: %+v", got)
 	}

@@ -52,12 +52,10 @@ func TestPairedOutcomes(t *testing.T) {
 	// All lost prompts are in one of five rounds. Losses in one round depend on each other, so each
 	// of them counts as less than one prompt.
 	at := func(first string) *metric.Level { return answerLevel(first, "....", "....", "....", "....") }
-	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
-		t.Errorf("one round alone: %+v", got)
-	}
-	if _, ok := (matched{control: answerLevel("."), candidate: answerLevel("."), unpaired: true}).paired(def, 0.05); ok {
-		t.Error("prompts of two runs were paired")
-	}
+	got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05)
+	must.Hold(t, got.all <= 3 && got.lost/got.all == 0.2, "one round alone: %+v", got)
+	_, ok := (matched{control: answerLevel("."), candidate: answerLevel("."), unpaired: true}).paired(def, 0.05)
+	must.Hold(t, !ok, "prompts of two runs were paired")
 }
 
 // All requests for an item count as one item, in whatever rounds they are. This also holds if the
@@ -77,9 +75,8 @@ func TestItemsPair(t *testing.T) {
 	// Item b: both are always right. Item c: both are always wrong.
 	control, candidate := items(answerLevel(".", ".", ".", "x"), "aabc"), items(answerLevel("x.", ".x"), "aabc")
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
-	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
-		t.Errorf("%+v, %v; want %+v", got, ok, want)
-	}
+	want := (outcomes{0.5, 0, 3})
+	must.Hold(t, ok && cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})), "%+v, %v; want %+v", got, ok, want)
 }
 
 // With a tolerance of 1 percentage point, hardly any candidate that is 2 points worse may pass.
@@ -123,9 +120,8 @@ func TestLongPairedAccuracy(t *testing.T) {
 		}
 		return passed
 	}
-	if n := passes(0.0275, 0.0075, 0.01, 1); n > runs/20 {
-		t.Errorf("%d of %d that are 2 points worse passed at 1 point", n, runs)
-	}
+	n := passes(0.0275, 0.0075, 0.01, 1)
+	must.Hold(t, n <= runs/20, "%d of %d that are 2 points worse passed at 1 point", n, runs)
 	if n := passes(0.0175, 0.0175, 0.02, 2); n < runs*77/100 || n > runs*83/100 {
 		t.Errorf("%d of %d unchanged ones passed at 2 points, want 80%%", n, runs)
 	}

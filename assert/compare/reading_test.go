@@ -204,17 +204,15 @@ func TestAnswersThatLack(t *testing.T) {
 	} {
 		got := judgeAnswers(tt.r)
 		for name, want := range map[string]verdict.Outcome{"odd_answers": tt.odd, "answer_nll": tt.loss, "empty": tt.emptyAnswer} {
-			if c := got[name]; c.Outcome != want {
-				t.Errorf("%s: %s is %v, want %v: %s", tt.name, name, c.Outcome, want, c.Message)
-			}
+			c := got[name]
+			must.Hold(t, c.Outcome == want, "%s: %s is %v, want %v: %s", tt.name, name, c.Outcome, want, c.Message)
 		}
 	}
 	// tokgate knows that llama.cpp cannot score texts, and tells the plan's author before the run.
 	// So the comparison reports no error.
 	got := judgeAnswersOf("llama.cpp", mute)
-	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
-		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
-	}
+	odd, loss := got["odd_answers"], got["answer_nll"]
+	must.Hold(t, odd.Outcome == verdict.Pass && loss.Outcome == verdict.Skipped, "llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
 }
 
 func TestFormOfAnswers(t *testing.T) {
@@ -231,14 +229,12 @@ func TestFormOfAnswers(t *testing.T) {
 		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},
 		{"a twentieth shorter", func(i int, p *metric.AnswerPair) { p.Candidate.Tokens = 60 + i%3 }, "answer_tokens", verdict.Pass},
 	} {
-		if got := judgeAnswers(answersOf(200, tt.change))[tt.metric]; got.Outcome != tt.want {
-			t.Errorf("%s: %v: %s", tt.name, got.Outcome, got.Message)
-		}
+		got := judgeAnswers(answersOf(200, tt.change))[tt.metric]
+		must.Hold(t, got.Outcome == tt.want, "%s: %v: %s", tt.name, got.Outcome, got.Message)
 	}
 	r := answersOf(200, func(i int, p *metric.AnswerPair) { p.Candidate.Agrees = 0.5 })
-	if got := judgeAnswers(r)["agreement"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Change.V+0.5) > 1e-9 {
-		t.Errorf("agreement: %+v", got)
-	}
+	got := judgeAnswers(r)["agreement"]
+	must.Hold(t, got.Outcome == verdict.Skipped && !got.Limit.OK && math.Abs(got.Change.V+0.5) <= 1e-9, "agreement: %+v", got)
 }
 
 // TestLogprobGap: the gap is the mean difference of log-probabilities between the servers. Two
@@ -253,9 +249,8 @@ func TestLogprobGap(t *testing.T) {
 			p.Candidate.Loss = 64 * 9
 		}
 	})
-	if got := judgeAnswers(r)["logprob_gap"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Candidate.V-0.1) > 1e-9 || !strings.Contains(got.Message, "over 2 of") {
-		t.Errorf("%+v", got)
-	}
+	got := judgeAnswers(r)["logprob_gap"]
+	must.Hold(t, got.Outcome == verdict.Skipped && !got.Limit.OK && math.Abs(got.Candidate.V-0.1) <= 1e-9 && strings.Contains(got.Message, "over 2 of"), "%+v", got)
 	if got, ok := judgeAnswers(answersOf(200, func(int, *metric.AnswerPair) {}))["logprob_gap"]; ok {
 		t.Errorf("of no answer: %+v", got)
 	}

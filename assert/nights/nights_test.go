@@ -152,12 +152,10 @@ func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h.Nights[10].Figures[1].Asked = "b"
 	got := Judge(h, Options{})
 	must.Need(t, got.Outcome == verdict.Pass && len(got.Trends) == 3, "%+v", got)
-	if old := got.Trends[1]; old.Outcome != verdict.Skipped || !strings.Contains(old.Message, "ends with run r9") {
-		t.Errorf("the old series: %v %s", old.Outcome, old.Message)
-	}
-	if fresh := got.Trends[2]; fresh.Outcome != verdict.Skipped || !strings.Contains(fresh.Message, "night 1") {
-		t.Errorf("the new series: %v %s", fresh.Outcome, fresh.Message)
-	}
+	old := got.Trends[1]
+	must.Hold(t, old.Outcome == verdict.Skipped && strings.Contains(old.Message, "ends with run r9"), "the old series: %v %s", old.Outcome, old.Message)
+	fresh := got.Trends[2]
+	must.Hold(t, fresh.Outcome == verdict.Skipped && strings.Contains(fresh.Message, "night 1"), "the new series: %v %s", fresh.Outcome, fresh.Message)
 }
 
 // The report of a change has its date, and lists what else changed that night.
@@ -221,9 +219,8 @@ func BenchmarkManyNights(b *testing.B) {
 func TestJudgeNightsMixed(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(3)...)
 	h.Nights[1].Simulated = true
-	if got := Judge(h, Options{}); got.Outcome != verdict.Error || !strings.Contains(got.Why, "run r1 was simulated, but run r2 was not") {
-		t.Errorf("%v: %s", got.Outcome, got.Why)
-	}
+	got := Judge(h, Options{})
+	must.Hold(t, got.Outcome == verdict.Error && strings.Contains(got.Why, "run r1 was simulated, but run r2 was not"), "%v: %s", got.Outcome, got.Why)
 }
 
 // A night on another GPU is an error, until a pin accepts the new GPU. Nights on different GPUs are

@@ -34,14 +34,12 @@ func TestLanes(t *testing.T) {
 	must.Need(t, len(got) == 3 && got[0].from == 15 && got[1].from == 14 && got[0].living && got[1].living && !got[2].living, "%+v", got)
 	must.Same(t, "", []int{8}, got[0].others)
 	for i, x := range got[2].values {
-		if young := i < 14; math.IsNaN(x) == young {
-			t.Errorf("night %d of the common lane: %v", i, x)
-		}
+		young := i < 14
+		must.Hold(t, math.IsNaN(x) != young, "night %d of the common lane: %v", i, x)
 	}
 	// An alarm of the common lane counts until all its runners are judged by themselves.
-	if l := got[2]; !l.lasts(13, 14) || l.lasts(13, 15) {
-		t.Error("the common lane lasts wrongly")
-	}
+	l := got[2]
+	must.Hold(t, l.lasts(13, 14) && !l.lasts(13, 15), "the common lane lasts wrongly")
 	// With one runner there is one lane, and with none, none.
 	if l := lanes(one(1, 2), []string{"a", "a"}, nil, 0); len(l) != 1 || l[0].from != 0 || !l[0].living {
 		t.Errorf("%+v", l)
@@ -86,9 +84,8 @@ func TestJudgeRunners(t *testing.T) {
 	values = steady(31)
 	values[28], values[29], values[30] = 2.2, 2.2, 2.2
 	r = Judge(on(nightsOf(ttftTrend, values...), func(i int) string { return strings.Repeat("x", i+1) }), Options{})
-	if x := find(r, SeveralRunners); r.Outcome != verdict.Fail || !strings.Contains(x.Message, "since run r28") {
-		t.Errorf("%v: %v %s", r.Outcome, x.Outcome, x.Message)
-	}
+	x := find(r, SeveralRunners)
+	must.Hold(t, r.Outcome == verdict.Fail && strings.Contains(x.Message, "since run r28"), "%v: %v %s", r.Outcome, x.Outcome, x.Message)
 }
 
 // The report says which nights the last one is compared with if the reference has moved.
@@ -120,9 +117,8 @@ func TestJudgeMovedReference(t *testing.T) {
 func TestJudgePinnedKeepsTheNoise(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(24), 2.2, 2.2)...)
 	h.Pins = []metric.Pin{{Run: "r20"}}
-	if x := Judge(h, Options{}).Trends[1]; x.Outcome != verdict.Fail || !strings.Contains(x.Message, "since run r24") {
-		t.Errorf("%v %s", x.Outcome, x.Message)
-	}
+	x := Judge(h, Options{}).Trends[1]
+	must.Hold(t, x.Outcome == verdict.Fail && strings.Contains(x.Message, "since run r24"), "%v %s", x.Outcome, x.Message)
 	h.Nights = h.Nights[:24]
 	if x := Judge(h, Options{}).Trends[1]; x.Outcome != verdict.Skipped || !strings.Contains(x.Message, "this is night 4, and judging begins with night 5") {
 		t.Errorf("%v %s", x.Outcome, x.Message)
@@ -154,9 +150,8 @@ func TestEvents(t *testing.T) {
 	for _, x := range r.Trends[:3] {
 		must.Hold(t, x.Since == "r30" && r.Accept == "r30", "%s since %s, accept %s", x.Level, x.Since, r.Accept)
 	}
-	if got := Judge(nightsOf(ttftTrend, steady(30)...), Options{}); len(got.Events) != 0 {
-		t.Errorf("nothing changed: %+v", got.Events)
-	}
+	got := Judge(nightsOf(ttftTrend, steady(30)...), Options{})
+	must.Hold(t, len(got.Events) == 0, "nothing changed: %+v", got.Events)
 }
 
 // A slow drift is told as a drift, and accepted by a pin on the last night.

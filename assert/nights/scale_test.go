@@ -3,6 +3,7 @@ package nights
 import (
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -11,8 +12,7 @@ import (
 func TestScaleOfGrowth(t *testing.T) {
 	for name, want := range map[string]bool{"backlog_growth": true, "success": false} {
 		s := scaleOf(metric.MustLookup(name))
-		if got := s.takes(-0.002); got != want || want && s.within(-0.002) != -0.002 {
-			t.Errorf("%s: takes -0.002: %v, want %v", name, got, want)
-		}
+		got := s.takes(-0.002)
+		must.Hold(t, got == want && (!want || s.within(-0.002) == -0.002), "%s: takes -0.002: %v, want %v", name, got, want)
 	}
 }

@@ -35,17 +35,15 @@ func TestRobust(t *testing.T) {
 	// the largest allowed distance is 2.97·4.5·(1 + 3/11) = 17.0.
 	must.Same(t, "", want, robust(append(alternating(10), 150), 0, 0), near)
 	// Six nights at one value and five at another form two groups. No night in them is an outlier.
-	if m := robust(alternating(11), 0, 0); m.N != 11 {
-		t.Errorf("%d of 11 are left", m.N)
-	}
+	m := robust(alternating(11), 0, 0)
+	must.Hold(t, m.N == 11, "%d of 11 are left", m.N)
 }
 
 func TestPredict(t *testing.T) {
 	// inflation for 3 nights with a correlation of 0.5 between neighbours: 1 + 2·(2/3·0.5 +
 	// 1/3·0.25) = 1.8333
-	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
-		t.Errorf("inflation %v", got)
-	}
+	got := inflation(0.5, 3)
+	must.Hold(t, math.Abs(got-1.8333) <= 0.0001, "inflation %v", got)
 	// The mean of four nights is compared with 20 earlier nights, whose standard deviation is 2. If
 	// nights are independent, the standard error is 2·√(1/4 + 1/20) = 1.0954. There are 0.8·20 − 1
 	// = 15 degrees of freedom.
@@ -79,9 +77,8 @@ func TestWatchLatches(t *testing.T) {
 	}
 	// The reference has the 20 nights before the change, and nights 25 to 27. Nights 20 to 24 are
 	// not in it, not even night 22, which was normal.
-	if n := nights[28]; n.Reference != 20+3 {
-		t.Errorf("after it: %+v", n)
-	}
+	n := nights[28]
+	must.Hold(t, n.Reference == 20+3, "after it: %+v", n)
 }
 
 // The reference keeps the first nights of a series. No night after a change joins it, however many
@@ -92,9 +89,8 @@ func TestWatchKeepsItsReference(t *testing.T) {
 		series = append(series, 100+0.05*float64(i))
 	}
 	nights := watch([]column{one(series...)})[0]
-	if n := nights[len(nights)-1]; n.Reference > mostReference || !n.Changed {
-		t.Errorf("a drift of 5 %% in 100 nights is not found: %+v", n)
-	}
+	n := nights[len(nights)-1]
+	must.Hold(t, n.Reference <= mostReference && n.Changed, "a drift of 5 %% in 100 nights is not found: %+v", n)
 }
 
 // Later nights do not change the result of an earlier night.
@@ -119,9 +115,8 @@ func TestWatchManySeries(t *testing.T) {
 	}
 	series := append(alternating(20), 105, 105)
 	many[7] = one(series...)
-	if n := watch([]column{one(series...)})[0][21]; !n.Changed {
-		t.Errorf("alone: %+v", n)
-	}
+	n := watch([]column{one(series...)})[0][21]
+	must.Hold(t, n.Changed, "alone: %+v", n)
 	// Each of the last two nights counts as 3 standard deviations, so their mean is 3/√(1/2 + 1/20) =
 	// 4.05 standard errors above. With 15 degrees of freedom the p-value is 0.0005, or 0.0012 after
 	// division by 0.45, the share of two-night windows. In a plan with a hundred series only
@@ -167,8 +162,7 @@ func TestWatchFloor(t *testing.T) {
 	}
 	series[30], series[31] = 1.001, 1.001
 	for floor, changed := range map[float64]bool{0.0001: true, 0.002: false} {
-		if n := watch([]column{{values: series, worse: 1, floor: floor}})[0][31]; n.Changed != changed {
-			t.Errorf("floor %v: %+v", floor, n)
-		}
+		n := watch([]column{{values: series, worse: 1, floor: floor}})[0][31]
+		must.Hold(t, n.Changed == changed, "floor %v: %+v", floor, n)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -33,7 +34,6 @@ func TestApart(t *testing.T) {
 		long[i] = float64(i % 2)
 	}
 	long[0] = 1
-	if rate, mean := Resemblance(window, long, true), Resemblance(window, long, false); rate < mean {
-		t.Errorf("a rate of twenty batches keeps a whole standard error: %v, %v", rate, mean)
-	}
+	rate, mean := Resemblance(window, long, true), Resemblance(window, long, false)
+	must.Hold(t, rate >= mean, "a rate of twenty batches keeps a whole standard error: %v, %v", rate, mean)
 }

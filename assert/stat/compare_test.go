@@ -52,8 +52,7 @@ func TestHolm(t *testing.T) {
 		{[]float64{math.NaN(), 0.001}, []bool{false, true}},
 		{nil, []bool{}},
 	} {
-		if got := Holm(row.p, 0.05); !slices.Equal(got, row.want) {
-			t.Errorf("%v: %v, want %v", row.p, got, row.want)
-		}
+		got := Holm(row.p, 0.05)
+		must.Hold(t, slices.Equal(got, row.want), "%v: %v, want %v", row.p, got, row.want)
 	}
 }

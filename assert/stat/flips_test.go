@@ -71,9 +71,8 @@ func TestLongFlipsKeepTheError(t *testing.T) {
 					}
 				}
 			}
-			if got, most := float64(claims)/float64(n), 0.05+3*math.Sqrt(0.05*0.95/float64(n)); got > most || got == 0 {
-				t.Errorf("%.2f in common, %d units: %.3f, at most %.3f", common, units, got, most)
-			}
+			got, most := float64(claims)/float64(n), 0.05+3*math.Sqrt(0.05*0.95/float64(n))
+			must.Hold(t, got <= most && got != 0, "%.2f in common, %d units: %.3f, at most %.3f", common, units, got, most)
 		}
 	}
 }

@@ -40,9 +40,8 @@ func TestPairedScoreIsTheMostLikely(t *testing.T) {
 		for _, bc := range [][2]int{{0, 0}, {3, 0}, {0, 3}, {7, 5}, {12, 2}} {
 			for _, d := range []float64{0.01, 0.05, 0.2} {
 				want := slowScore(bc[0], bc[1], n, d)
-				if got := pairedScore(float64(bc[0]), float64(bc[1]), float64(n), d); math.Abs(got-want) > 1e-5*max(1, math.Abs(want)) {
-					t.Errorf("%v of %d at %v: %v, want %v", bc, n, d, got, want)
-				}
+				got := pairedScore(float64(bc[0]), float64(bc[1]), float64(n), d)
+				must.Hold(t, math.Abs(got-want) <= 1e-5*max(1, math.Abs(want)), "%v of %d at %v: %v, want %v", bc, n, d, got, want)
 			}
 		}
 	}
@@ -76,13 +75,11 @@ func TestPairedShare(t *testing.T) {
 			t.Errorf("%v: %.4f to %.4f, %v; want %.4f to %.4f", x, low, high, ok, -slow(c, b, n), slow(b, c, n))
 		}
 	}
-	if _, high, _ := PairedShare(0, 0, 200, 0.05); math.Abs(high-(1-math.Pow(0.05, 1.0/200))) > 1e-9 {
-		t.Errorf("200 items that all agree certify %v", high)
-	}
+	_, high, _ := PairedShare(0, 0, 200, 0.05)
+	must.Hold(t, math.Abs(high-(1-math.Pow(0.05, 1.0/200))) <= 1e-9, "200 items that all agree certify %v", high)
 	for _, bad := range [][3]float64{{0, 0, 0}, {-1, 0, 10}, {6, 5, 10}, {math.NaN(), 0, 10}} {
-		if _, _, ok := PairedShare(bad[0], bad[1], bad[2], 0.05); ok {
-			t.Errorf("%v has bounds", bad)
-		}
+		_, _, ok := PairedShare(bad[0], bad[1], bad[2], 0.05)
+		must.Hold(t, !ok, "%v has bounds", bad)
 	}
 }
 
@@ -155,8 +152,7 @@ func TestLongPairedNeeded(t *testing.T) {
 		n, ok := PairedNeeded(tt.disagree, 0.02, 0.05, 0.8, 5000)
 		must.Hold(t, ok && n == tt.want, "at %v: %d, want %d", tt.disagree, n, tt.want)
 		half := tt.disagree / 2
-		if p, q := certifies(n, half, half, 0.02), certifies(n-1, half, half, 0.02); p < 0.8 || q >= 0.8 || math.Abs(p-PairedPower(n, tt.disagree, 0.02, 0.05)) > 1e-6 {
-			t.Errorf("%d items certify with %.4f, %d with %.4f", n, p, n-1, q)
-		}
+		p, q := certifies(n, half, half, 0.02), certifies(n-1, half, half, 0.02)
+		must.Hold(t, p >= 0.8 && q < 0.8 && math.Abs(p-PairedPower(n, tt.disagree, 0.02, 0.05)) <= 1e-6, "%d items certify with %.4f, %d with %.4f", n, p, n-1, q)
 	}
 }

@@ -22,9 +22,8 @@ func TestAutocorrelation(t *testing.T) {
 		{"a slope", []float64{1, 2, 3, 4, 5}, 0.4},    // deviations −2…2: (2+0+0+2)/10
 		{"moved and stretched", []float64{10, 30, 10, 30}, -0.75},
 	} {
-		if got := autocorrelation(c.series); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		got := autocorrelation(c.series)
+		must.Hold(t, math.Abs(got-c.want) <= 1e-12, "%s: %v, want %v", c.name, got, c.want)
 	}
 }
 
@@ -43,9 +42,8 @@ func TestInflation(t *testing.T) {
 		{"a step, two errors", []float64{1, 1, 3, 3}, 2, 19},     // r at most 0.9
 		{"a slope", []float64{1, 2, 3, 4, 5}, 0, 4},              // r = 0.4 + 0.2
 	} {
-		if got := Inflation(c.series, c.errors); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		got := Inflation(c.series, c.errors)
+		must.Hold(t, math.Abs(got-c.want) <= 1e-9, "%s: %v, want %v", c.name, got, c.want)
 	}
 }
 

@@ -55,8 +55,7 @@ func TestLongSpendKeepsTheError(t *testing.T) {
 		}
 		// In a million random runs, 5 % should cross a boundary. Three standard errors of that
 		// share are 0.07 %.
-		if p := float64(crossed) / n; math.Abs(p-0.05) > 0.0007 {
-			t.Errorf("%v: %.4f", at, p)
-		}
+		p := float64(crossed) / n
+		must.Hold(t, math.Abs(p-0.05) <= 0.0007, "%v: %.4f", at, p)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestSplit(t *testing.T) {
@@ -21,9 +23,8 @@ func TestSplit(t *testing.T) {
 		{"equal", make([]float64, 8), 0, 0},
 		{"none", nil, 0, 0},
 	} {
-		if high, apart := Split(row.values, 0.05); high != row.high || math.Abs(apart-row.apart) > 0.01 {
-			t.Errorf("%s: %d, %.3f; want %d, %.3f", row.name, high, apart, row.high, row.apart)
-		}
+		high, apart := Split(row.values, 0.05)
+		must.Hold(t, high == row.high && math.Abs(apart-row.apart) <= 0.01, "%s: %d, %.3f; want %d, %.3f", row.name, high, apart, row.high, row.apart)
 	}
 }
 

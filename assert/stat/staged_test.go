@@ -31,9 +31,8 @@ func TestBoundary(t *testing.T) {
 		}
 	}
 	for _, looks := range [][]int{nil, {1, 2}, {3, 3}, {4, 3}} {
-		if got := Groups.Boundary(looks, 0.05); got != 0 {
-			t.Errorf("%v: %v, want 0", looks, got)
-		}
+		got := Groups.Boundary(looks, 0.05)
+		must.Hold(t, got == 0, "%v: %v, want 0", looks, got)
 	}
 	must.Same(t, "one look", 0.05, Groups.Boundary([]int{8}, 0.05))
 }
@@ -41,9 +40,8 @@ func TestBoundary(t *testing.T) {
 // With many changes the draws are too few. Then the looks divide the error evenly, which is safe.
 func TestBoundaryOfManyChanges(t *testing.T) {
 	const alpha = 0.05 / 4000
-	if got := Groups.Boundary([]int{3, 4, 5, 6, 7, 8}, alpha); got < alpha/6 || got > alpha {
-		t.Errorf("%v, want between %v and %v", got, alpha/6, alpha)
-	}
+	got := Groups.Boundary([]int{3, 4, 5, 6, 7, 8}, alpha)
+	must.Hold(t, got >= alpha/6 && got <= alpha, "%v, want between %v and %v", got, alpha/6, alpha)
 }
 
 // Values 1 2 3 on one side and 3 4 8 on the other, at the times 0 3 4 and 1 2 5 of the order A B B A
@@ -68,9 +66,8 @@ func TestDrifting(t *testing.T) {
 	if _, ok := Groups.Drifting(Timed{[]float64{1, math.Inf(1), 2}, []float64{0, 3, 4}}, b); ok {
 		t.Error("an infinite value has no mean")
 	}
-	if low, high := d.Bounds(d.Above(1.5)); math.Abs(low-1.5) > 1e-9 || math.Abs(high-2.5) > 1e-9 {
-		t.Errorf("at the p-value of 1.5 the bounds are %v and %v, want 1.5 and 2.5", low, high)
-	}
+	low, high := d.Bounds(d.Above(1.5))
+	must.Hold(t, math.Abs(low-1.5) <= 1e-9 && math.Abs(high-2.5) <= 1e-9, "at the p-value of 1.5 the bounds are %v and %v, want 1.5 and 2.5", low, high)
 }
 
 // The same values in pairs: the differences 2 2 5 at the distances 1 -1 1 in time. The means are 3 and
@@ -96,9 +93,8 @@ func TestDriftingInPairs(t *testing.T) {
 func TestPairsShare(t *testing.T) {
 	a := Timed{[]float64{10, 33, 24}, []float64{0, 3, 4}}
 	b := Timed{[]float64{10.5, 32.5, 24.5}, []float64{1, 2, 5}} // the drift is 0.5 for each leg
-	if d, ok := Pairs.Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-7 {
-		t.Errorf("%+v %v", d, ok)
-	}
+	d, ok := Pairs.Drifting(a, b)
+	must.Hold(t, ok && math.Abs(d.Diff) <= 1e-9 && d.SE <= 1e-7, "%+v %v", d, ok)
 }
 
 // The looks together err as often as they may, by comparisons drawn and judged one by one, with other
@@ -158,9 +154,8 @@ func TestDriftingIgnoresDrift(t *testing.T) {
 			side.Values, side.At = append(side.Values, 7+0.3*at), append(side.At, at)
 		}
 	}
-	if d, ok := Groups.Drifting(a, b); !ok || math.Abs(d.Diff) > 1e-9 || d.SE > 1e-9 {
-		t.Errorf("%+v %v", d, ok)
-	}
+	d, ok := Groups.Drifting(a, b)
+	must.Hold(t, ok && math.Abs(d.Diff) <= 1e-9 && d.SE <= 1e-9, "%+v %v", d, ok)
 }
 
 // Equal values have no spread, so the difference is exact.
@@ -199,9 +194,8 @@ func BenchmarkBoundary(b *testing.B) {
 func TestDriftingInSessions(t *testing.T) {
 	a, b := Timed{[]float64{1, 1.2, 0.8, 1, 9, 9.2, 8.8}, []float64{0, 3, 4, 7, 8, 11, 12}}, Timed{[]float64{1.5, 1.7, 1.3, 1.5, 9.5, 9.7, 9.3}, []float64{1, 2, 5, 6, 9, 10, 13}}
 	// 14 values less two sides, a slope and a second session.
-	if d, ok := Groups.Drifting(a, b, 4); !ok || math.Abs(d.Diff-0.5) > 0.02 || d.DF != 10 || d.Spread > 0.2 {
-		t.Errorf("two sessions: %+v %v", d, ok)
-	}
+	d, ok := Groups.Drifting(a, b, 4)
+	must.Hold(t, ok && math.Abs(d.Diff-0.5) <= 0.02 && d.DF == 10 && d.Spread <= 0.2, "two sessions: %+v %v", d, ok)
 	if d, _ := Groups.Drifting(a, b); d.DF != 11 || d.Spread < 1 {
 		t.Errorf("as one session: %+v", d)
 	}

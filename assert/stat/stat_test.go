@@ -75,9 +75,8 @@ func TestBetaClosedForms(t *testing.T) {
 		near(t, "I_½(a, a)", lowerBeta(0.5, a, a), 0.5, 1e-12)
 	}
 	for _, bad := range [][3]float64{{-0.1, 1, 1}, {1.1, 1, 1}, {0.5, 0, 1}, {0.5, 1, -2}, {math.NaN(), 1, 1}, {0.5, math.NaN(), 1}} {
-		if v := lowerBeta(bad[0], bad[1], bad[2]); !math.IsNaN(v) {
-			t.Errorf("Beta(%v) = %v, want NaN", bad, v)
-		}
+		v := lowerBeta(bad[0], bad[1], bad[2])
+		must.Hold(t, math.IsNaN(v), "Beta(%v) = %v, want NaN", bad, v)
 	}
 }
 
@@ -152,9 +151,8 @@ func TestMinimumN(t *testing.T) {
 		must.Hold(t, ok && got == c.want, "MinimumN(%v, %v) = %d, %v, want %d", c.allowed, c.alpha, got, ok, c.want)
 	}
 	for _, allowed := range []float64{0, -1, math.NaN(), 1e-18} {
-		if n, ok := MinimumN(allowed, 0.05); ok {
-			t.Errorf("MinimumN(%v) = %d, want none", allowed, n)
-		}
+		n, ok := MinimumN(allowed, 0.05)
+		must.Hold(t, !ok, "MinimumN(%v) = %d, want none", allowed, n)
 	}
 }
 
@@ -172,9 +170,8 @@ func TestClopperPearson(t *testing.T) {
 	// 0 bad of 59 has the upper bound p at which 59 good ones have the probability (1−p)⁵⁹ = 0.05.
 	_, high, _ := ClopperPearson(0, 59, 0.05)
 	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
-	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
-		t.Error("nothing of nothing has bounds")
-	}
+	_, _, ok := ClopperPearson(0, 0, 0.05)
+	must.Hold(t, !ok, "nothing of nothing has bounds")
 }
 
 func TestStudentTable(t *testing.T) {
@@ -196,9 +193,8 @@ func TestStudentTable(t *testing.T) {
 	near(t, "z", NormalQuantile(0.95), 1.6448536269514722, 1e-13)
 	near(t, "z", NormalQuantile(0.975), 1.959963984540054, 1e-13)
 	near(t, "t to z", StudentQuantile(0.95, 1e7), NormalQuantile(0.95), 1e-6)
-	if v := StudentQuantile(0.95, 0); !math.IsNaN(v) {
-		t.Errorf("no degrees of freedom give %v, want NaN", v)
-	}
+	v := StudentQuantile(0.95, 0)
+	must.Hold(t, math.IsNaN(v), "no degrees of freedom give %v, want NaN", v)
 }
 
 func TestPercentileRanks(t *testing.T) {
@@ -221,9 +217,8 @@ func TestPercentileRanks(t *testing.T) {
 	// At least two of three values are above the p95 with a probability of only 0.00725, so the
 	// second-largest value is a lower bound. The largest is not, because at least one of three is
 	// above the p95 with a probability of 0.143.
-	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
-		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
-	}
+	low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05)
+	must.Hold(t, low == 2 && math.IsInf(high, 1), "bounds of three values = %v, %v, want 2, +Inf", low, high)
 	// One of 59 observations failed, so it ranks above all values. The upper bound has the last
 	// rank too, so it is +Inf.
 	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
@@ -277,9 +272,8 @@ func TestLongDuality(t *testing.T) {
 		} else if pl >= e {
 			want = Above
 		}
-		if got := Share(k, float64(n), e, alpha); got != want && math.Abs(ph-e) > 1e-12 && math.Abs(pl-e) > 1e-12 {
-			t.Fatalf("k=%v n=%d e=%v: test says %v, interval [%v, %v]", k, n, e, got, pl, ph)
-		}
+		got := Share(k, float64(n), e, alpha)
+		must.Need(t, got == want || math.Abs(ph-e) <= 1e-12 || math.Abs(pl-e) <= 1e-12, "k=%v n=%d e=%v: test says %v, interval [%v, %v]", k, n, e, got, pl, ph)
 	}
 }
 
@@ -291,15 +285,12 @@ func TestTailsAreMonotone(t *testing.T) {
 		at := atMost(k, n, p)
 		must.Need(t, at >= 0 && at <= 1 && !math.IsNaN(at), "atMost(%v, %v, %v) = %v", k, n, p, at)
 		const slack = 1e-11
-		if more := atMost(min(k+r.Float64()*5, n), n, p); more < at-slack {
-			t.Fatalf("atMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
-		}
-		if worse := atMost(k, n, p+(1-p)*r.Float64()); worse > at+slack {
-			t.Fatalf("atMost(%v, %v, %v) rises with p: %v to %v", k, n, p, at, worse)
-		}
-		if larger := atMost(k, n+5*r.Float64(), p); larger > at+slack {
-			t.Fatalf("atMost(%v, %v, %v) rises with n: %v to %v", k, n, p, at, larger)
-		}
+		more := atMost(min(k+r.Float64()*5, n), n, p)
+		must.Need(t, more >= at-slack, "atMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
+		worse := atMost(k, n, p+(1-p)*r.Float64())
+		must.Need(t, worse <= at+slack, "atMost(%v, %v, %v) rises with p: %v to %v", k, n, p, at, worse)
+		larger := atMost(k, n+5*r.Float64(), p)
+		must.Need(t, larger <= at+slack, "atMost(%v, %v, %v) rises with n: %v to %v", k, n, p, at, larger)
 	}
 }
 
@@ -493,9 +484,8 @@ func TestLongFalsePass(t *testing.T) {
 			// Allow three standard errors, because by chance the observed share may be above 5%.
 			share := float64(passed) / gates
 			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
-			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
-				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
-			}
+			limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates)
+			must.Hold(t, share <= limit, "false passes: %.3f, more than %.3f", share, limit)
 			// A test that ignores dependence must pass too often here. Otherwise this case could
 			// not show that the correction is needed.
 			must.Hold(t, !c.naiveErrs || float64(naive)/gates >= 0.08, "the naive test errs only %d times of %d: the case proves nothing", naive, gates)
@@ -529,9 +519,8 @@ func TestLongLogMeanBound(t *testing.T) {
 		}
 		slices.Sort(draws)
 		want := draws[len(draws)*95/100]
-		if got := math.Log(LogMeanBound(units, 1, 0.05)); math.Abs(got-want) > 0.05*math.Max(0.1, math.Abs(want)) {
-			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
-		}
+		got := math.Log(LogMeanBound(units, 1, 0.05))
+		must.Hold(t, math.Abs(got-want) <= 0.05*math.Max(0.1, math.Abs(want)), "m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 	}
 	// The expected values come from a numerical integral over x by Simpson's rule. The steps are so
 	// fine that finer steps do not change the result.
@@ -544,18 +533,15 @@ func TestLongLogMeanBound(t *testing.T) {
 			x := float64(i) - float64(c.n-1)/2
 			units[i] = math.Exp(c.s * x / math.Sqrt(float64(c.n*(c.n+1))/12))
 		}
-		if got := math.Log(LogMeanBound(units, 1, c.alpha)); math.Abs(got/c.ln-1) > 1e-4 {
-			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
-		}
+		got := math.Log(LogMeanBound(units, 1, c.alpha))
+		must.Hold(t, math.Abs(got/c.ln-1) <= 1e-4, "s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
 	}
 	// If all units are equal, the bound is the same value.
-	if got := LogMeanBound([]float64{3, 3, 3}, 1, 0.05); math.Abs(got-3) > 1e-9 {
-		t.Errorf("of three alike it is %v", got)
-	}
+	got := LogMeanBound([]float64{3, 3, 3}, 1, 0.05)
+	must.Hold(t, math.Abs(got-3) <= 1e-9, "of three alike it is %v", got)
 	for _, units := range [][]float64{nil, {1}, {1, 0}, {1, -1}, {1, math.NaN()}} {
-		if got := LogMeanBound(units, 1, 0.05); !math.IsInf(got, -1) {
-			t.Errorf("LogMeanBound(%v) = %v, want none", units, got)
-		}
+		got := LogMeanBound(units, 1, 0.05)
+		must.Hold(t, math.IsInf(got, -1), "LogMeanBound(%v) = %v, want none", units, got)
 	}
 }
 
@@ -590,9 +576,8 @@ func TestPerLifetime(t *testing.T) {
 		if want == 0 {
 			want = 1 / plackett(e)
 		}
-		if got := PerLifetime(e); math.Abs(got/want-1) > 1e-3 {
-			t.Errorf("at %v: %v, want %v", e, got, want)
-		}
+		got := PerLifetime(e)
+		must.Hold(t, math.Abs(got/want-1) <= 1e-3, "at %v: %v, want %v", e, got, want)
 	}
 }
 
@@ -601,9 +586,8 @@ func TestPerLifetime(t *testing.T) {
 func TestMeanAbove(t *testing.T) {
 	units := []float64{1, 2, 3, 4, 5}
 	p := MeanAbove(units, 0.5)
-	if _, low, _, _ := MeanInterval(units, p); math.Abs(low-0.5) > 1e-9 || math.Abs(p-0.0121) > 1e-4 {
-		t.Errorf("%v: the lower bound is %v, want 0.5", p, low)
-	}
+	_, low, _, _ := MeanInterval(units, p)
+	must.Hold(t, math.Abs(low-0.5) <= 1e-9 && math.Abs(p-0.0121) <= 1e-4, "%v: the lower bound is %v, want 0.5", p, low)
 	for _, tt := range []struct {
 		units []float64
 		want  float64
@@ -626,9 +610,8 @@ func TestPersistence(t *testing.T) {
 		{4, 10, math.Sqrt(9 * (11.0 / 48) / (13.0/15 - 11.0/48))},
 		{29.9, 10, 1.06}, {30, 10, 1}, {math.Inf(1), 10, 1}, {1, 1, 1}, {0, 10, 1}, {math.NaN(), 10, 1},
 	} {
-		if got := Persistence(tt.lifetimes, tt.parts); math.Abs(got-tt.want) > 0.005 {
-			t.Errorf("%v lifetimes in %d parts: %v, want %v", tt.lifetimes, tt.parts, got, tt.want)
-		}
+		got := Persistence(tt.lifetimes, tt.parts)
+		must.Hold(t, math.Abs(got-tt.want) <= 0.005, "%v lifetimes in %d parts: %v, want %v", tt.lifetimes, tt.parts, got, tt.want)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 func TestToleranceFactor(t *testing.T) {
@@ -24,26 +26,22 @@ func TestToleranceFactor(t *testing.T) {
 		{5, 0.99, 0.95, 5.741},
 	}
 	for _, tt := range tests {
-		if got := ToleranceFactor(tt.n, tt.content, tt.confidence); math.Abs(got-tt.want) > 0.0025 {
-			t.Errorf("ToleranceFactor(%d, %g, %g) = %.4f, want %.3f", tt.n, tt.content, tt.confidence, got, tt.want)
-		}
+		got := ToleranceFactor(tt.n, tt.content, tt.confidence)
+		must.Hold(t, math.Abs(got-tt.want) <= 0.0025, "ToleranceFactor(%d, %g, %g) = %.4f, want %.3f", tt.n, tt.content, tt.confidence, got, tt.want)
 	}
 	for n := range 4 {
-		if got := ToleranceFactor(n, 0.95, 0.99); !math.IsNaN(got) {
-			t.Errorf("of %d observations it is %g, want NaN", n, got)
-		}
+		got := ToleranceFactor(n, 0.95, 0.99)
+		must.Hold(t, math.IsNaN(got), "of %d observations it is %g, want NaN", n, got)
 	}
 }
 
 func TestToleranceBound(t *testing.T) {
 	// The bound is exp(mean + k·standard deviation) of the logarithms 0 and 2: exp(1 + √2·√2) = e³.
-	if got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2); math.Abs(got-math.Exp(3)) > 1e-9 {
-		t.Errorf("ToleranceBound = %g, want e³", got)
-	}
+	got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2)
+	must.Hold(t, math.Abs(got-math.Exp(3)) <= 1e-9, "ToleranceBound = %g, want e³", got)
 	for _, bad := range [][]float64{nil, {1}, {1, 0, 1}, {1, -1, 1}, {1, math.Inf(1)}, {1, math.NaN()}} {
-		if got := ToleranceBound(bad, 2); !math.IsInf(got, 1) {
-			t.Errorf("ToleranceBound(%v) = %g, want +Inf", bad, got)
-		}
+		got := ToleranceBound(bad, 2)
+		must.Hold(t, math.IsInf(got, 1), "ToleranceBound(%v) = %g, want +Inf", bad, got)
 	}
 }
 
@@ -74,8 +72,7 @@ func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 				passed++
 			}
 		}
-		if share := float64(passed) / runs; share > 0.01 {
-			t.Errorf("%s: passes %.1f %% of the time at the limit, want at most 1 %%", tt.name, 100*share)
-		}
+		share := float64(passed) / runs
+		must.Hold(t, share <= 0.01, "%s: passes %.1f %% of the time at the limit, want at most 1 %%", tt.name, 100*share)
 	}
 }

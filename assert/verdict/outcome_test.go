@@ -1,6 +1,10 @@
 package verdict
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
+)
 
 // A failure that the generator cannot have caused decides, although the generator disturbed other
 // verdicts. It does not decide if anything else could not be measured.
@@ -28,8 +32,7 @@ func TestWorst(t *testing.T) {
 		{"a sure failure that only warns", []Verdict{warned(sure), disturbed}, Error, CauseGenerator},
 		{"an invalid measurement that only warns", []Verdict{sure, disturbed, warned(invalid)}, Fail, ""},
 	} {
-		if got, cause := Worst(tt.list); got != tt.want || cause != tt.cause {
-			t.Errorf("%s: %v by %q, want %v by %q", tt.name, got, cause, tt.want, tt.cause)
-		}
+		got, cause := Worst(tt.list)
+		must.Hold(t, got == tt.want && cause == tt.cause, "%s: %v by %q, want %v by %q", tt.name, got, cause, tt.want, tt.cause)
 	}
 }

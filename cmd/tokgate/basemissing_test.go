@@ -98,16 +98,14 @@ compare "c" {
 			}
 			var doc report.Document
 			must.Do(t, json.Unmarshal([]byte(read(t, filepath.Join(out, "results.json"))), &doc))
-			if got := doc.Headline(); !strings.HasPrefix(got, tt.says) {
-				t.Errorf("the headline is %q, want it to begin with %q", got, tt.says)
-			}
+			got := doc.Headline()
+			must.Hold(t, strings.HasPrefix(got, tt.says), "the headline is %q, want it to begin with %q", got, tt.says)
 			if got := doc.Tally(); tt.tally != (report.Tally{}) && got != tt.tally {
 				t.Errorf("%+v, want %+v", got, tt.tally)
 			}
 			for _, name := range []string{"report.md", "comment.md"} {
-				if _, below, _ := strings.Cut(read(t, filepath.Join(out, name)), "\n\n"); !strings.HasPrefix(below, tt.says) {
-					t.Errorf("%s begins with %.80q", name, below)
-				}
+				_, below, _ := strings.Cut(read(t, filepath.Join(out, name)), "\n\n")
+				must.Hold(t, strings.HasPrefix(below, tt.says), "%s begins with %.80q", name, below)
 			}
 			must.Hold(t, strings.Contains(read(t, filepath.Join(out, "report.html")), "N"+noPlan[1:24]), "the page does not say that nothing was compared")
 		})

@@ -177,9 +177,8 @@ workload "w" {
 	for name, want := range map[string]string{
 		"output": "interrupted", "summary": "INTERRUPTED", "results/p/junit.xml": "interrupted", "results/p/results.json": `"exit_code": 130`,
 	} {
-		if got := read(t, filepath.Join(dir, name)); !strings.Contains(got, want) {
-			t.Errorf("%s does not say %q:\n%.2000s", name, want, got)
-		}
+		got := read(t, filepath.Join(dir, name))
+		must.Hold(t, strings.Contains(got, want), "%s does not say %q:\n%.2000s", name, want, got)
 	}
 	must.Hold(t, strings.Contains(out, "::error "), "no annotation says what happened:\n%s", out)
 }
@@ -226,9 +225,8 @@ workload "w" {
 			c.signal(syscall.SIGHUP)
 			code, out := c.wait()
 			must.Hold(t, (code == assert.ExitInterrupted) == tt.interrupted, "exit code %d\n%s", code, out)
-			if got := read(t, filepath.Join(dir, "results/p/results.json")); strings.Contains(got, `"exit_code": 130`) != tt.interrupted {
-				t.Errorf("the results say otherwise:\n%.2000s", got)
-			}
+			got := read(t, filepath.Join(dir, "results/p/results.json"))
+			must.Hold(t, strings.Contains(got, `"exit_code": 130`) == tt.interrupted, "the results say otherwise:\n%.2000s", got)
 		})
 	}
 }

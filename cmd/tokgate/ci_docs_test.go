@@ -60,9 +60,8 @@ func (c *checkout) present(t *testing.T, pattern string) {
 	t.Helper()
 	pattern = strings.ReplaceAll(pattern, "**/*", "*/*")
 	pattern = strings.ReplaceAll(pattern, "**", "*")
-	if found, err := filepath.Glob(filepath.Join(c.Workspace, pattern)); err != nil || len(found) == 0 {
-		t.Errorf("nothing is at %s (%v)", pattern, err)
-	}
+	found, err := filepath.Glob(filepath.Join(c.Workspace, pattern))
+	must.Hold(t, err == nil && len(found) != 0, "nothing is at %s (%v)", pattern, err)
 }
 
 // The examples in docs/ci.md work as described. The test runs them with a gate that passes, a gate

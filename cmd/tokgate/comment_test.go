@@ -194,9 +194,8 @@ func TestLongWorkflowInit(t *testing.T) {
 		t.Fatalf("the gate uploaded %v", c.artifacts)
 	}
 	comment := files[".github/workflows/tokgate-comment.yml"]
-	if name, _, _ := strings.Cut(files[gate][strings.Index(files[gate], "\nname: ")+7:], "\n"); !strings.Contains(comment, "workflows: ["+name+"]") {
-		t.Errorf("the second waits for another workflow than %q:\n%s", name, comment)
-	}
+	name, _, _ := strings.Cut(files[gate][strings.Index(files[gate], "\nname: ")+7:], "\n")
+	must.Hold(t, strings.Contains(comment, "workflows: ["+name+"]"), "the second waits for another workflow than %q:\n%s", name, comment)
 	p := newPulls(t)
 	job := commentedBy(t, comment, p, "always", runEnded("pull_request", "abc"), map[string]string{"results.json": read(t, filepath.Join(c.Workspace, results[i]))})
 	got := p.comments(t)

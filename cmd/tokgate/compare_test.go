@@ -33,9 +33,8 @@ func TestLongShippedComparisons(t *testing.T) {
 		"report.md": "mtp: yes for", "junit.xml": "mtp: yes for", "results.json": "mtp: yes for",
 		"report.html": `test long_prefill</th><td data-label="Level">4</td><td data-label="Answer">worse</td>`,
 	} {
-		if text := read(t, filepath.Join(mtp, name)); !strings.Contains(text, "decode") || !strings.Contains(text, says) {
-			t.Errorf("%s says nothing of the comparison", name)
-		}
+		text := read(t, filepath.Join(mtp, name))
+		must.Hold(t, strings.Contains(text, "decode") && strings.Contains(text, says), "%s says nothing of the comparison", name)
 	}
 	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
 
@@ -89,9 +88,8 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 		}
 		return out
 	}
-	if got := count("today", 10); got[assert.Pass] < 8 || got[assert.Fail] > 0 {
-		t.Errorf("unchanged: %v, want at least 8 of 10 to pass", got)
-	}
+	got := count("today", 10)
+	must.Hold(t, got[assert.Pass] >= 8 && got[assert.Fail] <= 0, "unchanged: %v, want at least 8 of 10 to pass", got)
 	if got := count("slower", 3); got[assert.Pass] > 0 || got[assert.Fail] < 3 {
 		t.Errorf("worse: %v", got)
 	}

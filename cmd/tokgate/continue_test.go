@@ -122,9 +122,8 @@ func TestContinueOtherRun(t *testing.T) {
 		now := before
 		now.Started = ended.Add(23 * time.Hour)
 		row.change(&now)
-		if got := otherRun(&before, now); (got == "") != (row.says == "") || !strings.Contains(got, row.says) {
-			t.Errorf("%s: %q, want %q", row.name, got, row.says)
-		}
+		got := otherRun(&before, now)
+		must.Hold(t, (got == "") == (row.says == "") && strings.Contains(got, row.says), "%s: %q, want %q", row.name, got, row.says)
 	}
 }
 

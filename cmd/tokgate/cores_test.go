@@ -18,9 +18,8 @@ func TestOnAllCores(t *testing.T) {
 	}
 	lost := record.Lost{}
 	defer func() {
-		if got := recover(); got != lost {
-			t.Errorf("a panic came out as %v", got)
-		}
+		got := recover()
+		must.Hold(t, got == lost, "a panic came out as %v", got)
 	}()
 	onAllCores(8, func(i int) {
 		if i == 5 {

@@ -84,9 +84,8 @@ func worseNights(t *testing.T, n *diskNight) {
 		for k := range night.Figures {
 			night.Figures[k].Value *= 1 + 0.001*float64(i%3) + map[bool]float64{true: 1}[i >= 15]
 		}
-		if _, _, err := history.Add(n.path("worse"), night); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := history.Add(n.path("worse"), night)
+		must.Need(t, err == nil, "%v", err)
 	}
 }
 

@@ -277,9 +277,8 @@ func TestLongDocumentedCommands(t *testing.T) {
 			}
 			for _, c := range ours {
 				found++
-				if err := c.parse(); err != nil {
-					t.Errorf("%s: %v", c.line, err)
-				}
+				err := c.parse()
+				must.Hold(t, err == nil, "%s: %v", c.line, err)
 			}
 			plans := map[string]string{}
 			for _, m := range fencedPlan.FindAllStringSubmatch(read(t, page), -1) {
@@ -307,9 +306,8 @@ func TestLongDocumentedCommands(t *testing.T) {
 				for _, a := range args {
 					delete(plans, a)
 				}
-				if r := tokgate(t, args...); r.code != c.code {
-					t.Errorf("%s (as tokgate %s): exit code %d, want %d\n%s%s", c.line, strings.Join(args, " "), r.code, c.code, r.out, r.err)
-				}
+				r := tokgate(t, args...)
+				must.Hold(t, r.code == c.code, "%s (as tokgate %s): exit code %d, want %d\n%s%s", c.line, strings.Join(args, " "), r.code, c.code, r.out, r.err)
 			}
 			for name := range plans {
 				if !isPlanFile(name) { // a plan of the page reads this file as data

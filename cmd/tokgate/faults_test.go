@@ -151,9 +151,8 @@ func wellFormed(t *testing.T, path string) {
 	var any struct {
 		XMLName xml.Name `xml:"testsuites"`
 	}
-	if err := xml.Unmarshal(src, &any); err != nil {
-		t.Errorf("%s does not parse: %v", path, err)
-	}
+	err := xml.Unmarshal(src, &any)
+	must.Hold(t, err == nil, "%s does not parse: %v", path, err)
 }
 
 // harmless fails if the text s has control characters or workflow commands. With these, foreign

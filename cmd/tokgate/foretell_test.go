@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
@@ -47,12 +49,8 @@ func TestCost(t *testing.T) {
 			&lastRun{path: "r", kind: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 30m, 1 USD, expected", "2 USD an hour"},
 	} {
 		p.Prices, p.Gate.Budget = tt.prices, tt.budget
-		if got := tt.last.takes(p, startTimes(p, tt.last)).price(p); got != tt.price {
-			t.Errorf("%s: price %q, want %q", tt.name, got, tt.price)
-		}
-		if got := tariff(p); got != tt.tariff {
-			t.Errorf("%s: tariff %q, want %q", tt.name, got, tt.tariff)
-		}
+		must.Same(t, fmt.Sprintf("%s: price", tt.name), tt.price, tt.last.takes(p, startTimes(p, tt.last)).price(p))
+		must.Same(t, fmt.Sprintf("%s: tariff", tt.name), tt.tariff, tariff(p))
 	}
 }
 
@@ -68,9 +66,8 @@ func TestForetellRequests(t *testing.T) {
 	got := (*lastRun)(nil).takes(p, nil)
 	// Looks after 140 of 200 requests (100 cannot certify a p95 with their error) and extensions to 400 and 800. Ten
 	// rounds warm up with 8 requests each, and send 8 more until the last measured one has ended.
-	if want := "about 360 sent, 200 of them measured (at least 140 to pass, at most 800)"; got.requests() != want {
-		t.Errorf("%q, want %q", got.requests(), want)
-	}
+	want := "about 360 sent, 200 of them measured (at least 140 to pass, at most 800)"
+	must.Hold(t, got.requests() == want, "%q, want %q", got.requests(), want)
 	key := caseKey("a", "chat", "8")
 	last := &lastRun{cases: map[string]float64{key: 0.5}, costs: map[string]report.Spent{key: {Sent: 280, Measured: 140}}}
 	if got, want := last.takes(p, nil).requests(), "about 280 sent, 140 of them measured (at least 140 to pass, at most 800) · 1m10s of load"; got != want {

@@ -123,9 +123,8 @@ func TestActionsRun(t *testing.T) {
 			if !strings.HasPrefix(r.summary, "what an earlier command of the step wrote\n## "+tt.summary) || !strings.Contains(r.summary, "| w | s |") {
 				t.Errorf("the summary begins %.300q", r.summary)
 			}
-			if _, err := os.Stat(r.outputs["junit"]); err != nil {
-				t.Error(err)
-			}
+			_, err := os.Stat(r.outputs["junit"])
+			must.Hold(t, err == nil, "%v", err)
 			// The log folds each phase of a run. The verdict is not folded.
 			groups, open := []string{}, false
 			for _, c := range r.commands {
@@ -136,9 +135,8 @@ func TestActionsRun(t *testing.T) {
 					open = false
 				}
 			}
-			if diff := cmp.Diff([]string{"starting servers", "w on s"}, groups); diff != "" || open {
-				t.Errorf("groups (-want +got), open %t:\n%s", open, diff)
-			}
+			diff := cmp.Diff([]string{"starting servers", "w on s"}, groups)
+			must.Hold(t, diff == "" && !open, "groups (-want +got), open %t:\n%s", open, diff)
 			must.Hold(t, strings.LastIndex(r.log, "::endgroup::") <= strings.Index(r.log, "results in results/p"), "the verdict is folded away:\n%s", r.log)
 		}))
 	}
@@ -154,9 +152,8 @@ func testActionsRunSeveral(t *testing.T) {
 	s.write("plans/b.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
 	r := s.run("run", "plans")
 	must.Hold(t, r.outputs["verdict"] == "fail" && r.outputs["results"] == "results/a\nresults/b", "outputs %v", r.outputs)
-	if a, b := strings.Index(r.summary, "FAIL · a"), strings.Index(r.summary, "PASS · b"); a < 0 || b < a {
-		t.Errorf("the summary has a at %d and b at %d", a, b)
-	}
+	a, b := strings.Index(r.summary, "FAIL · a"), strings.Index(r.summary, "PASS · b")
+	must.Hold(t, a >= 0 && b >= a, "the summary has a at %d and b at %d", a, b)
 }
 
 // Every command reports an error in a plan at its line.
@@ -187,9 +184,8 @@ func TestActionsFormat(t *testing.T) {
 	s.write("broken.hcl", "server {")
 	r := s.run("fmt", "--check")
 	want := []string{"error bad.hcl:10 not formatted", "error broken.hcl:1 Missing closing brace"}
-	if diff := cmp.Diff(want, r.annotations()); diff != "" || r.code != assert.ExitPlan {
-		t.Errorf("exit code %d, annotations (-want +got):\n%s", r.code, diff)
-	}
+	diff := cmp.Diff(want, r.annotations())
+	must.Hold(t, diff == "" && r.code == assert.ExitPlan, "exit code %d, annotations (-want +got):\n%s", r.code, diff)
 }
 
 // An error in the command line gives an annotation without file and line. The outputs of the step
@@ -216,9 +212,8 @@ func TestActionsOffAndOn(t *testing.T) {
 			s := newStep(t)
 			s.environ[0] = "GITHUB_ACTIONS=" + tt.variable
 			r := s.run("run", "--github="+tt.flag, s.write("p.hcl", bad))
-			if got := len(r.commands) > 0; got != tt.on || (r.outputs["verdict"] != "") != tt.on {
-				t.Errorf("%d commands, outputs %v; want some: %t", len(r.commands), r.outputs, tt.on)
-			}
+			got := len(r.commands) > 0
+			must.Hold(t, got == tt.on && (r.outputs["verdict"] != "") == tt.on, "%d commands, outputs %v; want some: %t", len(r.commands), r.outputs, tt.on)
 		})
 	}
 	tokgate(t, "version", "--github=maybe").check(t, assert.ExitPlan, "auto, on or off")

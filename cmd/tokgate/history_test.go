@@ -52,14 +52,12 @@ func testNightly(t *testing.T) {
 	path := writePlan(t, nightlyPlan)
 	dir, results := filepath.Join(filepath.Dir(path), "history"), t.TempDir()
 	tokgate(t, "run", "--simulate", "--out", results, path).check(t, assert.ExitPass, "not added to", "simulated")
-	if _, err := os.Stat(dir); err == nil {
-		t.Fatal("a simulated run began a history")
-	}
+	_, err := os.Stat(dir)
+	must.Need(t, err != nil, "a simulated run began a history")
 	tokgate(t, "run", "--out", results, path).check(t, assert.ExitPass, "added to", "RECORDED", "ttft p95")
 	for _, name := range []string{historyJUnit, historyMarkdown, historyPage, historyBadge} {
-		if _, err := os.Stat(filepath.Join(results, name)); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(results, name))
+		must.Hold(t, err == nil, "%v", err)
 	}
 	tokgate(t, "history", "add", dir, results).check(t, assert.ExitPass, "already")
 	simulated := t.TempDir()
@@ -95,9 +93,8 @@ func testNightly(t *testing.T) {
 	// 13 nights were added. The last night is 8 days old, but the plan allows only 3 days.
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, but at most 3 days is allowed")
-	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {
-		t.Errorf("whoever reads junit.xml alone sees no error: %s", got)
-	}
+	got := read(t, junit)
+	must.Hold(t, strings.Contains(got, `errors="1"`) && strings.Contains(got, "8 days ago"), "whoever reads junit.xml alone sees no error: %s", got)
 	tokgate(t, "history", "show", dir).check(t, assert.ExitPass, "13 nights")
 	for _, age := range []string{"0", "200h"} {
 		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
@@ -145,16 +142,14 @@ func TestHistoryMoves(t *testing.T) {
 			}
 		}
 		from, to, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "nights."+format)
-		if _, _, err := history.Import(from, h); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := history.Import(from, h)
+		must.Need(t, err == nil, "%v", err)
 		must.Do(t, os.WriteFile(file, []byte(tokgate(t, "history", "export", from, "--format", format).out), 0o644))
 		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 120 nights", "0 were in it already")
 		tokgate(t, "history", "import", to, file).check(t, assert.ExitPass, "added 0 nights", "120 were in it already")
 		was, is := tokgate(t, "history", "check", from, "--max-age", "0"), tokgate(t, "history", "check", to, "--max-age", "0")
-		if d := cmp.Diff(strings.ReplaceAll(was.out, from, "H"), strings.ReplaceAll(is.out, to, "H")); d != "" || was.code != assert.ExitFail || is.code != was.code {
-			t.Errorf("%s: exit %d and %d: %s", format, was.code, is.code, d)
-		}
+		d := cmp.Diff(strings.ReplaceAll(was.out, from, "H"), strings.ReplaceAll(is.out, to, "H"))
+		must.Hold(t, d == "" && was.code == assert.ExitFail && is.code == was.code, "%s: exit %d and %d: %s", format, was.code, is.code, d)
 		folder, replayed := tokgate(t, "history", "replay", from), tokgate(t, "history", "replay", file)
 		folder.check(t, assert.ExitPass, "FAIL", "Of 110 judged mornings", "from -3.", "120 nights of 4 series")
 		must.Same(t, "", folder.out, replayed.out)
@@ -166,9 +161,8 @@ func TestHistoryVoid(t *testing.T) {
 	dir, h := t.TempDir(), history.Demo()
 	h.Nights[28].Figures[0].Value, h.Nights[29].Figures[0].Value, h.Nights = 0.6, 0.6, h.Nights[:30]
 	h.Pins = nil
-	if _, _, err := history.Import(dir, h); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := history.Import(dir, h)
+	must.Need(t, err == nil, "%v", err)
 	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitFail)
 	run := h.Nights[29].Run
 	tokgate(t, "history", "void", dir, run, "--why", "a load test ran").check(t, assert.ExitPass, "run "+run+" is void: a load test ran")
@@ -258,8 +252,7 @@ func TestNightEnded(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		a := &app{Streams: Streams{Out: &out}}
-		if got := a.nightEnded(tt.run, tt.history); got != tt.want || out.String() != tt.said {
-			t.Errorf("run %d, history %d: %d, %q", tt.run, tt.history, got, out.String())
-		}
+		got := a.nightEnded(tt.run, tt.history)
+		must.Hold(t, got == tt.want && out.String() == tt.said, "run %d, history %d: %d, %q", tt.run, tt.history, got, out.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // Some engines accept token ids as prompts of the completions API. These prompts have exactly the
@@ -47,9 +48,8 @@ func TestPromptsOfTokenIDs(t *testing.T) {
 			// The test asks only that all measured requests, at least 20, send the same kind of
 			// prompt: token ids or text. The ready check and the calibration may send the other
 			// kind.
-			if got := ids.Load() >= 20; got != tt.ids {
-				t.Errorf("engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
-			}
+			got := ids.Load() >= 20
+			must.Hold(t, got == tt.ids, "engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
 		}))
 	}
 }

@@ -50,9 +50,8 @@ func TestInitFrom(t *testing.T) {
 		"wrote tokgate.hcl from a command line of `vllm bench serve`", "not carried over: --seed 9", "tokgate run --simulate tokgate.hcl")
 	tokgate(t, "fmt", "--check", "tokgate.hcl").check(t, assert.ExitPass)
 	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
-	if plan := read(t, "tokgate.hcl"); !strings.Contains(plan, "http://10.0.0.1:8000") || !strings.Contains(plan, "# - --seed 9") {
-		t.Error(plan)
-	}
+	plan := read(t, "tokgate.hcl")
+	must.Hold(t, strings.Contains(plan, "http://10.0.0.1:8000") && strings.Contains(plan, "# - --seed 9"), "%v", plan)
 	tokgate(t, "init", "--from", line).check(t, assert.ExitPlan, "tokgate.hcl already exists", "--force")
 	tokgate(t, "init", "--force", "--from", "none.yaml").check(t, assert.ExitPlan, "there is no file none.yaml")
 	tokgate(t, "init", "--force", "--from", line, "--measure").check(t, assert.ExitPlan, "--from can be combined with")
@@ -79,9 +78,8 @@ func TestInitUsage(t *testing.T) {
 	} {
 		tokgate(t, append([]string{"init"}, tt.args...)...).check(t, assert.ExitPlan, tt.words)
 	}
-	if entries, _ := os.ReadDir("."); len(entries) > 0 {
-		t.Errorf("something was written: %v", entries)
-	}
+	entries, _ := os.ReadDir(".")
+	must.Hold(t, len(entries) <= 0, "something was written: %v", entries)
 	tokgate(t, "init", "--url", "http://127.0.0.1:1").check(t, assert.ExitError, "connection refused", "start the server first", "--engine")
 	if entries, _ := os.ReadDir("."); len(entries) > 0 {
 		t.Errorf("something was written: %v", entries)
@@ -98,18 +96,16 @@ func testInitMeasure(t *testing.T) {
 	server := simServer(t)
 	begin := time.Now() // simulated time, in a synctest bubble
 	tokgate(t, "init", "--url", server.URL(), "--measure").check(t, assert.ExitPass, "wrote tokgate.hcl")
-	if took := time.Since(begin); took > measureFor+10*time.Second {
-		t.Errorf("it took %s", took)
-	}
+	took := time.Since(begin)
+	must.Hold(t, took <= measureFor+10*time.Second, "it took %s", took)
 	plan := read(t, "tokgate.hcl")
 	// The lengths are drawn anew in each run.
 	for _, want := range []string{`measured with 20 requests`, `measured with 80 requests`, `"mean < 3[5-7]`, `measured 3[23]`, `"mean > 3`, `measured (39\d|40\d) tok/s, 10% to spare`} {
 		must.Hold(t, regexp.MustCompile(want).MatchString(plan), "the plan does not hold %s:\n%s", want, plan)
 	}
 	tokgate(t, "run", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
-	if entries, _ := os.ReadDir("."); len(entries) != 3 {
-		t.Errorf("more than the plan, .gitignore and results was written: %v", entries)
-	}
+	entries, _ := os.ReadDir(".")
+	must.Hold(t, len(entries) == 3, "more than the plan, .gitignore and results was written: %v", entries)
 }
 
 // Each engine is recognised by its version page.
@@ -150,9 +146,8 @@ func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,
 		"tokgate run --simulate --base . tokgate.hcl", "tokgate run --base DIR tokgate.hcl")
-	if r := tokgate(t, "validate", "tokgate.hcl"); strings.Contains(r.out+r.err, "often inconclusive") {
-		t.Errorf("tokgate calls its own plan hopeless:\n%s", r.out+r.err)
-	}
+	r := tokgate(t, "validate", "tokgate.hcl")
+	must.Hold(t, !strings.Contains(r.out+r.err, "often inconclusive"), "tokgate calls its own plan hopeless:\n%s", r.out+r.err)
 	tokgate(t, "plan", "tokgate.hcl").check(t, assert.ExitPass, "24 starts, each assumed: a minute, and 16 GB of weights", "What this gate would notice")
 	tokgate(t, "run", "--simulate", "--base", ".", "tokgate.hcl").check(t, assert.ExitPass, "PASS", "nothing changed")
 }

@@ -92,12 +92,10 @@ func TestInside(t *testing.T) {
 			c := &doc.Cases[0]
 			// Twelve requests share four slots, so at most eight wait, and several wait
 			// most of the time.
-			if w := c.Summary("waiting"); w.Max.V > 8 || w.Max.V < 5 || w.Mean.V < 3 {
-				t.Errorf("waiting %+v", w)
-			}
-			if s := c.Summary("accept_rate[1]"); s == nil || s.Value.V <= 0 || s.Value.V >= 0.8 {
-				t.Errorf("accept_rate[1] %+v", s)
-			}
+			w := c.Summary("waiting")
+			must.Hold(t, w.Max.V <= 8 && w.Max.V >= 5 && w.Mean.V >= 3, "waiting %+v", w)
+			s := c.Summary("accept_rate[1]")
+			must.Hold(t, s != nil && s.Value.V > 0 && s.Value.V < 0.8, "accept_rate[1] %+v", s)
 			if s := c.Summary("cost_per_million_tokens"); s.Unit != "EUR/Mtok" || !s.Value.OK {
 				t.Errorf("costs %+v", s)
 			}

@@ -80,16 +80,14 @@ func TestClientsThatLeave(t *testing.T) {
 				return by
 			}
 			alone, left := with(""), with("cancel {\n    share = \"20%\"\n    after = \"300ms\"\n  }")
-			if n, stay := len(left["left"]), len(left["measured"]); abs(4*n-stay) > 4 || n == 0 {
-				t.Errorf("%d clients left and %d stayed, want one in five", n, stay)
-			}
+			n, stay := len(left["left"]), len(left["measured"])
+			must.Hold(t, abs(4*n-stay) <= 4 && n != 0, "%d clients left and %d stayed, want one in five", n, stay)
 			canceled := 0
 			for _, s := range left["left"] {
 				if s.Canceled() {
 					canceled++
-					if d := s.End - s.Sent; d > 300*time.Millisecond {
-						t.Errorf("%v left after %v", &s, d)
-					}
+					d := s.End - s.Sent
+					must.Hold(t, d <= 300*time.Millisecond, "%v left after %v", &s, d)
 				} else if !s.Completed() {
 					t.Errorf("%v failed: %v", &s, s.Failure)
 				}

@@ -230,9 +230,8 @@ func TestInterrupted(t *testing.T) {
 			l.check(assert.ExitInterrupted, "INTERRUPTED")
 			must.Hold(t, l.gone(groups[0]), "the server is still there")
 			l.reports(assert.ExitInterrupted, "interrupted")
-			if left := l.groups(); len(left) > 0 {
-				t.Errorf("servers %v are still noted", left)
-			}
+			left := l.groups()
+			must.Hold(t, len(left) <= 0, "servers %v are still noted", left)
 		})
 	}
 }
@@ -447,9 +446,8 @@ func TestDiskFull(t *testing.T) {
 	l.plan("", l.serve(""), 4000)
 	l.start()
 	l.check(assert.ExitError, "no space left on device")
-	if left := l.groups(); len(left) > 0 {
-		t.Errorf("servers %v are still noted", left)
-	}
+	left := l.groups()
+	must.Hold(t, len(left) <= 0, "servers %v are still noted", left)
 }
 
 func TestNoPlaceForReports(t *testing.T) {
@@ -458,7 +456,6 @@ func TestNoPlaceForReports(t *testing.T) {
 	must.Do(t, os.WriteFile(l.out, nil, 0o444))
 	l.start()
 	l.check(assert.ExitError, "hint: choose another folder with --out")
-	if _, err := os.Stat(l.state()); err == nil {
-		t.Error("a server was started")
-	}
+	_, err := os.Stat(l.state())
+	must.Hold(t, err != nil, "a server was started")
 }

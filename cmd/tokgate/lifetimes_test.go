@@ -43,9 +43,8 @@ workload "chat" {
 	const warns = "Percentile may pass only by its margin"
 	tokgate(t, "validate", "gate.hcl").check(t, assert.ExitPass, warns, "takes up to 22s", `Set duration = "12m"`)
 	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "720 requests are enough for a rate", "of up to 64% of the largest rate; the window is long enough", "than 5.7 s")
-	if r := tokgate(t, "run", "--simulate", "gate.hcl"); !strings.Contains(r.err, "so ttft p95 takes a window of ") {
-		t.Errorf("the run does not say that its window is too short:\n%s", r.err)
-	}
+	r := tokgate(t, "run", "--simulate", "gate.hcl")
+	must.Hold(t, strings.Contains(r.err, "so ttft p95 takes a window of "), "the run does not say that its window is too short:\n%s", r.err)
 	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	p, _ := a.load("gate.hcl", inputs{}, false)
 	last := readLastRun("gate.hcl")
@@ -53,9 +52,8 @@ workload "chat" {
 		t.Errorf("it passed in the last run, and yet: %s", d[0].Detail)
 	}
 	last.passes = nil
-	if d := movingTogether(p, last); len(d) != 1 || !strings.Contains(d[0].Detail, ", by the simulation in results/gate-simulated/results.json, so that is ") {
-		t.Errorf("%v", d)
-	}
+	d := movingTogether(p, last)
+	must.Hold(t, len(d) == 1 && strings.Contains(d[0].Detail, ", by the simulation in results/gate-simulated/results.json, so that is "), "%v", d)
 	// If no request completed in the last run, the plan's limits give the duration of a request.
 	for key := range last.requests {
 		last.requests[key] = 0

@@ -104,8 +104,7 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		err := checkOpenFiles(tt.plan, uint64(need-1))
-		if e, ok := err.(*exitError); !ok || e.code != 4 || !strings.Contains(err.Error(), "open files") {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		e, ok := err.(*exitError)
+		must.Hold(t, ok && e.code == 4 && strings.Contains(err.Error(), "open files"), "%s: %v", tt.name, err)
 	}
 }

@@ -136,9 +136,8 @@ func TestPeers(t *testing.T) {
 	if !ok || !ended {
 		t.Fatalf("%s has no place for the table", *peersPage)
 	}
-	if err := os.WriteFile(*peersPage, []byte(before+begin+table.String()+end+after), 0o644); err != nil {
-		t.Error(err)
-	}
+	err := os.WriteFile(*peersPage, []byte(before+begin+table.String()+end+after), 0o644)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 // row measures a generator in a short and a long closed loop, and in a burst. The long loop has

@@ -121,9 +121,8 @@ func TestLongPlanFitsTheTerminal(t *testing.T) {
 func fits(t *testing.T, name, s string, columns int) {
 	t.Helper()
 	for line := range strings.Lines(s) {
-		if n := text.Width(strings.TrimRight(line, "\n")); n > columns {
-			t.Errorf("%s: %d of %d columns: %s", name, n, columns, line)
-		}
+		n := text.Width(strings.TrimRight(line, "\n"))
+		must.Hold(t, n <= columns, "%s: %d of %d columns: %s", name, n, columns, line)
 	}
 }
 
@@ -156,9 +155,8 @@ workload "w" {
 `)
 	r := tokgateWith(t, t.Context(), []string{"COLUMNS=80"}, "", "plan", path)
 	r.check(t, assert.ExitPass)
-	if words := "2 servers, 2 workloads, 9 levels, 18 requirements"; !strings.Contains(strings.Join(strings.Fields(r.out), " "), words) {
-		t.Errorf("nothing says %q:\n%s", words, r.out)
-	}
+	words := "2 servers, 2 workloads, 9 levels, 18 requirements"
+	must.Hold(t, strings.Contains(strings.Join(strings.Fields(r.out), " "), words), "nothing says %q:\n%s", words, r.out)
 	got := regexp.MustCompile(`(?s)Requirements\n.*?\n\n`).FindString(r.out)
 	want := `Requirements
   w["x.y"] on one["a"], one["b"]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // tokgate reaches a server through the environment's proxy, unless the server is on the loopback
@@ -27,9 +28,8 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	cmd.Env = append(cmd.Env, "HTTP_PROXY=http://"+proxy, "TOKGATE_TEST_PROXIED=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	must.Hold(t, err == nil, "%v:\n%s", err, out)
 }
 
 func proxied(t *testing.T, proxy string) {
@@ -50,9 +50,8 @@ func proxied(t *testing.T, proxy string) {
 			}
 			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(smallPlan, url, `ttft = "p95 < 2s"`))).
 				check(t, assert.ExitPass, "20 of 20 requests completed")
-			if got := requests.Load() >= 20; got != tt.through {
-				t.Errorf("%d requests went through the proxy", requests.Load())
-			}
+			got := requests.Load() >= 20
+			must.Hold(t, got == tt.through, "%d requests went through the proxy", requests.Load())
 		}))
 	}
 }

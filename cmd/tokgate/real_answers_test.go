@@ -82,9 +82,8 @@ func TestRealAnswers(t *testing.T) {
 	if !ok || !ended {
 		t.Fatalf("%s has no place for the table", *realAnswersPage)
 	}
-	if err := os.WriteFile(*realAnswersPage, []byte(before+begin+table+over+after), 0o644); err != nil {
-		t.Error(err)
-	}
+	err := os.WriteFile(*realAnswersPage, []byte(before+begin+table+over+after), 0o644)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 // gateName returns the name of gate n of the row, with n counted from 0. The results folder of the

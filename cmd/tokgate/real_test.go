@@ -70,9 +70,8 @@ func TestReal(t *testing.T) {
 			t.Fatalf("engine %q is not known", engine)
 		}
 		r.write()
-		if left := r.running(""); len(left) > 0 {
-			t.Errorf("%s: left running: %v", engine, left)
-		}
+		left := r.running("")
+		must.Hold(t, len(left) <= 0, "%s: left running: %v", engine, left)
 	}
 }
 
@@ -474,9 +473,8 @@ func benched(t *testing.T, path string) sides {
 		TPOT      float64 `json:"mean_tpot_ms"`
 		E2E       float64 `json:"mean_e2el_ms"`
 	}
-	if err := json.Unmarshal([]byte(read(t, path)), &result); err != nil {
-		t.Error(err)
-	}
+	err := json.Unmarshal([]byte(read(t, path)), &result)
+	must.Hold(t, err == nil, "%v", err)
 	return sides{requests: result.Completed, tokens: result.Tokens, ttft: result.TTFT / 1e3, tpot: result.TPOT / 1e3, e2e: result.E2E / 1e3}
 }
 

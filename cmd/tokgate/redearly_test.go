@@ -69,9 +69,7 @@ func TestLongRedEarly(t *testing.T) {
 			}
 			lines[i] = fmt.Sprintf("| %s | e2e %s | %d of %d | %.0f s | %.0f s | %d of %d |\n", tt.name, tt.stat, runs, runs, took.Seconds(), healthy.Seconds(), red, runs)
 			t.Log(lines[i])
-			if red > 1+runs/10 {
-				t.Errorf("%d of %d runs of a server at its limit failed", red, runs)
-			}
+			must.Hold(t, red <= 1+runs/10, "%d of %d runs of a server at its limit failed", red, runs)
 		})
 	}
 }
@@ -146,26 +144,19 @@ workload "w" {
 func planOf(t *testing.T, src string) *plan.Plan {
 	t.Helper()
 	path := t.TempDir() + "/plan.hcl"
-	if err := os.WriteFile(path, []byte(src), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(src), 0o600))
 	p, diags := (&app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}).load(path, inputs{}, false)
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	return p
 }
 
 func redEarlyRun(t *testing.T, p *plan.Plan, seed int, change func(*plan.Server, *sim.Profile)) (*metric.Run, assert.Verdicts) {
 	t.Helper()
-	run, err := simulatedRun(t.Context(), p, seed, func(s *plan.Server, profile *sim.Profile) {
+	run := must.Get(simulatedRun(t.Context(), p, seed, func(s *plan.Server, profile *sim.Profile) {
 		if change != nil {
 			change(s, profile)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return run, assert.Judge(p, run, assert.Options{})
 }
 

@@ -732,9 +732,8 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	}
 	m := s.judged(t, dir, vars)
 	must.Hold(t, most < 1<<20, "%s took %d MiB", s.file, most>>10)
-	if cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime(); cpu >= time.Minute {
-		t.Errorf("%s took %v of CPU time", s.file, cpu)
-	}
+	cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	must.Hold(t, cpu < time.Minute, "%s took %v of CPU time", s.file, cpu)
 	fmt.Fprintf(costs, "| %s | %s | %.1f s | %.1f s | %d MiB | %s |\n", s.name, strings.Join(vars, ", "), wall.Seconds(),
 		(c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), most>>10, m.run.End.Round(time.Minute))
 	return m
@@ -807,9 +806,8 @@ func (s system) check(t *testing.T, p *page) {
 	}
 	must.Hold(t, 10*close >= 9*fitted, "%s: %d of %d fitted figures lie within 20%%", s.name, close, fitted)
 	all := slices.Sorted(slices.Values(p.all))
-	if n := within(all, 0.2); 100*n < 85*len(all) {
-		t.Errorf("%s: %d of %d figures lie within 20%%", s.name, n, len(all))
-	}
+	n := within(all, 0.2)
+	must.Hold(t, 100*n >= 85*len(all), "%s: %d of %d figures lie within 20%%", s.name, n, len(all))
 }
 
 const referenceDoc = "reference.md"
@@ -861,9 +859,8 @@ func TestLongReferenceTurns(t *testing.T) {
 	answers := systems[4].published(t).Answers
 	must.Need(t, len(answers) == 4, "%d answers", len(answers))
 	for _, a := range answers {
-		if got := m.answer("mtp", a.Workload); got != strings.TrimPrefix(a.Printed, "strong ") {
-			t.Errorf("%s: %q, published %q", a.Workload, got, a.Printed)
-		}
+		got := m.answer("mtp", a.Workload)
+		must.Hold(t, got == strings.TrimPrefix(a.Printed, "strong "), "%s: %q, published %q", a.Workload, got, a.Printed)
 	}
 	must.Hold(t, m.verdicts.Outcome == assert.Pass, "the plan comes to %s", m.verdicts.Outcome)
 	for _, f := range systems[4].published(t).Figures {

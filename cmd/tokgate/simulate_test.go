@@ -136,9 +136,8 @@ func TestCannotSimulate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := append([]string{"run", "--simulate", writePlan(t, tt.src)}, tt.args...)
 			tokgate(t, args...).check(t, assert.ExitPlan, tt.words...)
-			if _, err := os.Stat("results"); err == nil {
-				t.Error("a results folder was made")
-			}
+			_, err := os.Stat("results")
+			must.Hold(t, err != nil, "a results folder was made")
 		})
 	}
 }
@@ -227,9 +226,8 @@ workload "w" {
 	with := of(`endpoint { url = "http://127.0.0.1:8000" }`, "default")
 	tokgate(t, "validate", with).check(t, assert.ExitPass, says, "is valid")
 	tokgate(t, "run", "--simulate", with).check(t, assert.ExitPlan, says)
-	if r := tokgate(t, "validate", of("", "qwen3.5-35b-a3b-fp8.1x-h100")); r.code != assert.ExitPass || strings.Contains(r.err, says) {
-		t.Errorf("exit %d: %s", r.code, r.err)
-	}
+	r := tokgate(t, "validate", of("", "qwen3.5-35b-a3b-fp8.1x-h100"))
+	must.Hold(t, r.code == assert.ExitPass && !strings.Contains(r.err, says), "exit %d: %s", r.code, r.err)
 }
 
 // BenchmarkSimulatedHour simulates shipped plans. It reports the processor time of the whole

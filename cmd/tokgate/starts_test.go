@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/internal/must"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -22,18 +23,16 @@ func TestAssumedStart(t *testing.T) {
 		"v0.19.1":                           0,
 		"":                                  0,
 	} {
-		if got, ok := assumedStart(model); got.took != want || ok != (want > 0) {
-			t.Errorf("%s: %+v %v, want %s", model, got, ok, want)
-		}
+		got, ok := assumedStart(model)
+		must.Hold(t, got.took == want && ok == (want > 0), "%s: %+v %v, want %s", model, got, ok, want)
 	}
 	server := &plan.Server{Name: "a", Engine: "vllm", Model: "Qwen/Qwen3-8B", Container: &plan.Container{Image: "i"}}
 	w := &plan.Workload{Name: "w", Servers: []*plan.Server{server}, Loads: []*plan.Load{{Levels: []plan.Level{{Name: "1", N: 1, Requests: 10, Rounds: 1}}}}}
 	p := &plan.Plan{Path: "gate.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
 	t.Chdir(t.TempDir())
 	want := "about 1m16s in all: 1 start, each assumed: a minute, and 16 GB of weights at 1 GB/s; plus the pull of up to 1 image"
-	if got := startsOf(p, startTimes(p, nil)); got != want {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	got := startsOf(p, startTimes(p, nil))
+	must.Hold(t, got == want, "got  %q\nwant %q", got, want)
 }
 
 // Of a recording with a cold start and a warm one, the first start to come is priced like the cold one
@@ -54,9 +53,8 @@ func TestPriceOfStarts(t *testing.T) {
 		t.Errorf("12 starts of one: %v, want %v", got, want)
 	}
 	f := last.forecast(p, nil, times)
-	if got, _ := f.Total(); got != 2*1663*time.Second {
-		t.Errorf("24 starts: %v, want %v", got, 2*1663*time.Second)
-	}
+	got, _ := f.Total()
+	must.Hold(t, got == 2*1663*time.Second, "24 starts: %v, want %v", got, 2*1663*time.Second)
 	want := "about 55m in all: 24 starts, each as long as the last ones (12m for the first on a machine, 1m28s for each later one); plus the pull of up to 1 image"
 	if got := startsOf(p, times); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)

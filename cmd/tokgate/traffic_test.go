@@ -46,9 +46,8 @@ func TestTraffic(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.html")
 	tokgate(t, "traffic", "--html", page, filepath.Join(traces, "mooncake-synthetic.jsonl")).check(t, assert.ExitPass,
 		"mooncake-synthetic.jsonl (mooncake), 890 requests", "40.6% of the prompt tokens", "0:30", `spread = "3s"`)
-	if text := read(t, page); strings.Count(text, "<svg") != 3 || !strings.Contains(text, "890 requests") {
-		t.Error(text)
-	}
+	text := read(t, page)
+	must.Hold(t, strings.Count(text, "<svg") == 3 && strings.Contains(text, "890 requests"), "%v", text)
 	own := filepath.Join(traces, "gateway-synthetic.csv")
 	tokgate(t, "traffic", "--columns", "time=ts,input=prompt_tokens,output=completion_tokens,type=route", "--to", "2m", own).check(t, assert.ExitPass, "/v1/chat ", "not recorded")
 	tokgate(t, "traffic", own).check(t, assert.ExitPlan, "no known format has its 5 columns. Name them", "name the column with the prompts: --column")

@@ -62,9 +62,8 @@ func TestWaves(t *testing.T) {
 			must.Same(t, "judged again", first, figures(t, dir))
 			judged, sent := requestsOf(t, dir)
 			must.Hold(t, (tt.requests <= 0 || judged == tt.requests) && judged != 0, "%d requests judged, want %d", judged, tt.requests)
-			if waves := float64(sent) / 32; waves > tt.most {
-				t.Errorf("%.1f waves sent for %.1f judged, at most %.0f", waves, float64(judged)/32, tt.most)
-			}
+			waves := float64(sent) / 32
+			must.Hold(t, waves <= tt.most, "%.1f waves sent for %.1f judged, at most %.0f", waves, float64(judged)/32, tt.most)
 		}))
 	}
 }

@@ -47,9 +47,8 @@ jobs:
 	want := []job{{"w.yml", "action", 45 * time.Minute}, {"w.yml", "command", 0}, {"w.yml", "folder", 6 * time.Hour}}
 	must.Same(t, "", want, jobsOfWorkflow([]byte(src), "w.yml", "plans/gate.hcl"), cmp.AllowUnexported(job{}))
 	for _, broken := range []string{"", "jobs: 3", "\t", "jobs: {a: {steps: 1}}"} {
-		if got := jobsOfWorkflow([]byte(broken), "w.yml", "gate.hcl"); got != nil {
-			t.Errorf("%q has %v", broken, got)
-		}
+		got := jobsOfWorkflow([]byte(broken), "w.yml", "gate.hcl")
+		must.Hold(t, got == nil, "%q has %v", broken, got)
 	}
 }
 
@@ -63,17 +62,15 @@ func TestCutOff(t *testing.T) {
 	text := must.Get(starter.GitHub(starter.CI{Plan: "perf/gate.hcl", Budget: 45}))(t)
 	must.Do(t, os.WriteFile(filepath.Join(root, ".github/workflows/tokgate.yml"), text, 0o600))
 	p := &plan.Plan{Path: filepath.Join(root, "perf", "gate.hcl"), Gate: plan.Gate{Budget: 45 * time.Minute}}
-	if got := cutOffAfter(p, 50*time.Minute); got != nil {
-		t.Errorf("warned: %v", got)
-	}
+	got := cutOffAfter(p, 50*time.Minute)
+	must.Hold(t, got == nil, "warned: %v", got)
 	const end = `job "gate" in .github/workflows/tokgate.yml`
 	for want, warn := range map[string]func() hcl.Diagnostics{
 		"it takes about 1h5m, and " + end + " has 1h; a job that is cut off has no verdict: raise timeout-minutes.":                               func() hcl.Diagnostics { return cutOffAfter(p, 65*time.Minute) },
 		"its budget of 1h is not below the 1h of " + end + "; a job that is cut off has no verdict: raise timeout-minutes, or lower gate.budget.": func() hcl.Diagnostics { p.Gate.Budget = time.Hour; return cutOffAfter(p, 0) },
 	} {
-		if got := warn(); len(got) != 1 || got[0].Detail != want {
-			t.Errorf("%v, want %q", got, want)
-		}
+		got := warn()
+		must.Hold(t, len(got) == 1 && got[0].Detail == want, "%v, want %q", got, want)
 	}
 }
 

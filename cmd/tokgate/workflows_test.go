@@ -363,9 +363,8 @@ func TestLongWorkflowGate(t *testing.T) {
 			if job.Failed != (tt.code != 0) || gate.Outputs["verdict"] != tt.verdict || gate.Outputs["exit-code"] != fmt.Sprint(tt.code) {
 				t.Errorf("failed %t, outputs %v\n%s", job.Failed, gate.Outputs, job.Log)
 			}
-			if s := job.Step("run"); s.ExitCode != tt.code {
-				t.Errorf("the step that runs tokgate ended with %d, want %d", s.ExitCode, tt.code)
-			}
+			s := job.Step("run")
+			must.Hold(t, s.ExitCode == tt.code, "the step that runs tokgate ended with %d, want %d", s.ExitCode, tt.code)
 			got := annotations(job.Commands)
 			if tt.annotations != nil {
 				must.Same(t, "annotations (-want +got)", tt.annotations, got)
@@ -440,9 +439,8 @@ func TestLongWorkflowPlans(t *testing.T) {
 				t.Errorf("the steps ended with %s, want %s; failed %t\n%s", got, tt.steps, job.Failed, job.Log)
 			}
 			must.Same(t, "annotations (-want +got)", tt.annotations, annotations(job.Commands))
-			if ran := tt.steps[0] != '2'; ran != (len(c.artifacts["simulated"]) > 0) {
-				t.Errorf("artifacts %v", c.artifacts)
-			}
+			ran := tt.steps[0] != '2'
+			must.Hold(t, ran == (len(c.artifacts["simulated"]) > 0), "artifacts %v", c.artifacts)
 		})
 	}
 }
@@ -462,9 +460,8 @@ func TestLongWorkflowMatrix(t *testing.T) {
 			t.Errorf("it failed\n%s", job.Log)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(c.artifacts)); !cmp.Equal(got, []string{"results-v0.19.1-driver-570", "results-v0.20.0-driver-570"}) {
-		t.Errorf("artifacts %v", got)
-	}
+	got := slices.Sorted(maps.Keys(c.artifacts))
+	must.Hold(t, cmp.Equal(got, []string{"results-v0.19.1-driver-570", "results-v0.20.0-driver-570"}), "artifacts %v", got)
 }
 
 // nightly is the workflow of the nights with an origin, and an issue tracker that a script named gh
@@ -588,12 +585,10 @@ func TestLongWorkflowNightly(t *testing.T) {
 			rest = after
 		}
 		badge := newCheckout(t, "").git("--git-dir", n.origin, "show", "tokgate-history:badge.json")
-		if want := map[bool]string{true: `"message":"recorded"`, false: fmt.Sprintf(`"message":%q`, verdict)}[verdict == "pass"]; !strings.Contains(badge, want) {
-			t.Errorf("night %d: badge %s, want %s", i, badge, want)
-		}
-		if got := len(n.kept().Nights); got != tt.nights {
-			t.Errorf("night %d: the branch holds %d nights, want %d", i, got, tt.nights)
-		}
+		want := map[bool]string{true: `"message":"recorded"`, false: fmt.Sprintf(`"message":%q`, verdict)}[verdict == "pass"]
+		must.Hold(t, strings.Contains(badge, want), "night %d: badge %s, want %s", i, badge, want)
+		got := len(n.kept().Nights)
+		must.Hold(t, got == tt.nights, "night %d: the branch holds %d nights, want %d", i, got, tt.nights)
 	}
 	n.suspectNight(good)
 }
@@ -615,9 +610,8 @@ func (n *nightly) suspectNight(plan string) {
 		before.Nights = append(before.Nights, night)
 	}
 	dir := t.TempDir()
-	if _, _, err := history.Import(dir, before); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := history.Import(dir, before)
+	must.Need(t, err == nil, "%v", err)
 	c := newCheckout(t, "")
 	files := map[string]string{}
 	entries, _ := filepath.Glob(filepath.Join(dir, "*.jsonl"))
@@ -630,9 +624,8 @@ func (n *nightly) suspectNight(plan string) {
 	if verdict != "pass" || asked != "" || !strings.Contains(control.Summary(), "Suspect: w at 4, e2e mean +") || !strings.Contains(control.Summary(), "tokgate run plans/control.hcl --only w") {
 		t.Errorf("a suspect night: verdict %s, gh was asked for %q, summary:\n%s", verdict, asked, control.Summary())
 	}
-	if badge := c.git("--git-dir", n.origin, "show", "tokgate-history:badge.json"); !strings.Contains(badge, "suspect") {
-		t.Errorf("badge %s", badge)
-	}
+	badge := c.git("--git-dir", n.origin, "show", "tokgate-history:badge.json")
+	must.Hold(t, strings.Contains(badge, "suspect"), "badge %s", badge)
 	again, asked, control := n.night(plan, map[string]any{"inputs": map[string]any{"only": "w"}})
 	if again != "pass" || asked != "skipped" || len(n.kept().Nights) != 13 {
 		t.Errorf("measured again: verdict %s, gh was asked for %q; %d nights\n%s", again, asked, len(n.kept().Nights), control.Log)
@@ -749,9 +742,8 @@ func TestActionRelease(t *testing.T) {
 	archive := filepath.Join(folder, "tokgate_1.2.3_linux_amd64.tar.gz")
 	sums := filepath.Join(folder, "checksums.txt")
 	must.Do(t, os.MkdirAll(folder, 0o755))
-	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(programFile(t, "")), "tokgate").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(programFile(t, "")), "tokgate").CombinedOutput()
+	must.Need(t, err == nil, "%v: %s", err, out)
 	released := sha256.Sum256([]byte(read(t, archive)))
 	for _, tt := range []struct {
 		name, version, sums, says string

@@ -210,9 +210,8 @@ func TestAnswerAllocations(t *testing.T) {
 	e := Event{Content: true, Usage: &Usage{Input: 1, Output: 1}}
 	a.Event(1, &e)
 	at := time.Duration(1)
-	if n := testing.AllocsPerRun(1000, func() { at += ms; a.Event(at, &e) }); n != 0 {
-		t.Errorf("%v allocations an event, want 0", n)
-	}
+	n := testing.AllocsPerRun(1000, func() { at += ms; a.Event(at, &e) })
+	must.Hold(t, n == 0, "%v allocations an event, want 0", n)
 }
 
 func TestBounded(t *testing.T) {

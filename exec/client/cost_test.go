@@ -296,9 +296,8 @@ func BenchmarkChunkCPU(b *testing.B) {
 		var wg sync.WaitGroup
 		for range streams {
 			wg.Go(func() {
-				if n := one(); n != chunks {
-					b.Errorf("%d chunks, want %d", n, chunks)
-				}
+				n := one()
+				must.Hold(b, n == chunks, "%d chunks, want %d", n, chunks)
 			})
 		}
 		wg.Wait()

@@ -63,18 +63,16 @@ func TestBody(t *testing.T) {
 			t.Fatalf("%s, %s: %v", tt.engine, tt.name, err)
 		}
 		// All fields of the request are sent, sorted by name as json.Marshal sorts a map.
-		if want, _ := json.Marshal(members); string(got) != string(want) {
-			t.Errorf("%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
-		}
+		want, _ := json.Marshal(members)
+		must.Hold(t, string(got) == string(want), "%s, %s:\ngot  %s\nwant %s", tt.engine, tt.name, got, want)
 	}
 	for name, r := range map[string]*Request{
 		"ids to chat":        {API: "chat", Prompt: Prompt{IDs: []int{1}}},
 		"ids to any engine":  {API: "completions", Prompt: Prompt{IDs: []int{1}}},
 		"a field of no type": {API: "chat", Extra: map[string]any{"f": func() {}}},
 	} {
-		if b, err := r.Body(engine.Of("openai").Dialect); err == nil {
-			t.Errorf("%s: %s", name, b)
-		}
+		b, err := r.Body(engine.Of("openai").Dialect)
+		must.Hold(t, err != nil, "%s: %s", name, b)
 	}
 }
 

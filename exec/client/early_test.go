@@ -85,12 +85,10 @@ func TestAnswerBeforeItsRequest(t *testing.T) {
 			})
 		}
 		must.Same(t, tt.name+" (-want +got)", tt.want, got["direct"].Failure)
-		if s := got["direct"]; s.Sent == 0 || s.Headers < s.Sent || tt.want != nil && s.First != 0 {
-			t.Errorf("%s: %+v", tt.name, s)
-		}
-		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" && tt.read > 0 {
-			t.Errorf("%s (-net/http +direct):\n%s", tt.name, d)
-		}
+		s := got["direct"]
+		must.Hold(t, s.Sent != 0 && s.Headers >= s.Sent && (tt.want == nil || s.First == 0), "%s: %+v", tt.name, s)
+		d := cmp.Diff(got["net/http"], got["direct"])
+		must.Hold(t, d == "" || tt.read <= 0, "%s (-net/http +direct):\n%s", tt.name, d)
 	}
 }
 

@@ -207,9 +207,8 @@ func TestLongEvent(t *testing.T) {
 		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"logprobs\":%q,\"delta\":{\"content\":\"a\"}}]}\n\n", strings.Repeat("x", 2<<20))
 		good(w, 7)
 	})
-	if s := send(t, h, chatRequest()); s.Failure != nil || s.Chunks != 8 {
-		t.Errorf("%d chunks, failure %+v", s.Chunks, s.Failure)
-	}
+	s := send(t, h, chatRequest())
+	must.Hold(t, s.Failure == nil && s.Chunks == 8, "%d chunks, failure %+v", s.Chunks, s.Failure)
 }
 
 func TestCompressed(t *testing.T) {
@@ -244,9 +243,8 @@ func TestCompressedUnary(t *testing.T) {
 		_, _ = io.WriteString(z, body)
 		z.Close()
 	})
-	if models, err := h.Models(t.Context()); err != nil || len(models) != 1 || models[0].ID != "m" {
-		t.Errorf("models %v, %v", models, err)
-	}
+	models, err := h.Models(t.Context())
+	must.Hold(t, err == nil && len(models) == 1 && models[0].ID == "m", "models %v, %v", models, err)
 	s := send(t, h, chatRequest())
 	if d := cmp.Diff(&metric.Failure{Kind: metric.FailStatus, Message: "no quota"}, s.Failure); d != "" || s.Status != 429 {
 		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
@@ -302,9 +300,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 
-	if _, err := LoadCA("http_test.go"); err == nil {
-		t.Error("a file without a certificate was taken")
-	}
+	_, err := LoadCA("http_test.go")
+	must.Hold(t, err != nil, "a file without a certificate was taken")
 	if _, err := LoadCA("none.pem"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
 	}
@@ -353,15 +350,13 @@ func TestQuery(t *testing.T) {
 	config := Config{Query: map[string]string{"api-version": "2025-04-01-preview", "a": "b c&"}, AnyRedirect: true}
 	for _, standard := range []bool{false, true} {
 		config.Standard = standard
-		if s := send(t, dial(t, config, server.URL), chatRequest()); s.Failure != nil {
-			t.Errorf("standard %v: %+v", standard, s.Failure)
-		}
+		s := send(t, dial(t, config, server.URL), chatRequest())
+		must.Hold(t, s.Failure == nil, "standard %v: %+v", standard, s.Failure)
 		must.Hold(t, seen.get("/v1/chat/completions "+want) == 1, "standard %v: the server saw %v", standard, seen.n)
 		seen.n = nil
 	}
-	if s := send(t, dial(t, config, server.URL+"/away"), chatRequest()); s.Failure != nil || seen.get("other ") != 1 {
-		t.Errorf("after a redirect: %+v, seen %v", s.Failure, seen.n)
-	}
+	s := send(t, dial(t, config, server.URL+"/away"), chatRequest())
+	must.Hold(t, s.Failure == nil && seen.get("other ") == 1, "after a redirect: %+v, seen %v", s.Failure, seen.n)
 }
 
 // The API key is sent only to the server of the base URL.
@@ -397,9 +392,8 @@ func TestKeyAndRedirects(t *testing.T) {
 		`, which is another server; write that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
 		t.Errorf("another host: %+v, asked %d times", s.Failure, seen.get("other"))
 	}
-	if n := seen.get("/v1/chat/completions"); n != 1 {
-		t.Errorf("the request was sent %d times to the server that redirects", n)
-	}
+	n := seen.get("/v1/chat/completions")
+	must.Hold(t, n == 1, "the request was sent %d times to the server that redirects", n)
 	config.AnyRedirect = true
 	h := serve(t, config, redirects)
 	if s = send(t, h, own); h.Redirected() != other.URL {
@@ -505,9 +499,8 @@ func TestReconnect(t *testing.T) {
 	if len(said) != 1 || !h.FreshConns() {
 		t.Errorf("said %q, fresh connections %v", said, h.FreshConns())
 	}
-	if got := requests.get("answered"); got != 6 {
-		t.Errorf("%d requests answered, want 6", got)
-	}
+	got := requests.get("answered")
+	must.Hold(t, got == 6, "%d requests answered, want 6", got)
 	if got := requests.get("dropped"); got != 1 {
 		t.Errorf("%d requests dropped, want 1", got)
 	}
@@ -525,9 +518,8 @@ func TestConnectionClose(t *testing.T) {
 		good(w, 8)
 	})
 	for range 20 {
-		if s := send(t, h, chatRequest()); s.Failure != nil || s.Reconnects != 0 {
-			t.Fatalf("%d reconnects, failure %+v", s.Reconnects, s.Failure)
-		}
+		s := send(t, h, chatRequest())
+		must.Need(t, s.Failure == nil && s.Reconnects == 0, "%d reconnects, failure %+v", s.Reconnects, s.Failure)
 	}
 	if seen.get("requests") != 20 || len(seen.n) != 21 || h.FreshConns() {
 		t.Errorf("%d requests on %d connections, fresh %v", seen.get("requests"), len(seen.n)-1, h.FreshConns())
@@ -545,13 +537,11 @@ func TestKeepAlive(t *testing.T) {
 			good(w, 8)
 		})
 		for range 10 {
-			if s := send(t, h, chatRequest()); s.Failure != nil {
-				t.Fatalf("failure %+v", s.Failure)
-			}
+			s := send(t, h, chatRequest())
+			must.Need(t, s.Failure == nil, "failure %+v", s.Failure)
 		}
-		if want := map[bool]int{false: 1, true: 10}[fresh]; len(seen.n) != want {
-			t.Errorf("fresh %v: %d connections, want %d", fresh, len(seen.n), want)
-		}
+		want := map[bool]int{false: 1, true: 10}[fresh]
+		must.Hold(t, len(seen.n) == want, "fresh %v: %d connections, want %d", fresh, len(seen.n), want)
 	}
 }
 
@@ -574,18 +564,15 @@ func TestModelNames(t *testing.T) {
 		for _, api := range []string{"chat", "completions"} {
 			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 				var got struct{ Model string }
-				if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got.Model != model {
-					t.Errorf("model %q: %v", got.Model, err)
-				}
-				if want := map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}[api]; r.URL.Path != want {
-					t.Errorf("path %s", r.URL.Path)
-				}
+				err := json.NewDecoder(r.Body).Decode(&got)
+				must.Hold(t, err == nil && got.Model == model, "model %q: %v", got.Model, err)
+				want := map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}[api]
+				must.Hold(t, r.URL.Path == want, "path %s", r.URL.Path)
 				good(w, 8)
 			})
 			temperature := 0.0
-			if s := send(t, h, &Request{API: api, Model: model, Prompt: Prompt{Text: "x"}, Output: 8, Temperature: &temperature}); s.Failure != nil {
-				t.Errorf("%s, %q: %+v", api, model, s.Failure)
-			}
+			s := send(t, h, &Request{API: api, Model: model, Prompt: Prompt{Text: "x"}, Output: 8, Temperature: &temperature})
+			must.Hold(t, s.Failure == nil, "%s, %q: %+v", api, model, s.Failure)
 		}
 	}
 }
@@ -612,9 +599,8 @@ func TestURL(t *testing.T) {
 			t.Errorf("the secret is in %q", err)
 		}
 	}
-	if _, err := New(Config{BaseURL: "http://h"}); err == nil {
-		t.Error("no clock, no error")
-	}
+	_, err := New(Config{BaseURL: "http://h"})
+	must.Hold(t, err != nil, "no clock, no error")
 }
 
 // A plan can measure a server that speaks only HTTP/2 without TLS.
@@ -633,9 +619,8 @@ func TestH2C(t *testing.T) {
 		s := send(t, h, chatRequest())
 		must.Hold(t, s.Failure == nil && s.Chunks == 8 && s.Sent != 0 && s.First >= s.Headers && s.Headers >= s.Sent && s.Reconnects == 0, "%+v", s)
 	}
-	if s := send(t, dial(t, Config{}, server.URL), chatRequest()); s.Failure == nil {
-		t.Error("HTTP/1.1 is not refused")
-	}
+	s := send(t, dial(t, Config{}, server.URL), chatRequest())
+	must.Hold(t, s.Failure != nil, "HTTP/1.1 is not refused")
 }
 
 // A server that refuses a request may ask the client to wait for some seconds or until a date. The
@@ -691,9 +676,8 @@ func TestRedirect(t *testing.T) {
 		r := request(tt.to)
 		err = h.redirect(r, []*http.Request{request(tt.from)})
 		must.Hold(t, (err != nil) == tt.refused, "%s to %s: %v", tt.from, tt.to, err)
-		if sent := r.Header.Get("Authorization") != "" || r.Header.Get("X-Key") != ""; !tt.refused && sent != tt.key {
-			t.Errorf("%s to %s: the key goes along: %v", tt.from, tt.to, sent)
-		}
+		sent := r.Header.Get("Authorization") != "" || r.Header.Get("X-Key") != ""
+		must.Hold(t, tt.refused || sent == tt.key, "%s to %s: the key goes along: %v", tt.from, tt.to, sent)
 		must.Same(t, fmt.Sprintf("%s to %s: told", tt.from, tt.to), (!tt.refused && tt.from != tt.to), h.Redirected() != "")
 	}
 }

@@ -17,9 +17,8 @@ import (
 func typedEvent(t *testing.T, data []byte) Event {
 	var chat openai.ChatCompletionStreamResponse
 	var text openai.CompletionResponse
-	if err := json.Unmarshal(data, &text); err != nil {
-		t.Fatalf("%s: %v", data, err)
-	}
+	err := json.Unmarshal(data, &text)
+	must.Need(t, err == nil, "%s: %v", data, err)
 	if err := json.Unmarshal(data, &chat); err != nil {
 		t.Fatalf("%s: %v", data, err)
 	}

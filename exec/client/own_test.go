@@ -292,9 +292,8 @@ func TestLongPathsAgree(t *testing.T) {
 		}
 		if script[0].torn {
 			for i, s := range got["direct"] {
-				if other := got["net/http"][i]; s.First-s.Sent > other.First-other.Sent || s.End-s.Sent > other.End-other.Sent {
-					t.Errorf("%s: %v later than %v", name, s, other)
-				}
+				other := got["net/http"][i]
+				must.Hold(t, s.First-s.Sent <= other.First-other.Sent && s.End-s.Sent <= other.End-other.Sent, "%s: %v later than %v", name, s, other)
 				s.Sent, s.Headers = got["net/http"][i].Sent, got["net/http"][i].Headers
 				got["direct"][i], got["net/http"][i] = untimed(s), untimed(got["net/http"][i])
 			}
@@ -304,9 +303,8 @@ func TestLongPathsAgree(t *testing.T) {
 			recorded[path] = append(recorded[path], got[path]...)
 		}
 	}
-	if standard, ours := recording(t, recorded["net/http"]), recording(t, recorded["direct"]); len(standard) < 300*len(rows) || !bytes.Equal(standard, ours) {
-		t.Errorf("recordings of %d and %d bytes differ, or hold too little", len(standard), len(ours))
-	}
+	standard, ours := recording(t, recorded["net/http"]), recording(t, recorded["direct"])
+	must.Hold(t, len(standard) >= 300*len(rows) && bytes.Equal(standard, ours), "recordings of %d and %d bytes differ, or hold too little", len(standard), len(ours))
 }
 
 // recording returns the bytes that a run writes of the samples.
@@ -416,9 +414,8 @@ func TestPathsSendTheSame(t *testing.T) {
 					r.Headers = map[string]string{"x-team": "mine", "authorization": "other", "HOST": "own.test", "X-New": "n"}
 				}
 				for range 2 {
-					if s := send(t, h, r); s.Failure != nil {
-						t.Fatal(s.Failure)
-					}
+					s := send(t, h, r)
+					must.Need(t, s.Failure == nil, "%v", s.Failure)
 					r.Prompt = h.Prepare(r)
 				}
 			}
@@ -455,17 +452,15 @@ func TestOwnHeadersDetour(t *testing.T) {
 // The client prepares the bytes of a request in advance. It must not send them for another request.
 func TestPreparedForAnother(t *testing.T) {
 	h := serve(t, Config{Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"min_tokens":9`) {
-			t.Errorf("sent %s", body)
-		}
+		body, _ := io.ReadAll(r.Body)
+		must.Hold(t, strings.Contains(string(body), `"min_tokens":9`), "sent %s", body)
 		good(w, 8)
 	})
 	r := chatRequest()
 	r.Prompt = h.Prepare(r)
 	r.Output = 9
-	if s := send(t, h, r); s.Failure != nil {
-		t.Error(s.Failure)
-	}
+	s := send(t, h, r)
+	must.Hold(t, s.Failure == nil, "%v", s.Failure)
 }
 
 // FuzzPaths feeds the same bytes, split into the same reads, to both implementations of the client,

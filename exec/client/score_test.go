@@ -75,9 +75,8 @@ func TestScore(t *testing.T) {
 				_, _ = io.WriteString(w, tt.answer)
 			})
 			got, err := scored(h, &Request{API: "completions", Model: "m", Prompt: Prompt{Text: "a"}})
-			if d := cmp.Diff(tt.want, got); d != "" || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("%v (-want +got):\n%s", err, d)
-			}
+			d := cmp.Diff(tt.want, got)
+			must.Hold(t, d == "" && (err == nil) == (tt.err == "") && (err == nil || strings.Contains(err.Error(), tt.err)), "%v (-want +got):\n%s", err, d)
 			must.Hold(t, tt.asked == "" || asked == tt.asked, "asked %s", asked)
 			must.Hold(t, tt.engine != "llama.cpp" || errors.Is(err, ErrNoScores), "%v is no reason to ask no more", err)
 		})
@@ -87,9 +86,8 @@ func TestScore(t *testing.T) {
 // If no page of the server turns text into tokens, the client asks for no scores.
 func TestScoreWithoutTokenizer(t *testing.T) {
 	h, asked := servePages(t, Config{Engine: engine.Of("sglang")}, nil)
-	if _, err := scored(h, &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "a"}}); !errors.Is(err, ErrNoScores) {
-		t.Errorf("%v, asked %v", err, asked)
-	}
+	_, err := scored(h, &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "a"}})
+	must.Hold(t, errors.Is(err, ErrNoScores), "%v, asked %v", err, asked)
 }
 
 func FuzzLogprobs(f *testing.F) {
@@ -98,9 +96,8 @@ func FuzzLogprobs(f *testing.F) {
 	f.Add([]byte(`{"choices":[[]]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, path := range []string{"choices[0].prompt_logprobs", "meta_info.input_token_logprobs"} {
-			if values, err := logprobsAt(raw, path); err == nil && !json.Valid(raw) {
-				t.Errorf("%d values of what is no JSON", len(values))
-			}
+			values, err := logprobsAt(raw, path)
+			must.Hold(t, err != nil || json.Valid(raw), "%d values of what is no JSON", len(values))
 		}
 	})
 }

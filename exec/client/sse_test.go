@@ -121,9 +121,8 @@ func TestSplit(t *testing.T) {
 		must.Same(t, tt.name+": the reference is wrong (-want +got)", tt.want, naive([]byte(tt.stream)))
 		for _, size := range []int{1, 2, 3, 7, 1 << 20} {
 			got, err := split(t, new(splitter), []byte(tt.stream), func() int { return size })
-			if d := cmp.Diff(tt.want, got); d != "" || err != nil {
-				t.Errorf("%s, %d bytes a read: %v (-want +got):\n%s", tt.name, size, err, d)
-			}
+			d := cmp.Diff(tt.want, got)
+			must.Hold(t, d == "" && err == nil, "%s, %d bytes a read: %v (-want +got):\n%s", tt.name, size, err, d)
 		}
 	}
 }
@@ -133,9 +132,8 @@ func TestSplitJunk(t *testing.T) {
 	p := new(splitter)
 	page := "<html>\n" + strings.Repeat("x", 5000) + "\n"
 	must.Get(split(t, p, []byte(page), func() int { return 100 }))(t)
-	if got := string(p.junk); len(got) != maxJunk || !strings.HasPrefix(got, "<html>\nxxx") {
-		t.Errorf("junk: %d bytes, %.20q", len(got), got)
-	}
+	got := string(p.junk)
+	must.Hold(t, len(got) == maxJunk && strings.HasPrefix(got, "<html>\nxxx"), "junk: %d bytes, %.20q", len(got), got)
 	p.reset()
 	must.Hold(t, len(p.junk) == 0, "reset keeps junk")
 }
@@ -170,9 +168,8 @@ func TestSplitTooLong(t *testing.T) {
 		"one line":   bytes.Repeat([]byte("x"), maxEvent+1<<20),
 		"many lines": []byte(strings.Repeat(line+"\n", 9)),
 	} {
-		if _, err := split(t, new(splitter), stream, func() int { return 1 << 16 }); err != errLongEvent {
-			t.Errorf("%s: %v, want %v", name, err, errLongEvent)
-		}
+		_, err := split(t, new(splitter), stream, func() int { return 1 << 16 })
+		must.Hold(t, err == errLongEvent, "%s: %v, want %v", name, err, errLongEvent)
 	}
 }
 
@@ -191,9 +188,8 @@ func FuzzSplit(f *testing.F) {
 		got, err := split(t, p, stream, func() int { return 1 + r.IntN(9) })
 		// Frames come in the order of the stream, with one exception. If an open event is followed
 		// by an error line without an end, both splitters return the error first.
-		if d := cmp.Diff(want, got); d != "" || err != nil {
-			t.Errorf("%q: %v (-want +got):\n%s", stream, err, d)
-		}
+		d := cmp.Diff(want, got)
+		must.Hold(t, d == "" && err == nil, "%q: %v (-want +got):\n%s", stream, err, d)
 	})
 }
 
@@ -205,9 +201,8 @@ func BenchmarkSplit(b *testing.B) {
 	for b.Loop() {
 		room, _ := p.free()
 		p.advance(copy(room, frame))
-		if kind, _, _ := p.next(); kind != frameData {
-			b.Fatal(fmt.Sprint(kind))
-		}
+		kind, _, _ := p.next()
+		must.Need(b, kind == frameData, "%v", fmt.Sprint(kind))
 	}
 }
 

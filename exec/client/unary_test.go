@@ -53,9 +53,8 @@ func TestModels(t *testing.T) {
 	})
 	got, err := h.Models(t.Context())
 	want := []Model{{openai.Model{ID: "acme", Root: "Qwen/Qwen3"}, 4096}, {Model: openai.Model{ID: "lora"}}}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(openai.Model{})); d != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, d)
-	}
+	d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(openai.Model{}))
+	must.Hold(t, d == "" && err == nil, "%v (-want +got):\n%s", err, d)
 	h, _ = servePages(t, Config{}, map[string]page{"GET /v1/models": {200, `{"data":[{"id":"acme","created":"today","owned_by":7,"max_model_len":4096}]}`}})
 	if got, err := h.Models(t.Context()); err != nil || got[0].ID != "acme" || got[0].Context != 4096 {
 		t.Errorf("members that nobody asks for: %+v, %v", got, err)
@@ -94,9 +93,8 @@ func TestHealthAndVersion(t *testing.T) {
 		must.Hold(t, tt.status == 0 || err.(*Error).Status == tt.status, "%s: %v", tt.engine, err)
 	}
 	h, _ := servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {200, ""}})
-	if err := h.Health(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := h.Health(t.Context())
+	must.Hold(t, err == nil, "%v", err)
 	h, _ = servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {503, `{"error":{"message":"Loading model"}}`}})
 	must.Same(t, "", error(&Error{Kind: metric.FailStatus, Status: 503, Message: "Loading model"}), h.Health(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -151,9 +149,8 @@ func TestTokenize(t *testing.T) {
 			t.Errorf("%s: asked %d times", tt.name, asked.get("POST /tokenize"))
 		}
 	}
-	if _, err := dial(t, Config{Engine: engine.Of("openai")}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); errors.Is(err, ErrNoTokenizer) || err == nil {
-		t.Errorf("nobody there: %v", err)
-	}
+	_, err := dial(t, Config{Engine: engine.Of("openai")}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{})
+	must.Hold(t, !errors.Is(err, ErrNoTokenizer) && err != nil, "nobody there: %v", err)
 	if _, err := dial(t, Config{}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); !errors.Is(err, ErrNoTokenizer) {
 		t.Errorf("no dialect: %v", err)
 	}
@@ -232,9 +229,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 					e, ok := errors.AsType[*Error](ask())
 					must.Hold(t, ok && e.Kind == tt.kind, "%s: %v, want kind %s", question, e, tt.kind)
 				}
-				if took := time.Since(began); took > 3*patience {
-					t.Errorf("three questions took %v", took)
-				}
+				took := time.Since(began)
+				must.Hold(t, took <= 3*patience, "three questions took %v", took)
 			})
 		})
 	}

@@ -73,9 +73,8 @@ func TestWalkCountsText(t *testing.T) {
 	} {
 		var e Event
 		var u Usage
-		if err := walk([]byte(data), &e, &u); err != nil || e.Text != want {
-			t.Errorf("%s: %d bytes, want %d; %v", data, e.Text, want, err)
-		}
+		err := walk([]byte(data), &e, &u)
+		must.Hold(t, err == nil && e.Text == want, "%s: %d bytes, want %d; %v", data, e.Text, want, err)
 	}
 }
 
@@ -103,16 +102,14 @@ func TestWalkRejects(t *testing.T) {
 	} {
 		var e Event
 		var u Usage
-		if err := walk([]byte(bad), &e, &u); err == nil {
-			t.Errorf("%.60q was accepted", bad)
-		}
+		err := walk([]byte(bad), &e, &u)
+		must.Hold(t, err != nil, "%.60q was accepted", bad)
 	}
 	okay := strings.Repeat(`[`, maxDepth) + strings.Repeat("]", maxDepth)
 	var e Event
 	var u Usage
-	if err := walk([]byte(okay), &e, &u); err != nil {
-		t.Errorf("depth %d: %v", maxDepth, err)
-	}
+	err := walk([]byte(okay), &e, &u)
+	must.Hold(t, err == nil, "depth %d: %v", maxDepth, err)
 }
 
 // Reading a chunk of a stream allocates no memory.
@@ -124,9 +121,8 @@ func TestWalkAllocations(t *testing.T) {
 			continue
 		}
 		data := []byte(tt.json)
-		if n := testing.AllocsPerRun(100, func() { _ = walk(data, &e, &u) }); n != 0 {
-			t.Errorf("%s: %v allocations, want 0", tt.name, n)
-		}
+		n := testing.AllocsPerRun(100, func() { _ = walk(data, &e, &u) })
+		must.Hold(t, n == 0, "%s: %v allocations, want 0", tt.name, n)
 	}
 }
 
@@ -374,8 +370,7 @@ func BenchmarkWalk(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(chunk)))
 	for b.Loop() {
-		if err := walk(chunk, &e, &u); err != nil || !e.Content {
-			b.Fatal(err)
-		}
+		err := walk(chunk, &e, &u)
+		must.Need(b, err == nil && e.Content, "%v", err)
 	}
 }

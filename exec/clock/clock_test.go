@@ -78,9 +78,8 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		must.Do(t, clock.Until(t.Context(), c, func() bool { return len(order) == 4 }))
 		// If a timer is set for a time in the past, the two clocks run it at different moments. But
 		// both run it before later timers.
-		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
-			t.Errorf("posts ran out of order: %q", order)
-		}
+		i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2")
+		must.Hold(t, i <= j, "posts ran out of order: %q", order)
 		must.Hold(t, order[3] == "after", "the future ran before what was due: %q", order)
 		if c.Now() != time.Minute+1 {
 			t.Errorf("now is %v, want 1m0.000000001s", c.Now())
@@ -118,25 +117,22 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		c.Post(func() { t.Error("a function ran after the end of the context") })
-		if err := c.Wait(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("Wait gave %v, want context.Canceled", err)
-		}
+		err := c.Wait(ctx)
+		must.Hold(t, errors.Is(err, context.Canceled), "Wait gave %v, want context.Canceled", err)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := c.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Wait on nothing gave %v, want the context's error", err)
-		}
+		err := c.Wait(ctx)
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded), "Wait on nothing gave %v, want the context's error", err)
 	})
 }
 
 func TestVirtualIdle(t *testing.T) {
 	c := clock.NewVirtual()
-	if err := c.Wait(t.Context()); err != clock.ErrIdle {
-		t.Errorf("Wait with nothing due gave %v, want ErrIdle", err)
-	}
+	err := c.Wait(t.Context())
+	must.Hold(t, err == clock.ErrIdle, "Wait with nothing due gave %v, want ErrIdle", err)
 	stop := c.Timer(time.Hour, func() {})
 	stop()
 	if err := c.Wait(t.Context()); err != clock.ErrIdle {
@@ -197,9 +193,8 @@ func TestWithTimeoutCancelled(t *testing.T) {
 		ctx, cancel := clock.WithTimeout(t.Context(), c, time.Second)
 		cancel()
 		must.Do(t, clock.Sleep(t.Context(), c, 2*time.Second))
-		if cause := context.Cause(ctx); cause != context.Canceled {
-			t.Errorf("cause after cancel is %v, want context.Canceled", cause)
-		}
+		cause := context.Cause(ctx)
+		must.Hold(t, cause == context.Canceled, "cause after cancel is %v, want context.Canceled", cause)
 	})
 }
 

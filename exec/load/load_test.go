@@ -25,9 +25,8 @@ func TestSplit(t *testing.T) {
 		{0, 2, []int{0, 0}},
 		{7, 1, []int{7}},
 	} {
-		if got := load.Split(tt.total, tt.rounds); !slices.Equal(got, tt.want) {
-			t.Errorf("Split(%d, %d) = %v, want %v", tt.total, tt.rounds, got, tt.want)
-		}
+		got := load.Split(tt.total, tt.rounds)
+		must.Hold(t, slices.Equal(got, tt.want), "Split(%d, %d) = %v, want %v", tt.total, tt.rounds, got, tt.want)
 	}
 	sums := func(total, rounds uint16) bool {
 		shares := load.Split(int(total), int(rounds%1000)+1)
@@ -37,9 +36,8 @@ func TestSplit(t *testing.T) {
 		}
 		return sum == int(total) && shares[0]-shares[len(shares)-1] <= 1
 	}
-	if err := quick.Check(sums, nil); err != nil {
-		t.Error(err)
-	}
+	err := quick.Check(sums, nil)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 func TestLengthsRange(t *testing.T) {
@@ -72,9 +70,8 @@ func TestLengths(t *testing.T) {
 		lengths = slices.Clone(lengths)
 		slices.Sort(lengths)
 		for i, n := range lengths { // each sixtieth of the 201 lengths from 900 to 1100 has one
-			if low, high := 900+201*i/60, 900+201*(i+1)/60; n < low || n > high {
-				t.Errorf("length %d of 60 is %d, want one from %d to %d", i+1, n, low, high)
-			}
+			low, high := 900+201*i/60, 900+201*(i+1)/60
+			must.Hold(t, n >= low && n <= high, "length %d of 60 is %d, want one from %d to %d", i+1, n, low, high)
 		}
 	}
 	sum := 0
@@ -83,12 +80,10 @@ func TestLengths(t *testing.T) {
 	}
 	// The 60 lengths divide the range from 900 to 1100 evenly, so their mean is 1000. Each length
 	// is rounded down by less than one token.
-	if mean := float64(sum) / 60; math.Abs(mean-1000) > 1 {
-		t.Errorf("the mean length is %g, want 1000 within a token", mean)
-	}
-	if got := (load.Lengths{Mean: 7}).Measured(3); !slices.Equal(got, []int{7, 7, 7}) {
-		t.Errorf("without jitter got %v, want 7, 7, 7", got)
-	}
+	mean := float64(sum) / 60
+	must.Hold(t, math.Abs(mean-1000) <= 1, "the mean length is %g, want 1000 within a token", mean)
+	got := (load.Lengths{Mean: 7}).Measured(3)
+	must.Hold(t, slices.Equal(got, []int{7, 7, 7}), "without jitter got %v, want 7, 7, 7", got)
 }
 
 func TestLengthsStayInRange(t *testing.T) {
@@ -99,9 +94,8 @@ func TestLengthsStayInRange(t *testing.T) {
 		return low >= 1 && slices.Min(lengths) >= low && slices.Max(lengths) <= high &&
 			l.At(metric.Filler, int(n)) == lengths[len(lengths)-1]
 	}
-	if err := quick.Check(check, nil); err != nil {
-		t.Error(err)
-	}
+	err := quick.Check(check, nil)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 func req(slot int, phase metric.Phase, sent, end time.Duration) *metric.Sample {
@@ -164,9 +158,8 @@ func TestClosedWindow(t *testing.T) {
 		}, 1, 0, load.Window{Start: 1 * s, End: 5 * s, Busy: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := load.ClosedWindow(tt.samples, tt.n, tt.pause); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
+			got := load.ClosedWindow(tt.samples, tt.n, tt.pause)
+			must.Hold(t, got == tt.want, "got %+v, want %+v", got, tt.want)
 			reversed := slices.Clone(tt.samples)
 			slices.Reverse(reversed)
 			if got := load.ClosedWindow(reversed, tt.n, tt.pause); got != tt.want {
@@ -182,9 +175,8 @@ func TestBurstWindow(t *testing.T) {
 		req(0, metric.Measured, 3*s, 5*s), req(1, metric.Measured, 3*s, 9*s),
 		{Slot: 2, Phase: metric.Measured, Scheduled: 3 * s, End: 4 * s}, // never sent
 	}
-	if got, want := load.BurstWindow(samples, 4), (load.Window{Start: 3 * s, End: 9 * s, Busy: 0.5}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	got, want := load.BurstWindow(samples, 4), (load.Window{Start: 3 * s, End: 9 * s, Busy: 0.5})
+	must.Hold(t, got == want, "got %+v, want %+v", got, want)
 	if got := load.BurstWindow(nil, 4); got != (load.Window{}) {
 		t.Errorf("of nothing got %+v", got)
 	}
@@ -199,7 +191,6 @@ func TestDuration(t *testing.T) {
 	if got, ok := load.Duration(samples, metric.Measured); got != 3*s || !ok { // mean of 2 and 4 s
 		t.Errorf("Duration gave %v, %v, want 3s", got, ok)
 	}
-	if _, ok := load.Duration(samples, metric.Filler); ok {
-		t.Error("Duration of no request is a value")
-	}
+	_, ok := load.Duration(samples, metric.Filler)
+	must.Hold(t, !ok, "Duration of no request is a value")
 }

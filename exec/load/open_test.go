@@ -36,9 +36,8 @@ func TestGaps(t *testing.T) {
 			square += g * g / n
 		}
 		cv := math.Sqrt(max(square-mean*mean, 0)) / mean
-		if off := math.Abs(mean*8 - 1); off > 4*tt.cv/math.Sqrt(n)+1e-6 {
-			t.Errorf("shape %v: mean gap %v s, want 1/8 s", tt.shape, mean)
-		}
+		off := math.Abs(mean*8 - 1)
+		must.Hold(t, off <= 4*tt.cv/math.Sqrt(n)+1e-6, "shape %v: mean gap %v s, want 1/8 s", tt.shape, mean)
 		must.Hold(t, math.Abs(cv-tt.cv) <= 0.05*tt.cv+1e-4, "shape %v: coefficient of variation %v, want %v", tt.shape, cv, tt.cv)
 	}
 }
@@ -50,9 +49,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	measured := func(o load.Open, begin time.Duration, warmup int) (out []time.Duration) {
 		s := o.Begin(begin)
 		for i := range warmup {
-			if turn, _ := s.Next(); turn != (load.Turn{Phase: metric.Warmup, Order: i}) {
-				t.Fatalf("request %d of the warm-up is %+v", i, turn)
-			}
+			turn, _ := s.Next()
+			must.Need(t, turn == (load.Turn{Phase: metric.Warmup, Order: i}), "request %d of the warm-up is %+v", i, turn)
 		}
 		last := s.Warm()
 		for i := range o.Due {
@@ -61,9 +59,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 			out = append(out, (at - last).Round(time.Microsecond))
 			last = at
 		}
-		if turn, at := s.Next(); turn != (load.Turn{Phase: metric.Filler}) || at < last {
-			t.Fatalf("after the last measured request comes %+v at %v", turn, at)
-		}
+		turn, at := s.Next()
+		must.Need(t, turn == (load.Turn{Phase: metric.Filler}) && at >= last, "after the last measured request comes %+v at %v", turn, at)
 		return out
 	}
 	same := func(a, b []time.Duration) bool {
@@ -113,9 +110,8 @@ func TestSteady(t *testing.T) {
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
 	} {
-		if got := play(tt.backlog, tt.mean); got != tt.want {
-			t.Errorf("%s: the warm-up took %d s, want %d", tt.name, got, tt.want)
-		}
+		got := play(tt.backlog, tt.mean)
+		must.Hold(t, got == tt.want, "%s: the warm-up took %d s, want %d", tt.name, got, tt.want)
 	}
 }
 
@@ -124,16 +120,14 @@ func TestSteady(t *testing.T) {
 func TestStages(t *testing.T) {
 	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
 	s := o.Begin(0)
-	if _, at := s.Next(); at != 500*time.Millisecond {
-		t.Errorf("a warm-up request is due at %v, want 0.5 s", at)
-	}
+	_, at := s.Next()
+	must.Hold(t, at == 500*time.Millisecond, "a warm-up request is due at %v, want 0.5 s", at)
 	begin := s.Warm()
 	want := map[int]float64{0: 0.5, 9: 5, 14: 5 + 3.66025, 29: 15, 30: 15 + 1.0/3}
 	for i := range 31 {
 		turn, at := s.Next()
-		if due, ok := want[i]; ok && math.Abs((at-begin).Seconds()-due) > 1e-4 {
-			t.Errorf("request %d (%s) is due at %v, want %v s", i, turn.Phase, at-begin, due)
-		}
+		due, ok := want[i]
+		must.Hold(t, !ok || math.Abs((at-begin).Seconds()-due) <= 1e-4, "request %d (%s) is due at %v, want %v s", i, turn.Phase, at-begin, due)
 	}
 }
 
@@ -148,7 +142,6 @@ func TestRamp(t *testing.T) {
 	for range o.Due {
 		_, last = s.Next()
 	}
-	if off := (last - begin).Seconds() - 10_000; math.Abs(off) > 4*math.Sqrt(20_000) {
-		t.Errorf("20,000 requests from 1 to 3 req/s take %v", last-begin)
-	}
+	off := (last - begin).Seconds() - 10_000
+	must.Hold(t, math.Abs(off) <= 4*math.Sqrt(20_000), "20,000 requests from 1 to 3 req/s take %v", last-begin)
 }

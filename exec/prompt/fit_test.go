@@ -107,9 +107,8 @@ func TestFitRefuses(t *testing.T) {
 		}
 	}
 	count := counting(0).Usage
-	if err := NewRows(set, false, 1).Short(t.Context(), count, 20, 100); err == nil || !strings.HasPrefix(err.Error(), "a.jsonl:4: what stands around") {
-		t.Errorf("error %v", err)
-	}
+	err := NewRows(set, false, 1).Short(t.Context(), count, 20, 100)
+	must.Hold(t, err != nil && strings.HasPrefix(err.Error(), "a.jsonl:4: what stands around"), "error %v", err)
 	if err := NewRows(set, false, 1).Short(t.Context(), count, 60, 100); err != nil {
 		t.Error(err)
 	}

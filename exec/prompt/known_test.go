@@ -22,18 +22,16 @@ func TestKnown(t *testing.T) {
 			o := again.options(7)
 			o.Known = throughJSON(t, first.Known())
 			m := must.Get(Calibrate(t.Context(), o))(t)
-			if n := again.usages.Load() + again.asks.Load(); n != 2 {
-				t.Errorf("%d questions, want 2", n)
-			}
+			n := again.usages.Load() + again.asks.Load()
+			must.Hold(t, n == 2, "%d questions, want 2", n)
 			if m.Exact() != first.Exact() {
 				t.Errorf("exact %v, and was %v", m.Exact(), first.Exact())
 			}
 			for order, tokens := range []int{first.least() + 40*first.costs, first.least() + 999*first.costs} {
 				want, err1 := first.Make(Key{Workload: "w", Order: order}, tokens)
 				got, err2 := m.Make(Key{Workload: "w", Order: order}, tokens)
-				if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
-					t.Errorf("%v, %v (-learnt +known):\n%s", err1, err2, diff)
-				}
+				diff := cmp.Diff(want, got)
+				must.Hold(t, diff == "" && err1 == nil && err2 == nil, "%v, %v (-learnt +known):\n%s", err1, err2, diff)
 			}
 		})
 	}
@@ -49,13 +47,11 @@ func TestKnownOfAnother(t *testing.T) {
 		o := f.options(7)
 		o.Known = words
 		m := must.Get(Calibrate(t.Context(), o))(t)
-		if n := f.asks.Load(); n == 0 {
-			t.Errorf("%s: nothing was learnt anew", name)
-		}
+		n := f.asks.Load()
+		must.Hold(t, n != 0, "%s: nothing was learnt anew", name)
 		tokens := m.least() + 100*m.costs
-		if got, err := m.check(t.Context(), f.options(7).Usage, Key{Order: 1}, tokens); err != nil || got != tokens {
-			t.Errorf("%s: %d tokens of %d (%v)", name, got, tokens, err)
-		}
+		got, err := m.check(t.Context(), f.options(7).Usage, Key{Order: 1}, tokens)
+		must.Hold(t, err == nil && got == tokens, "%s: %d tokens of %d (%v)", name, got, tokens, err)
 	}
 	ids := &Known{IDs: make([]int, 400)}
 	for i := range ids.IDs {
@@ -71,9 +67,8 @@ func TestKnownOfAnother(t *testing.T) {
 		must.Do(t, json.Unmarshal([]byte(raw), k))
 		must.Hold(t, k.maker(1) == nil, "%s was believed", raw)
 	}
-	if m := ids.maker(1); m == nil || m.least() != 1 {
-		t.Error("ids that are sound were not believed")
-	}
+	m := ids.maker(1)
+	must.Hold(t, m != nil && m.least() == 1, "ids that are sound were not believed")
 	// Token ids of an earlier calibration cannot be used if prompts are text.
 	f := &fake{t: byWord, around: 9}
 	o := f.options(7)
@@ -111,9 +106,8 @@ func FuzzKnown(f *testing.F) {
 		}
 		o.recall(t.Context())
 		for _, tokens := range []int{0, 1, m.least(), m.least() + 3*max(m.costs, 1), 5000} {
-			if p, err := m.Make(Key{Order: 3}, tokens); err == nil && len(p.Text) == 0 && len(p.IDs) == 0 {
-				t.Errorf("an empty prompt of %d tokens", tokens)
-			}
+			p, err := m.Make(Key{Order: 3}, tokens)
+			must.Hold(t, err != nil || len(p.Text) != 0 || len(p.IDs) != 0, "an empty prompt of %d tokens", tokens)
 		}
 	})
 }

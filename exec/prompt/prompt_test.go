@@ -186,13 +186,11 @@ func TestExactLength(t *testing.T) {
 			for i, n := range targets {
 				p, err := m.Make(Key{Seed: r.Int64(), Level: "4", Round: r.IntN(9), Order: r.IntN(1000)}, n)
 				must.Need(t, err == nil, "%d tokens: %v", n, err)
-				if got := f.count(p); got != n {
-					t.Fatalf("target %d: %d tokens counted as %d", i, n, got)
-				}
+				got := f.count(p)
+				must.Need(t, got == n, "target %d: %d tokens counted as %d", i, n, got)
 			}
-			if most := int64(60); f.without && f.usages.Load() > most || !f.without && f.usages.Load() != 2 {
-				t.Errorf("%d requests", f.usages.Load())
-			}
+			most := int64(60)
+			must.Hold(t, (!f.without || f.usages.Load() <= most) && (f.without || f.usages.Load() == 2), "%d requests", f.usages.Load())
 		})
 	}
 }
@@ -239,9 +237,8 @@ func TestFewQuestions(t *testing.T) {
 			if n := f.asks.Load() + f.usages.Load(); n > tt.most || m.Exact() == f.without {
 				t.Errorf("%d questions, want %d; exact %v", n, tt.most, m.Exact())
 			}
-			if took := time.Since(begin); took > tt.volleys*time.Second {
-				t.Errorf("%v, want %d volleys", took, tt.volleys)
-			}
+			took := time.Since(begin)
+			must.Hold(t, took <= tt.volleys*time.Second, "%v, want %d volleys", took, tt.volleys)
 		})
 	}
 }
@@ -261,9 +258,8 @@ func TestTurnedAway(t *testing.T) {
 			return usage(ctx, p)
 		}
 		m := must.Get(Calibrate(t.Context(), o))(t)
-		if n, err := m.check(t.Context(), f.options(0).Usage, Key{}, 500); err != nil || n != 500 {
-			t.Errorf("a prompt of 500 tokens was counted as %d, %v", n, err)
-		}
+		n, err := m.check(t.Context(), f.options(0).Usage, Key{}, 500)
+		must.Hold(t, err == nil && n == 500, "a prompt of 500 tokens was counted as %d, %v", n, err)
 	})
 }
 
@@ -337,9 +333,8 @@ func TestReproducible(t *testing.T) {
 		return p.Text
 	}
 	want := make(7, base)
-	if got := make(7, base); got != want {
-		t.Error("the same salt and key gave two prompts")
-	}
+	got := make(7, base)
+	must.Hold(t, got == want, "the same salt and key gave two prompts")
 	others := map[string]string{"salt": make(8, base)}
 	for name, change := range map[string]func(k *Key){
 		"seed":     func(k *Key) { k.Seed++ },
@@ -380,9 +375,8 @@ func TestTooShort(t *testing.T) {
 	if m.least() != 11 { // template, lead
 		t.Errorf("least %d, want 11", m.least())
 	}
-	if _, err := m.Make(Key{}, 11); err != nil {
-		t.Error(err)
-	}
+	_, err := m.Make(Key{}, 11)
+	must.Hold(t, err == nil, "%v", err)
 	if _, err := m.Make(Key{}, 10); err == nil || err.Error() != "a prompt of 10 tokens cannot be made: with what the server puts around it, the least is 11" {
 		t.Errorf("error %v", err)
 	}
@@ -396,13 +390,11 @@ func TestProportional(t *testing.T) {
 		must.Hold(t, !m.Exact(), "claims to be exact")
 		for _, n := range []int{500, 2000, 32768} {
 			p := must.Get(m.Make(Key{Order: n}, n))(t)
-			if got := f.count(p); got < n*99/100 || got > n*101/100 {
-				t.Errorf("%d tokens counted as %d", n, got)
-			}
+			got := f.count(p)
+			must.Hold(t, got >= n*99/100 && got <= n*101/100, "%d tokens counted as %d", n, got)
 		}
-		if _, err := m.Make(Key{}, 5); err == nil {
-			t.Error("5 tokens were made, of which the template alone takes 12")
-		}
+		_, err := m.Make(Key{}, 5)
+		must.Hold(t, err != nil, "5 tokens were made, of which the template alone takes 12")
 	}
 }
 
@@ -445,13 +437,11 @@ func TestErrors(t *testing.T) {
 		"usage of ids":                   {Usage: fails, AsIDs: true, IDs: someIDs},
 		"usage after the first with ids": {Usage: after(1, good.Usage), AsIDs: true, IDs: someIDs},
 	} {
-		if _, err := Calibrate(t.Context(), o); !errors.Is(err, down) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := Calibrate(t.Context(), o)
+		must.Hold(t, errors.Is(err, down), "%s: %v", name, err)
 	}
-	if _, err := Calibrate(t.Context(), Options{}); err == nil {
-		t.Error("no usage, no error")
-	}
+	_, err := Calibrate(t.Context(), Options{})
+	must.Hold(t, err != nil, "no usage, no error")
 	// If a server counts every prompt as one token, no prompt can have a requested length.
 	one := func(context.Context, client.Prompt) (int, error) { return 1, nil }
 	if _, err := Calibrate(t.Context(), Options{Usage: one}); err == nil {
@@ -496,9 +486,8 @@ func TestSomeQuestionsFail(t *testing.T) {
 		}
 	}
 	_, err := Calibrate(t.Context(), Options{Usage: shaky(good.Usage, 4)})
-	if want := "a request about a prompt of 520 bytes failed 4 times: 503 Service Unavailable"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want one that says %q", err, want)
-	}
+	want := "a request about a prompt of 520 bytes failed 4 times: 503 Service Unavailable"
+	must.Hold(t, err != nil && strings.Contains(err.Error(), want), "error %v, want one that says %q", err, want)
 }
 
 // A request that the server refuses as wrong is not sent again, and the server's words are the error.
@@ -514,9 +503,8 @@ func TestRefused(t *testing.T) {
 	for name, o := range map[string]Options{"with a tokenizer": {Tokenizer: good.Tokenizer, Usage: refuse}, "without": {Usage: refuse}} {
 		clear(asked)
 		_, err := Calibrate(t.Context(), o)
-		if want := "the server refuses this workload's requests: HTTP 400: top_k must be -1 or at least 1, got -3"; err == nil || err.Error() != want {
-			t.Errorf("%s: error %v, want %q", name, err, want)
-		}
+		want := "the server refuses this workload's requests: HTTP 400: top_k must be -1 or at least 1, got -3"
+		must.Hold(t, err != nil && err.Error() == want, "%s: error %v, want %q", name, err, want)
 		for text, n := range asked {
 			must.Hold(t, n <= 1, "%s: %q was asked %d times", name, text, n)
 		}
@@ -565,9 +553,8 @@ func TestCheck(t *testing.T) {
 	f := &fake{t: byWord, around: 9}
 	m := calibrated(t, f, 7)
 	count := f.options(0).Usage
-	if got, err := m.check(t.Context(), count, Key{}, 100); got != 100 || err != nil {
-		t.Errorf("checked %d, %v", got, err)
-	}
+	got, err := m.check(t.Context(), count, Key{}, 100)
+	must.Hold(t, got == 100 && err == nil, "checked %d, %v", got, err)
 	f.around++ // the server changed
 	if got, err := m.check(t.Context(), count, Key{}, 100); got != 101 || err != nil {
 		t.Errorf("checked %d, %v", got, err)

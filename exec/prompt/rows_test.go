@@ -75,9 +75,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 	must.Same(t, "", want, r.Prompt(metric.Measured, 0))
 	// A warm-up request gets a row from the end of the order.
-	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
-		t.Errorf("%+v", p)
-	}
+	p := r.Prompt(metric.Warmup, 0)
+	must.Hold(t, p.Row == 2 && p.Text == "c" && p.Shared == 0, "%+v", p)
 	if p := r.Prompt(metric.Measured, 1); p.Row != 2 || p.Shared != 1 {
 		t.Errorf("%+v", p)
 	}

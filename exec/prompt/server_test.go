@@ -67,14 +67,12 @@ func TestAgainstServer(t *testing.T) {
 					t.Errorf("exact %v", m.Exact())
 				}
 				// Calibration of a new server takes at most 8 requests, and 150 ms of virtual time.
-				if n, took := asked.Load(), time.Since(begin); tt.exact && (n > 8 || took > 150*time.Millisecond) {
-					t.Errorf("%d questions in %v, want at most 8 in 150 ms", n, took)
-				}
+				n, took := asked.Load(), time.Since(begin)
+				must.Hold(t, !tt.exact || n <= 8 && took <= 150*time.Millisecond, "%d questions in %v, want at most 8 in 150 ms", n, took)
 				asked.Store(0)
 				o.Known = m.Known()
-				if again, err := Calibrate(t.Context(), o); err != nil || asked.Load() != 2 || again.Exact() != tt.exact {
-					t.Errorf("met before: %d questions, %v", asked.Load(), err)
-				}
+				again, err := Calibrate(t.Context(), o)
+				must.Hold(t, err == nil && asked.Load() == 2 && again.Exact() == tt.exact, "met before: %d questions, %v", asked.Load(), err)
 				for i, n := range []int{16, 17, 64, 100, 1000, 4096} {
 					p := must.Get(m.Make(Key{Seed: 42, Level: "1", Order: i}, n))(t)
 					s := must.Get(h.Complete(t.Context(), &client.Request{API: tt.api, Model: server.Model(), Prompt: p, Input: n, Output: 4, Timeout: time.Hour}))(t)

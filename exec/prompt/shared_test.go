@@ -27,12 +27,10 @@ func TestSharedPrefixes(t *testing.T) {
 				for order := range 20 {
 					k := Key{Seed: 1, Workload: "w", Level: "4", Phase: metric.Measured, Order: 3*order + group, Shared: Prefix{Group: group, Tokens: 256, More: 64 * (order % 2)}}
 					p := must.Get(m.Make(k, 512))(t)
-					if got := f.count(p); got != 512 {
-						t.Fatalf("%d tokens", got)
-					}
-					if want := float64(256+k.Shared.More+m.addedTokens()) / 512; p.Shared != want {
-						t.Fatalf("%v shared, want %v", p.Shared, want)
-					}
+					got := f.count(p)
+					must.Need(t, got == 512, "%d tokens", got)
+					want := float64(256+k.Shared.More+m.addedTokens()) / 512
+					must.Need(t, p.Shared == want, "%v shared, want %v", p.Shared, want)
 					made[k] = f.t(p.Text)
 				}
 			}
@@ -73,9 +71,8 @@ func TestSharedEstimates(t *testing.T) {
 	}
 	near := func(p client.Prompt, err error, want int) string {
 		t.Helper()
-		if got := f.count(p); err != nil || got < want*98/100 || got > want*102/100 {
-			t.Errorf("%d tokens counted as %d: %v", want, got, err)
-		}
+		got := f.count(p)
+		must.Hold(t, err == nil && got >= want*98/100 && got <= want*102/100, "%d tokens counted as %d: %v", want, got, err)
 		return p.Text
 	}
 	of := func(group, order int) string {
@@ -91,9 +88,8 @@ func TestSharedEstimates(t *testing.T) {
 		return near(p, err, 300*len(keys))
 	}
 	// Prompts of a group share 500 tokens: about 1,850 bytes, with the template.
-	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
-		t.Errorf("two of a group share %d bytes", n)
-	}
+	n := same(of(1, 0), of(1, 1))
+	must.Hold(t, n >= 1750 && n <= 1950, "two of a group share %d bytes", n)
 	if n := same(of(1, 0), of(2, 1)); n > 40 {
 		t.Errorf("two of two groups share %d bytes", n)
 	}
@@ -132,9 +128,8 @@ func TestSharedIDs(t *testing.T) {
 
 func TestNoRoomForAPrefix(t *testing.T) {
 	m := calibrated(t, &fake{t: byWord}, 7)
-	if _, err := m.Make(Key{Shared: Prefix{Tokens: 64}}, 60); err == nil || !strings.Contains(err.Error(), "no room for a prefix of") {
-		t.Errorf("error %v", err)
-	}
+	_, err := m.Make(Key{Shared: Prefix{Tokens: 64}}, 60)
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "no room for a prefix of"), "error %v", err)
 }
 
 // A prompt of parts is as long as its parts together. Two prompts share the tokens of their common
@@ -163,14 +158,12 @@ func TestParts(t *testing.T) {
 			for i, parts := range prompts {
 				k := Key{Seed: 1, Workload: "w", Level: "trace"}
 				p := must.Get(m.MakeParts(k, parts))(t)
-				if got := f.count(p); got != want[i][i] || p.Tokens != got {
-					t.Fatalf("prompt %d has %d tokens, says %d, want %d", i, got, p.Tokens, want[i][i])
-				}
+				got := f.count(p)
+				must.Need(t, got == want[i][i] && p.Tokens == got, "prompt %d has %d tokens, says %d, want %d", i, got, p.Tokens, want[i][i])
 				texts[i] = f.t(p.Text)
 				k.Round = 1
-				if other, err := m.MakeParts(k, parts); err != nil || other.Text == p.Text {
-					t.Fatalf("another round: %v", err)
-				}
+				other, err := m.MakeParts(k, parts)
+				must.Need(t, err == nil && other.Text != p.Text, "another round: %v", err)
 			}
 			for i := range texts {
 				for j := i + 1; j < len(texts); j++ {

@@ -139,9 +139,8 @@ func TestContainer(t *testing.T) {
 		t.Error("a secret is on a command line, or not in the environment")
 	}
 	logged(t, l, target, "args in-container --port ")
-	if err := target.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err == nil, "%v", err)
 	d.put(t, "since", "2026-11-21T20:00:00Z") // the container reports a start time from here on
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
@@ -233,9 +232,8 @@ func TestContainerEndsUnderWay(t *testing.T) {
 	kill9(t, strings.TrimSpace(d.read("pid")))
 	eventually(t, l, func() bool { return target.Err() != nil })
 	must.Same(t, "error", "the server's container ended by itself: exit status 137, killed because it used more memory than allowed", target.Err().Error())
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
+	err := target.Close()
+	must.Hold(t, err == nil, "%v", err)
 }
 
 func TestContainerIsRestarted(t *testing.T) {
@@ -244,9 +242,8 @@ func TestContainerIsRestarted(t *testing.T) {
 	target := must.Get(childLauncher(t).Launch(t.Context(), containerServer(), func(string) {}))(t)
 	defer target.Close()
 	d.put(t, "since", "20:07")
-	if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted under the load") {
-		t.Errorf("a restarted container gave %v", err)
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "restarted under the load"), "a restarted container gave %v", err)
 }
 
 // A container that ignores the stop signal is killed.
@@ -255,9 +252,8 @@ func TestStubbornContainer(t *testing.T) {
 	l := childLauncher(t)
 	target := must.Get(l.Launch(t.Context(), containerServer(), func(string) {}))(t)
 	grandchild := logged(t, l, target, "grandchild ")
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
+	err := target.Close()
+	must.Hold(t, err == nil, "%v", err)
 	must.Hold(t, !d.has("there"), "the container is still there")
 	kill9(t, grandchild) // end the process that the stand-in for docker leaves behind
 }
@@ -345,9 +341,8 @@ func TestLeftoverContainer(t *testing.T) {
 		l.doubt, l.Reap = false, !noted // the process id in the label may belong to another machine
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		must.Do(t, err)
-		if calls := d.read("calls"); !strings.Contains(calls, "rm --force --volumes tokgate-run-1\n") || strings.Contains(calls, "tokgate-alive") {
-			t.Errorf("calls:\n%s", calls)
-		}
+		calls := d.read("calls")
+		must.Hold(t, strings.Contains(calls, "rm --force --volumes tokgate-run-1\n") && !strings.Contains(calls, "tokgate-alive"), "calls:\n%s", calls)
 		if !slices.ContainsFunc(said, func(s string) bool {
 			return strings.Contains(s, "docker container tokgate-run-1") && strings.HasPrefix(s, "removing ")
 		}) {

@@ -65,9 +65,8 @@ func TestLogFacts(t *testing.T) {
 		f.add(got)
 		must.Same(t, name+" (-want +got)", want, got)
 		for key := range got {
-			if _, ok := metric.FactOf(key); !ok {
-				t.Errorf("%s: %q is no fact that is described", name, key)
-			}
+			_, ok := metric.FactOf(key)
+			must.Hold(t, ok, "%s: %q is no fact that is described", name, key)
 		}
 	}
 	for _, name := range engine.Names(engine.Engine.Known) {
@@ -126,8 +125,7 @@ func TestMeets(t *testing.T) {
 		{"version", "0.19.1", "0.19", false},
 		{"version", "0.19.1", "0.19.1", true},
 	} {
-		if got := meets(tt.key, tt.got, tt.want); got != tt.ok {
-			t.Errorf("%s: %q meets %q: %v", tt.key, tt.got, tt.want, got)
-		}
+		got := meets(tt.key, tt.got, tt.want)
+		must.Hold(t, got == tt.ok, "%s: %q meets %q: %v", tt.key, tt.got, tt.want, got)
 	}
 }

@@ -20,9 +20,8 @@ func FuzzLog(f *testing.F) {
 		var file bytes.Buffer
 		log := &tail{file: &file, redactor: record.NewRedactor([]string{secret})}
 		for _, piece := range []string{a, b, c} {
-			if n, err := log.Write([]byte(piece)); n != len(piece) || err != nil {
-				t.Fatalf("%d of %d bytes, %v", n, len(piece), err)
-			}
+			n, err := log.Write([]byte(piece))
+			must.Need(t, n == len(piece) && err == nil, "%d of %d bytes, %v", n, len(piece), err)
 			_, _ = log.lastLine(), log.since(len(a))
 		}
 		log.finish()

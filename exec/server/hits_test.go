@@ -87,9 +87,8 @@ func checkHits(t *testing.T, run *metric.Run, block int) {
 			}
 		}
 	}
-	if rate := hits / queries; !(math.Abs(rate-0.8) <= 0.02) {
-		t.Errorf("%.1f %% of %v tokens were found, want 80 %%", 100*rate, queries)
-	}
+	rate := hits / queries
+	must.Hold(t, math.Abs(rate-0.8) <= 0.02, "%.1f %% of %v tokens were found, want 80 %%", 100*rate, queries)
 	slices.SortStableFunc(turns, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
 	before, within, n := map[int]*metric.Sample{}, 0, 0
 	for _, s := range turns {

@@ -115,9 +115,8 @@ func TestPortIsHeld(t *testing.T) {
 	defer n.Done()
 	s := childServer(t, "serve")
 	s.Process.Port = 18000
-	if _, err := l.Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "port 18000 is held by run run-1 of night.hcl") {
-		t.Errorf("error %v", err)
-	}
+	_, err := l.Launch(t.Context(), s, func(string) {})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "port 18000 is held by run run-1 of night.hcl"), "error %v", err)
 }
 
 // A killed run leaves a process with children behind. tokgate recognises this process by its pid
@@ -192,9 +191,8 @@ func TestLeftoverChild(t *testing.T) {
 	n.Leave()
 	target := must.Get(l.Launch(t.Context(), childServer(t, "serve"), func(string) {}))(t)
 	must.Hold(t, len(family(cmd.Process.Pid, "")) <= 0, "it is still there")
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
+	err := target.Close()
+	must.Hold(t, err == nil, "%v", err)
 }
 
 // A leftover (a server that an earlier run left) does not block a new server on other GPUs. The run
@@ -217,9 +215,8 @@ func TestLeftoverElsewhere(t *testing.T) {
 	if got := target.Fingerprint["gpu_ids"]; got != "2" || !strings.Contains(strings.Join(said, "\n"), "still running: process group") {
 		t.Errorf("GPU %s, said %q; want the next free one, and the leftover named", got, said)
 	}
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
+	err := target.Close()
+	must.Hold(t, err == nil, "%v", err)
 	if _, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{IDs: []string{"0"}}), func(string) {}); !errors.Is(err, errLeftover) {
 		t.Errorf("on its GPU: %v", err)
 	}

@@ -58,9 +58,8 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 		session, now := watched(t, newWorld(t, sim.Options{}).Launcher, plain("vllm"), "http://server.test", nil, reads(3))
 		got := session.Over(0, now)
 		must.Hold(t, got.Failed == 0 && got.Gauges["kv_usage"].N >= 2 && got.Gauges["running"].Max == 0, "got %+v", got)
-		if why := got.Missing["power"]; !strings.Contains(why, "was not started by tokgate") {
-			t.Errorf("power: %q", why)
-		}
+		why := got.Missing["power"]
+		must.Hold(t, strings.Contains(why, "was not started by tokgate"), "power: %q", why)
 	})
 }
 
@@ -100,9 +99,8 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 				session, now := watched(t, w.Launcher, plain(tt.engine), "http://server.test", nil, reads(1))
 				got := session.Over(0, now)
 				for _, want := range tt.want {
-					if why := got.Missing["queue_wait"]; !strings.Contains(why, want) {
-						t.Errorf("missing because %q, want %q in it", why, want)
-					}
+					why := got.Missing["queue_wait"]
+					must.Hold(t, strings.Contains(why, want), "missing because %q, want %q in it", why, want)
 				}
 			})
 		})
@@ -253,9 +251,8 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 			}
 			for name := range tt.scripts {
 				raw, err := os.ReadFile(filepath.Join(os.Getenv("PATH"), name+".args"))
-				if ran := err == nil && strings.HasSuffix(strings.TrimSpace(string(raw)), tt.args); tt.args != "" && ran != (name == "nvidia-smi" || len(tt.scripts) == 1) {
-					t.Errorf("%s was run with %q", name, raw)
-				}
+				ran := err == nil && strings.HasSuffix(strings.TrimSpace(string(raw)), tt.args)
+				must.Hold(t, tt.args == "" || ran == (name == "nvidia-smi" || len(tt.scripts) == 1), "%s was run with %q", name, raw)
 			}
 		})
 	}

@@ -64,9 +64,8 @@ func TestAnotherProgramListens(t *testing.T) {
 		}
 	})
 	must.Do(t, err)
-	if fact, ok := target.Fingerprint["listener"]; ok {
-		t.Errorf("the server's own socket is %q", fact)
-	}
+	fact, ok := target.Fingerprint["listener"]
+	must.Hold(t, !ok, "the server's own socket is %q", fact)
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -112,24 +111,21 @@ func TestListeners(t *testing.T) {
 		line(0, loopback, "0A") + line(1, "00000000", "0A") + line(2, "0501A8C0", "0A") + line(3, loopback, "01") +
 		line(4, strings.Repeat("0", 32), "0A") + line(5, mapped+loopback, "0A") + line(6, strings.Repeat("0", 24)+"01000000", "0A") + "cut off"
 	must.Same(t, "", []string{"100", "101", "104", "105"}, listeners(table, 0x1F90))
-	if got := listeners(table, 80); got != nil {
-		t.Errorf("on another port: %v", got)
-	}
+	got := listeners(table, 80)
+	must.Hold(t, got == nil, "on another port: %v", got)
 }
 
 // A connection to another container's port does not reach the container that was started.
 func TestPublished(t *testing.T) {
 	d := newDock(t, "serve")
 	d.put(t, "ports", `{"8000/tcp":null,"9000/tcp":[{"HostIp":"127.0.0.1","HostPort":"1"}]}`)
-	if _, err := childLauncher(t).Launch(t.Context(), containerServer(), func(string) {}); err == nil || !strings.Contains(err.Error(), "does not publish its port 8000 there") {
-		t.Errorf("error %v", err)
-	}
+	_, err := childLauncher(t).Launch(t.Context(), containerServer(), func(string) {})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "does not publish its port 8000 there"), "error %v", err)
 	d = newDock(t, "serve")
 	d.put(t, "ports", "no JSON")
 	target := must.Get(childLauncher(t).Launch(t.Context(), containerServer(), func(string) {}))(t)
-	if fact := target.Fingerprint["listener"]; !strings.HasPrefix(fact, "not known: docker inspect did not write") {
-		t.Errorf("fact %q", fact)
-	}
+	fact := target.Fingerprint["listener"]
+	must.Hold(t, strings.HasPrefix(fact, "not known: docker inspect did not write"), "fact %q", fact)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}

@@ -25,18 +25,16 @@ func TestTailIsBounded(t *testing.T) {
 	}
 	log.Write([]byte("the end"))
 	log.finish()
-	if n := file.Len(); n < fileSize-1000 || n > fileSize+tailSize+200 {
-		t.Errorf("%d bytes on disk, want %d and the tail", n, fileSize)
-	}
+	n := file.Len()
+	must.Hold(t, n >= fileSize-1000 && n <= fileSize+tailSize+200, "%d bytes on disk, want %d and the tail", n, fileSize)
 	if got := log.String(); len(got) != tailSize || !strings.HasSuffix(got, "the end") {
 		t.Errorf("the tail holds %d bytes and ends in %q", len(got), got[len(got)-10:])
 	}
 	if !strings.HasSuffix(file.String(), "the end") || !strings.Contains(file.String(), "[the middle of the log was left out") {
 		t.Error("the file does not end as the log did")
 	}
-	if c := cap(log.end) + cap(log.partial); c > 8*tailSize {
-		t.Errorf("%d bytes in memory", c)
-	}
+	c := cap(log.end) + cap(log.partial)
+	must.Hold(t, c <= 8*tailSize, "%d bytes in memory", c)
 }
 
 func TestTailRedactsAcrossWrites(t *testing.T) {
@@ -46,9 +44,8 @@ func TestTailRedactsAcrossWrites(t *testing.T) {
 		log.Write([]byte(piece))
 	}
 	const want = "key [redacted]\nand [redacted]"
-	if got := log.String(); got != want {
-		t.Errorf("tail %q, want %q", got, want)
-	}
+	got := log.String()
+	must.Hold(t, got == want, "tail %q, want %q", got, want)
 	log.finish()
 	if got := file.String(); got != want {
 		t.Errorf("file %q, want %q", got, want)
@@ -83,9 +80,8 @@ func TestTailKeepsEverything(t *testing.T) {
 		all := string(bytes.Join(pieces, nil))
 		return file.String() == all && log.String() == all[max(len(all)-tailSize, 0):]
 	}
-	if err := quick.Check(check, nil); err != nil {
-		t.Error(err)
-	}
+	err := quick.Check(check, nil)
+	must.Hold(t, err == nil, "%v", err)
 }
 
 func TestTailOutlivesItsFile(t *testing.T) {
@@ -162,7 +158,6 @@ func TestLogSince(t *testing.T) {
 	fmt.Fprint(log, "Traceback\nhalf a li")
 	must.Same(t, "", "Traceback\nhalf a li", log.since(ready))
 	fmt.Fprint(log, strings.Repeat("ne\n", tailSize))
-	if got := log.since(ready); len(got) != tailSize {
-		t.Errorf("%d bytes of a long one", len(got))
-	}
+	got := log.since(ready)
+	must.Hold(t, len(got) == tailSize, "%d bytes of a long one", len(got))
 }

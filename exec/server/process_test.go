@@ -193,9 +193,8 @@ func TestProcess(t *testing.T) {
 	if target.Err() != nil || target.Fingerprint["model"] != "tokgate-sim" {
 		t.Errorf("error %v, fingerprint %v", target.Err(), target.Fingerprint)
 	}
-	if err := target.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err == nil, "%v", err)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -216,9 +215,8 @@ func TestProcess(t *testing.T) {
 // server: it lists the models in its cache, not the one that it loaded.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
-	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
-		t.Errorf("error %v", err)
-	}
+	_, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "the server lists none; set served_as"), "error %v", err)
 	s.Process.ServedAs = "tokgate-sim"
 	target := must.Get(childLauncher(t).Launch(t.Context(), s, func(string) {}))(t)
 	must.Hold(t, target.Model == "tokgate-sim", "asked for %q", target.Model)
@@ -230,9 +228,8 @@ func TestProcessThatListsNoModel(t *testing.T) {
 func TestProcessDiesAtStart(t *testing.T) {
 	_, err := childLauncher(t).Launch(t.Context(), childServer(t, "die"), func(string) {})
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "ended by itself: exit status 3"), "error %v, want the exit status", err)
-	if e, ok := errors.AsType[*exec.ServerError](err); !ok || !strings.Contains(e.Log, "CUDA error: out of memory") {
-		t.Errorf("error %#v, want the log's tail in it", err)
-	}
+	e, ok := errors.AsType[*exec.ServerError](err)
+	must.Hold(t, ok && strings.Contains(e.Log, "CUDA error: out of memory"), "error %#v, want the log's tail in it", err)
 }
 
 func TestProcessIsNeverReady(t *testing.T) {
@@ -241,9 +238,8 @@ func TestProcessIsNeverReady(t *testing.T) {
 	_, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
 	must.Hold(t, err != nil && strings.Contains(err.Error(), "was not ready after 1s"), "error %v", err)
 	// A ServerError carries the log of the server, and here the log is still empty.
-	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
-		t.Errorf("error %#v, want one with a log", err)
-	}
+	_, ok := errors.AsType[*exec.ServerError](err)
+	must.Hold(t, ok, "error %#v, want one with a log", err)
 }
 
 func TestProcessDiesUnderWay(t *testing.T) {
@@ -261,9 +257,8 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	// tokgate notices the broken connection a moment before it notices the end of the process.
 	eventually(t, l, func() bool { return target.Err() != nil })
 	must.Same(t, "error", "the server's process ended by itself: exit status 7", target.Err().Error())
-	if err := target.Check(t.Context()); err == nil {
-		t.Error("a dead process is the same server")
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err != nil, "a dead process is the same server")
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -273,9 +268,8 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	l := childLauncher(t)
 	target := must.Get(l.Launch(t.Context(), childServer(t, "stubborn"), func(string) {}))(t)
 	pid := must.Get(strconv.Atoi(logged(t, l, target, "grandchild ")))(t)
-	if err := target.Close(); err != nil {
-		t.Error(err)
-	}
+	err := target.Close()
+	must.Hold(t, err == nil, "%v", err)
 	// The process has ended, but may still be a zombie that its new parent process has not removed.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
@@ -293,9 +287,8 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 		target := must.Get(l.Launch(t.Context(), childServer(t, mode), func(string) {}))(t)
 		pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
 		must.Need(t, startOf(pid) != "", "it is not there to begin with")
-		if err := target.Close(); err != nil {
-			t.Error(err)
-		}
+		err := target.Close()
+		must.Hold(t, err == nil, "%v", err)
 		must.Hold(t, startOf(pid) == "", "%s: the grandchild %d is still there", mode, pid)
 		nothingHeld(t, l)
 	}
@@ -328,9 +321,8 @@ func TestChattyProcess(t *testing.T) {
 func TestProcessCannotStart(t *testing.T) {
 	s := childServer(t, "serve")
 	s.Process.Command = []string{"./no-such-program"}
-	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "could not start ./no-such-program") {
-		t.Errorf("error %v", err)
-	}
+	_, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "could not start ./no-such-program"), "error %v", err)
 	l := childLauncher(t)
 	l.LogDir = "/nowhere"
 	if _, err := l.Launch(t.Context(), childServer(t, "serve"), func(string) {}); err == nil || !strings.Contains(err.Error(), "log") {
@@ -361,7 +353,6 @@ func TestPortIsTaken(t *testing.T) {
 	defer listener.Close()
 	s := childServer(t, "serve")
 	s.Process.Port = listener.Addr().(*net.TCPAddr).Port
-	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "is not free: listen tcp") {
-		t.Errorf("error %v", err)
-	}
+	_, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
+	must.Hold(t, err != nil && strings.Contains(err.Error(), "is not free: listen tcp"), "error %v", err)
 }

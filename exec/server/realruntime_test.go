@@ -58,12 +58,10 @@ func realContainer(t *testing.T, name, image string) {
 	if f := target.Fingerprint; f["version"] != "tokgate-sim-1" || !strings.HasPrefix(f["image_digest"], "sha256:") || !strings.HasPrefix(f["runtime"], name+" ") {
 		t.Errorf("fingerprint %v", f)
 	}
-	if err := target.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if log := target.Log(); !strings.Contains(log, "interrupt to stop") {
-		t.Errorf("log %q", log)
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err == nil, "%v", err)
+	log := target.Log()
+	must.Hold(t, strings.Contains(log, "interrupt to stop"), "log %q", log)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -72,9 +70,8 @@ func realContainer(t *testing.T, name, image string) {
 		out := must.Get(c.run(t.Context(), nil, "ps", "--all", "--quiet", "--filter", "label="+labelRun+"="+l.Holder.Run))(t)
 		return out
 	}
-	if out := left(); out != "" {
-		t.Errorf("container %s is still there", out)
-	}
+	out := left()
+	must.Hold(t, out == "", "container %s is still there", out)
 	nothingHeld(t, l)
 
 	// Now the container ends while the server is in use.
@@ -83,9 +80,8 @@ func realContainer(t *testing.T, name, image string) {
 		t.Error(err)
 	}
 	eventually(t, l, func() bool { return target.Err() != nil })
-	if got := target.Err().Error(); !strings.HasPrefix(got, "the server's container ended by itself: exit status 137") {
-		t.Errorf("error %q", got)
-	}
+	got := target.Err().Error()
+	must.Hold(t, strings.HasPrefix(got, "the server's container ended by itself: exit status 137"), "error %q", got)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -100,9 +96,8 @@ func simImage(t *testing.T, runtime string) string {
 	program := filepath.Join(t.TempDir(), "tokgate")
 	build := osexec.Command("go", "build", "-ldflags=-s -w", "-o", program, "github.com/tokgate/tokgate/cmd/tokgate")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	must.Need(t, err == nil, "%v\n%s", err, out)
 	raw := must.Get(os.ReadFile(program))(t)
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)

@@ -60,9 +60,8 @@ func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.
 			if !x.Completed() || x.Usage.Input != rows[n].Input || x.Usage.Output != rows[n].Output {
 				t.Fatalf("request %d has %+v, the trace %d + %d tokens", n, x.Usage, rows[n].Input, rows[n].Output)
 			}
-			if off := (x.Scheduled - begin) - (rows[n].At - r.From); off.Abs() > time.Millisecond {
-				t.Fatalf("request %d is due %v off its time", n, off)
-			}
+			off := (x.Scheduled - begin) - (rows[n].At - r.From)
+			must.Need(t, off.Abs() <= time.Millisecond, "request %d is due %v off its time", n, off)
 			if float64(x.Usage.Cached) > x.Shared*float64(x.Usage.Input)+0.5 {
 				t.Fatalf("request %d found %d tokens in the cache, and shares %.4f of %d", n, x.Usage.Cached, x.Shared, x.Usage.Input)
 			}

@@ -47,9 +47,8 @@ func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request
 			failed, over = err, true
 		})
 	})
-	if err := clock.Until(t.Context(), c, func() bool { return over }); err != nil || failed != nil {
-		t.Fatalf("no score: %v, %v", err, failed)
-	}
+	err := clock.Until(t.Context(), c, func() bool { return over })
+	must.Need(t, err == nil && failed == nil, "no score: %v, %v", err, failed)
 	return loss
 }
 
@@ -61,9 +60,8 @@ func TestScores(t *testing.T) {
 		one, two := greedy("Tell me of the sea.", 20, 40), greedy("Tell me of the sky.", 20, 40)
 		own, other := heardFrom(t, c, transport, one), heardFrom(t, c, transport, two)
 		scorer := transport.(client.Scorer)
-		if got := lossOf(t, c, scorer, one, own); !(got > 0 && got < 0.5) {
-			t.Errorf("its own answer %q costs %v nats a token", own, got)
-		}
+		got := lossOf(t, c, scorer, one, own)
+		must.Hold(t, got > 0 && got < 0.5, "its own answer %q costs %v nats a token", own, got)
 		if got := lossOf(t, c, scorer, one, other); got < 5 {
 			t.Errorf("an answer to another prompt, %q, costs %v nats a token", other, got)
 		}

@@ -82,9 +82,8 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		target := must.Get(w.Launch(t.Context(), vllm(), w.state))(t)
 		// The server is ready after 3.2 s. The launcher asks every 0.5 s, so it notices this at 3.5
 		// s.
-		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
-			t.Errorf("ready at %v, want soon after 3.5s", now)
-		}
+		now := w.clock.Now()
+		must.Hold(t, now >= 3500*time.Millisecond && now <= 4*time.Second, "ready at %v, want soon after 3.5s", now)
 		must.Hold(t, len(w.states) >= 7 && strings.Contains(w.states[1], "loading"), "states %q, want the server's own words", w.states)
 		want := metric.Fingerprint{
 			"engine": "vllm", "model": "tokgate-sim", "served_as": "tokgate-sim",
@@ -96,9 +95,8 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 			t.Errorf("the same server is taken for another: %v", err)
 		}
 		w.serve(t, sim.Options{Model: "other"})
-		if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), `"tokgate-sim" and is "other"`) {
-			t.Errorf("another model gave %v", err)
-		}
+		err := target.Check(t.Context())
+		must.Hold(t, err != nil && strings.Contains(err.Error(), `"tokgate-sim" and is "other"`), "another model gave %v", err)
 		if err := target.Close(); err != nil {
 			t.Error(err)
 		}
@@ -147,9 +145,8 @@ func TestEndpointIsNotReady(t *testing.T) {
 				for _, want := range tt.want {
 					must.Hold(t, err != nil && strings.Contains(err.Error(), want), "error %v, want %q in it", err, want)
 				}
-				if now := w.clock.Now(); now < tt.at || now > tt.at+time.Second {
-					t.Errorf("given up at %v, want %v", now, tt.at)
-				}
+				now := w.clock.Now()
+				must.Hold(t, now >= tt.at && now <= tt.at+time.Second, "given up at %v, want %v", now, tt.at)
 			})
 		})
 	}
@@ -194,9 +191,8 @@ func TestUnlikeServersBehindOneURL(t *testing.T) {
 		}
 		w.instead = turns(other)
 		_, err = w.Launch(t.Context(), vllm(), w.state)
-		if want := `several servers answer at http://server.test/v1, and they differ: model is "tokgate-sim" or "other"`; err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("at the start: error %v, want %q", err, want)
-		}
+		want := `several servers answer at http://server.test/v1, and they differ: model is "tokgate-sim" or "other"`
+		must.Hold(t, err != nil && strings.HasPrefix(err.Error(), want), "at the start: error %v, want %q", err, want)
 
 		n.Store(0)
 		w.instead = turns(http.NotFoundHandler())
@@ -223,9 +219,8 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 		s.Expect = map[string]string{"gpu": "1 x H100", "version": sim.Version}
 		target := must.Get(w.Launch(t.Context(), s, w.state))(t)
 		defer target.Close()
-		if got := target.Fingerprint["gpu"]; got != metric.Unknown {
-			t.Errorf("gpu is %q, want unknown", got)
-		}
+		got := target.Fingerprint["gpu"]
+		must.Hold(t, got == metric.Unknown, "gpu is %q, want unknown", got)
 	})
 }
 
@@ -271,9 +266,8 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 				before := w.clock.Now()
 				err = target.Check(t.Context())
 				must.Hold(t, (err != nil) == (tt.want != "") && (err == nil || strings.Contains(err.Error(), tt.want)), "error %v, want %q", err, tt.want)
-				if took := w.clock.Now() - before; took > lastLook {
-					t.Errorf("it took %v", took)
-				}
+				took := w.clock.Now() - before
+				must.Hold(t, took <= lastLook, "it took %v", took)
 			})
 		})
 	}
@@ -324,12 +318,10 @@ func TestLaunchIsInterrupted(t *testing.T) {
 		defer cancel()
 		s := vllm()
 		s.Ready.Timeout = time.Hour
-		if _, err := w.Launch(ctx, s, w.state); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v, want the context's", err)
-		}
-		if now := w.clock.Now(); now > 6*time.Second {
-			t.Errorf("given up at %v, want 5s", now)
-		}
+		_, err := w.Launch(ctx, s, w.state)
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded), "error %v, want the context's", err)
+		now := w.clock.Now()
+		must.Hold(t, now <= 6*time.Second, "given up at %v, want 5s", now)
 	})
 }
 
@@ -371,9 +363,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 		}
 		// Five waves of three steps of 20 s take 5 min. At the start of each wave a request may
 		// wait for the end of a step, at most 20 s.
-		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
-			t.Errorf("the round took %v, want five minutes and a bit", took)
-		}
+		took := r.End - r.Start
+		must.Hold(t, took >= 5*time.Minute && took <= 8*time.Minute, "the round took %v, want five minutes and a bit", took)
 		for _, m := range r.MeasuredSamples() {
 			tpot, ok := m.Value("tpot")
 			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
@@ -448,9 +439,8 @@ func TestPromptsAreLearntOnce(t *testing.T) {
 				texts[made.Text] = true
 			}
 		}
-		if learnt := len(w.states) - before; learnt != 1 {
-			t.Errorf("the server was asked %d times how it counts, want once", learnt)
-		}
+		learnt := len(w.states) - before
+		must.Hold(t, learnt == 1, "the server was asked %d times how it counts, want once", learnt)
 		must.Hold(t, len(texts) == 6, "%d different prompts of 6", len(texts))
 	})
 }
@@ -492,9 +482,8 @@ func TestHopeless(t *testing.T) {
 }
 
 func TestLaunchNothing(t *testing.T) {
-	if _, err := New(Options{Clock: clock.NewReal()}).Launch(t.Context(), &plan.Server{Name: "x"}, func(string) {}); err == nil {
-		t.Error("a server without a way to start it was launched")
-	}
+	_, err := New(Options{Clock: clock.NewReal()}).Launch(t.Context(), &plan.Server{Name: "x"}, func(string) {})
+	must.Hold(t, err != nil, "a server without a way to start it was launched")
 }
 
 // The tests below use real sockets, but their results do not depend on time.
@@ -504,9 +493,8 @@ func TestSimulator(t *testing.T) {
 	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
 	target := must.Get(l.Launch(t.Context(), s, func(string) {}))(t)
 	must.Hold(t, target.Fingerprint["engine"] == "simulator" && target.Fingerprint["profile"] == "default", "fingerprint %v", target.Fingerprint)
-	if err := target.Check(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := target.Check(t.Context())
+	must.Hold(t, err == nil, "%v", err)
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
@@ -523,9 +511,8 @@ func TestCalibrate(t *testing.T) {
 	c := clock.NewReal()
 	got := must.Get(New(Options{Clock: c, Origin: c.Origin()}).Calibrate(t.Context()))(t)
 	must.Hold(t, got.Streams == calibrationStreams && got.Rate > 0 && got.Delay50 > 0 && got.Delay99 >= got.Delay50 && got.Took > 0, "calibration %+v", got)
-	if _, err := New(Options{Clock: c}).Calibrate(t.Context()); err == nil {
-		t.Error("calibrated without knowing the clock's origin")
-	}
+	_, err := New(Options{Clock: c}).Calibrate(t.Context())
+	must.Hold(t, err != nil, "calibrated without knowing the clock's origin")
 	if boot() == "" {
 		return // the machine has no id for its current start, so no calibration is kept
 	}

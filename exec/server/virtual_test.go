@@ -60,9 +60,8 @@ func played(t *testing.T, c clock.Clock, transport client.Transport, script []se
 			c.Timer(s.cancel, cancel)
 		}
 	}
-	if err := clock.Until(t.Context(), c, func() bool { return left == 0 }); err != nil {
-		t.Fatalf("%d requests did not end: %v", left, err)
-	}
+	err := clock.Until(t.Context(), c, func() bool { return left == 0 })
+	must.Need(t, err == nil, "%d requests did not end: %v", left, err)
 	return samples
 }
 
@@ -194,9 +193,8 @@ func TestFaultsInVirtualTime(t *testing.T) {
 				}
 				same = same && sameSample(plain[i], got[i])
 			}
-			if _, nothing := belowTheStream[f.Name]; nothing != same {
-				t.Errorf("the fault changes nothing: %t; below the stream of events: %t", same, nothing)
-			}
+			_, nothing := belowTheStream[f.Name]
+			must.Hold(t, nothing == same, "the fault changes nothing: %t; below the stream of events: %t", same, nothing)
 		})
 	}
 }
@@ -400,9 +398,8 @@ func TestVirtualLaunch(t *testing.T) {
 			must.Do(t, err)
 			// A start takes as long as one request, and tokgate checks every half second whether
 			// the server is ready.
-			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
-				t.Errorf("ready after %v, want about %v", took, tt.ready)
-			}
+			took := c.Now()
+			must.Hold(t, took >= tt.ready-20*time.Millisecond && took <= tt.ready+500*time.Millisecond, "ready after %v, want about %v", took, tt.ready)
 			if err := target.Close(); err != nil {
 				t.Error(err)
 			}

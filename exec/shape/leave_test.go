@@ -38,11 +38,9 @@ func TestLeavingIsExact(t *testing.T) {
 			}
 		}
 		want := float64(tt.requests) * tt.share / (1 - tt.share)
-		if off := float64(left) - want; off <= -1 || off >= 1 {
-			t.Errorf("%+v: %d clients left, want %.2f", tt, left, want)
-		}
+		off := float64(left) - want
+		must.Hold(t, off > -1 && off < 1, "%+v: %d clients left, want %.2f", tt, left, want)
 	}
-	if l := newLeaving(&Env{Case: Case{Workload: &plan.Workload{}}}); l.due() || l.of(1000) != 0 {
-		t.Error("clients leave without a cancel block")
-	}
+	l := newLeaving(&Env{Case: Case{Workload: &plan.Workload{}}})
+	must.Hold(t, !l.due() && l.of(1000) == 0, "clients leave without a cancel block")
 }

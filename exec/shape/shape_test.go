@@ -107,9 +107,8 @@ func always(d time.Duration) func(load.Turn) time.Duration {
 func TestClosedPause(t *testing.T) {
 	// A request takes 2 s, and a pause of 3 s follows, so one slot starts a request every 5 s.
 	p := play(t, loop(cycle{slots: 1, due: 2, warmup: 1, fill: true, pause: 3 * s}), always(2*s))
-	if want := []time.Duration{0, 5 * s, 10 * s}; !slices.Equal(p.starts, want) {
-		t.Errorf("starts %v, want %v", p.starts, want)
-	}
+	want := []time.Duration{0, 5 * s, 10 * s}
+	must.Hold(t, slices.Equal(p.starts, want), "starts %v, want %v", p.starts, want)
 }
 
 func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
@@ -241,23 +240,20 @@ func TestByTime(t *testing.T) {
 	} {
 		c := loop(cycle{slots: 3, due: 6, lasts: tt.time})
 		p := play(t, c, always(2*s))
-		if u := c.Units(0, nil)[0]; !ended(p) || u.Due != tt.want || u.Open {
-			t.Errorf("%v: %d due, open %v, %+v; want %d due", tt.time, u.Due, u.Open, p.last, tt.want)
-		}
+		u := c.Units(0, nil)[0]
+		must.Hold(t, ended(p) && u.Due == tt.want && !u.Open, "%v: %d due, open %v, %+v; want %d due", tt.time, u.Due, u.Open, p.last, tt.want)
 	}
 	// A look while requests are in flight: the unit is open.
 	c := loop(cycle{slots: 3, due: 3, lasts: 5 * s})
 	for c.Next(s).Do != Wait {
 	}
-	if u := c.Units(s, nil)[0]; !u.Open || u.Due != 3 {
-		t.Errorf("in flight: %+v, want an open unit of 3", u)
-	}
+	u := c.Units(s, nil)[0]
+	must.Hold(t, u.Open && u.Due == 3, "in flight: %+v, want an open unit of 3", u)
 	// Each wave takes 2 s, and a pause of 1 s follows. So a minute has 20 waves, and the wave that
 	// is running when the minute ends completes.
 	of := cycle{slots: 3, due: 3, lasts: time.Minute, pause: s}
-	if got := of.requests(2 * s); got != 63 {
-		t.Errorf("%d requests, want 63", got)
-	}
+	got := of.requests(2 * s)
+	must.Hold(t, got == 63, "%d requests, want 63", got)
 	if of.requests(0) != 3 || of.takes(0) != time.Minute {
 		t.Errorf("of an unknown duration %d in %v", of.requests(0), of.takes(0))
 	}
@@ -268,9 +264,8 @@ func TestEstimates(t *testing.T) {
 	if got := c.spread(9 * s); got != 2*s { // (9 s + 1 s) / 5 slots
 		t.Errorf("spread gave %v, want 2s", got)
 	}
-	if got := c.spread(0); got != 0 {
-		t.Errorf("spread of an unknown duration gave %v, want 0", got)
-	}
+	got := c.spread(0)
+	must.Hold(t, got == 0, "spread of an unknown duration gave %v, want 0", got)
 	// 4 slots start 1 s apart, so the ramp takes 3 s. One wave of warm-up and ⌈10/4⌉ = 3
 	// waves of measured requests take 4 s each.
 	c = cycle{slots: 4, due: 10, warmup: 4, stagger: s}
@@ -283,9 +278,8 @@ func TestEstimates(t *testing.T) {
 // The shapes of all kinds of load are known, for runs and for searches.
 func TestKinds(t *testing.T) {
 	for _, k := range []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users, metric.OpenLoop} {
-		if kind := Of(Case{Load: &plan.Load{Kind: k}}); kind == nil || kind.Windowed != k.Windowed() {
-			t.Errorf("%s: %+v", k, kind)
-		}
+		kind := Of(Case{Load: &plan.Load{Kind: k}})
+		must.Hold(t, kind != nil && kind.Windowed == k.Windowed(), "%s: %+v", k, kind)
 	}
 	for _, k := range []metric.LoadKind{metric.ClosedLoop, metric.Burst, metric.Users, metric.OpenLoop, metric.Speedup} {
 		must.Hold(t, SearchOver(k).Load != nil, "%s cannot be searched", k)

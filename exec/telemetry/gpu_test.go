@@ -28,12 +28,10 @@ func TestTogether(t *testing.T) {
 	// If one of two GPUs does not report a value, their sum is missing.
 	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
 	got = must.Get(combine("nvidia-smi", []card{a, b}))(t)
-	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not report it for every GPU" || len(got.Counters) != 0 {
-		t.Errorf("got %+v", got)
-	}
-	if _, err := combine("nvidia-smi", nil); err == nil {
-		t.Error("no GPU is a reading")
-	}
+	_, ok := got.Gauges["power"]
+	must.Hold(t, !ok && got.None["power"] == "nvidia-smi does not report it for every GPU" && len(got.Counters) == 0, "got %+v", got)
+	_, err := combine("nvidia-smi", nil)
+	must.Hold(t, err != nil, "no GPU is a reading")
 	if _, err := combine("nvidia-smi", []card{unknownCard()}); err == nil {
 		t.Error("a GPU that tells nothing is a reading")
 	}
@@ -72,9 +70,8 @@ func TestNvidiaLine(t *testing.T) {
 		{"0, GPU-x, 41.5, 96, N/A, 70, 2400, [N/A], N/A", "0", known(41.5, 0.96, nan, 70, 2.4e9)},
 	} {
 		index, c, ok := nvidiaLine(tt.line)
-		if diff := cmp.Diff(tt.want, c, cmp.AllowUnexported(card{}), cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-12, 0)); !ok || index != tt.index || diff != "" {
-			t.Errorf("%q: %q %v\n%s", tt.line, index, ok, diff)
-		}
+		diff := cmp.Diff(tt.want, c, cmp.AllowUnexported(card{}), cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-12, 0))
+		must.Hold(t, ok && index == tt.index && diff == "", "%q: %q %v\n%s", tt.line, index, ok, diff)
 	}
 	for _, line := range []string{
 		"", "No devices were found", "0, GPU-x, 301.25, 98", "x, GPU-x, 1, 2, 3, 4, 5", "-1, GPU-x, 1, 2, 3, 4, 5",
@@ -82,9 +79,8 @@ func TestNvidiaLine(t *testing.T) {
 		"0, GPU-x, 1, 2, 3, 4, 5, active, 0", "0, GPU-x, 1, 2, 3, 4, 5, 0x0, -1", "0, GPU-x, 1, 2, 3, 4, 5, 0x0",
 		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
 	} {
-		if _, _, ok := nvidiaLine(line); ok {
-			t.Errorf("%q is a reading", line)
-		}
+		_, _, ok := nvidiaLine(line)
+		must.Hold(t, !ok, "%q is a reading", line)
 	}
 }
 
@@ -121,9 +117,8 @@ func TestParseAMD(t *testing.T) {
 		})
 	}
 	for _, out := range []string{"", "{}", "[]", `{"gpu_data": []}`, `{"gpu_data": [{"gpu": 0, "power": "N/A"}]}`, "ERROR: no GPU", `[1]`, `{"gpu_data": 3}`} {
-		if got, err := parseAMD([]byte(out), 0); err == nil {
-			t.Errorf("%q is the reading %v", out, got)
-		}
+		got, err := parseAMD([]byte(out), 0)
+		must.Hold(t, err != nil, "%q is the reading %v", out, got)
 	}
 }
 
@@ -177,9 +172,8 @@ DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="1",UUID="GPU-b"} 2
 			t.Errorf("%s is the reading %v", name, got)
 		}
 	}
-	if _, err := ParseDCGM([]byte(dcgmPage), []string{"0", "5"}); err == nil {
-		t.Error("of two GPUs one is enough")
-	}
+	_, err := ParseDCGM([]byte(dcgmPage), []string{"0", "5"})
+	must.Hold(t, err != nil, "of two GPUs one is enough")
 }
 
 func FuzzParseDCGM(f *testing.F) {
@@ -228,14 +222,12 @@ func TestGPUThatFallsSilent(t *testing.T) {
 		return r, err
 	}
 	const a, b = "0, GPU-a, 300, 90, 1024, 60, 1700\n", "1, GPU-b, 300, 90, 1024, 90, 1700\n"
-	if r, err := tell(a + b); err != nil || r.Gauges["gpu_temperature"] != 90 {
-		t.Errorf("%v, %v", r, err)
-	}
+	r, err := tell(a + b)
+	must.Hold(t, err == nil && r.Gauges["gpu_temperature"] == 90, "%v, %v", r, err)
 	for range 5 {
 		sleep(t, c, time.Second)
-		if _, err := tell(a); err != nil {
-			t.Error(err)
-		}
+		_, err := tell(a)
+		must.Hold(t, err == nil, "%v", err)
 	}
 	sleep(t, c, time.Second)
 	if r, err := tell(a); err == nil || !contains(err.Error(), "no longer reports GPU 1") {

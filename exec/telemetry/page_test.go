@@ -193,9 +193,8 @@ func TestNames(t *testing.T) {
 		} else {
 			seen[key] = true
 		}
-		if def, ok := metric.Lookup(n.Ours); !ok && !counters[n.Ours] || ok && def.Source != metric.Server {
-			t.Errorf("%s leads to %q, which nobody asks for", n.Name, n.Ours)
-		}
+		def, ok := metric.Lookup(n.Ours)
+		must.Hold(t, (ok || counters[n.Ours]) && (!ok || def.Source == metric.Server), "%s leads to %q, which nobody asks for", n.Name, n.Ours)
 		labels := ""
 		if n.Label != "" {
 			labels = fmt.Sprintf("{%s=%q}", n.Label, cmpOr(n.Value, "0"))
@@ -212,9 +211,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %v", n.Name, err)
 			continue
 		}
-		if got := r.String(); !strings.Contains(" "+got+" ", " "+strings.Replace(n.Ours, "[i]", "[0]", 1)+" ") {
-			t.Errorf("%q gives %q, want %s", line, got, n.Ours)
-		}
+		got := r.String()
+		must.Hold(t, strings.Contains(" "+got+" ", " "+strings.Replace(n.Ours, "[i]", "[0]", 1)+" "), "%q gives %q, want %s", line, got, n.Ours)
 	}
 }
 
@@ -241,9 +239,8 @@ func TestLabels(t *testing.T) {
 	want := map[string]string{"kv_cache_tokens": "2097152", "block_size": "128", "prefix_caching": "true"}
 	must.Same(t, "", want, Labels([]byte(page), of))
 	for _, page := range []string{"", "vllm:cache_config_info 1\n", `vllm:cache_config_info{block_size="None"} 1` + "\n", `vllm:cache_config_info{block_size="1`} {
-		if got := Labels([]byte(page), of); len(got) > 0 {
-			t.Errorf("%q tells %v", page, got)
-		}
+		got := Labels([]byte(page), of)
+		must.Hold(t, len(got) <= 0, "%q tells %v", page, got)
 	}
 }
 
@@ -295,9 +292,8 @@ func TestPageOfOtherModels(t *testing.T) {
 			t.Errorf("%q: %v, %v", tt.page, r, err)
 		}
 	}
-	if _, err := pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m"); err == nil {
-		t.Error("a label without an end was read")
-	}
+	_, err := pageOf([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m")
+	must.Hold(t, err != nil, "a label without an end was read")
 }
 
 func pageOf(page []byte, model string) (*Reading, error) {

@@ -56,9 +56,8 @@ func TestPages(t *testing.T) {
 	}
 	pages := &Pages{}
 	must.Get(pages.Parse([]byte(vllmPage)))(t)
-	if _, ok := pages.last.read([]byte(anew.ReplaceAllString(vllmPage, "${1} 1${2}"))); !ok {
-		t.Error("other values alone make it another page")
-	}
+	_, ok := pages.last.read([]byte(anew.ReplaceAllString(vllmPage, "${1} 1${2}")))
+	must.Hold(t, ok, "other values alone make it another page")
 }
 
 func FuzzPages(f *testing.F) {

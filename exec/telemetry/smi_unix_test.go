@@ -99,9 +99,8 @@ func TestComputeProcesses(t *testing.T) {
 		`exit 9`:                       {-1},
 	} {
 		got, err := ComputeProcesses(t.Context(), program(t, script), []string{"0", "2"})
-		if wrong := len(want) == 1 && want[0] == -1; (err != nil) != wrong || !wrong && !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %v", script, got, err)
-		}
+		wrong := len(want) == 1 && want[0] == -1
+		must.Hold(t, (err != nil) == wrong && (wrong || slices.Equal(got, want)), "%s: %v, %v", script, got, err)
 	}
 }
 
@@ -153,9 +152,8 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 			})
 		})
 	}
-	if _, err := StartNvidiaSMI(clock.NewReal(), "/nowhere/nvidia-smi", nil, time.Second, nil); err == nil {
-		t.Error("a program that is not there was started")
-	}
+	_, err := StartNvidiaSMI(clock.NewReal(), "/nowhere/nvidia-smi", nil, time.Second, nil)
+	must.Hold(t, err != nil, "a program that is not there was started")
 }
 
 func TestAMDSMI(t *testing.T) {
@@ -163,9 +161,8 @@ func TestAMDSMI(t *testing.T) {
 	args := filepath.Join(t.TempDir(), "args")
 	source := AMDSMI(c, program(t, `echo "$@" > `+args+`; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`), []string{"1"})
 	readUntil(t, c, source, func(r *Reading, err error) bool { return err == nil && r.Gauges["power"] == 742 })
-	if raw, err := os.ReadFile(args); err != nil || strings.TrimSpace(string(raw)) != "metric --json --gpu 1" {
-		t.Errorf("it was run with %q (%v)", raw, err)
-	}
+	raw, err := os.ReadFile(args)
+	must.Hold(t, err == nil && strings.TrimSpace(string(raw)) == "metric --json --gpu 1", "it was run with %q (%v)", raw, err)
 	for script, want := range map[string]string{
 		`echo "no permission" >&2; exit 1`: "amd-smi: exit status 1: no permission",
 		`echo hello`:                       "the expected JSON",

@@ -55,9 +55,8 @@ func TestSummarize(t *testing.T) {
 	} {
 		must.Hold(t, got.Missing[name] == why, "%s: %q, want %q", name, got.Missing[name], why)
 	}
-	if _, ok := got.Missing["waiting"]; ok {
-		t.Error("waiting is there and missing")
-	}
+	_, ok := got.Missing["waiting"]
+	must.Hold(t, !ok, "waiting is there and missing")
 }
 
 // A window of 8 s has four parts of 2 s. One reading is late, and one fails. Both sides of an edge
@@ -78,9 +77,8 @@ func TestPartsTouch(t *testing.T) {
 		}
 		sum, counts = sum+part.Added[metric.Preempted], counts+part.Histograms["queue_wait"].N()
 		// By itself the second part would have nothing: its readings are 1.8 s away in all.
-		if alone := summarize(span{from, from + 2*s, from, from + 2*s}, server, history{absent: true}); i == 1 && alone.Missing[metric.Preempted] == "" {
-			t.Error("the second part alone has a value")
-		}
+		alone := summarize(span{from, from + 2*s, from, from + 2*s}, server, history{absent: true})
+		must.Hold(t, i != 1 || alone.Missing[metric.Preempted] != "", "the second part alone has a value")
 	}
 	if sum != 5 || whole.Added[metric.Preempted] != 5 || counts != 12 || whole.Histograms["queue_wait"].N() != 12 {
 		t.Errorf("%v preemptions and %v requests in the parts, %v and %v in the window; want 5 and 12",
@@ -89,9 +87,8 @@ func TestPartsTouch(t *testing.T) {
 	// The first reading is 2.1 s late, more than a quarter of the window.
 	server.failed, server.readings = nil, []stamped{at(2100*ms, 0, 6, 11, 0, 3), at(8*s, 0, 10, 20, 2, 12)}
 	for _, of := range []span{{0, 8 * s, 0, 8 * s}, {4 * s, 6 * s, 0, 8 * s}} {
-		if got := summarize(of, server, history{absent: true}).Missing["queue_wait"]; got != "no two readings are close enough to the edges of the window of 8s" {
-			t.Errorf("%v: %q", of, got)
-		}
+		got := summarize(of, server, history{absent: true}).Missing["queue_wait"]
+		must.Hold(t, got == "no two readings are close enough to the edges of the window of 8s", "%v: %q", of, got)
 	}
 }
 
@@ -125,18 +122,16 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, tt.server, history{absent: true})
-			if why := got.Missing[tt.metric]; !contains(why, tt.want) {
-				t.Errorf("%s is missing because %q, want %q", tt.metric, why, tt.want)
-			}
+			why := got.Missing[tt.metric]
+			must.Hold(t, contains(why, tt.want), "%s is missing because %q, want %q", tt.metric, why, tt.want)
 			_, a := got.Added[tt.metric]
 			_, h := got.Histograms[tt.metric]
 			_, g := got.Gauges[tt.metric]
 			must.Hold(t, !a && !h && !g, "%s has a value all the same", tt.metric)
 		})
 	}
-	if got := summarize(span{6 * s, 6 * s, 6 * s, 6 * s}, history{readings: good}, history{absent: true}); got.Missing["queue_wait"] != "there was no measured window" {
-		t.Errorf("without a window: %q", got.Missing["queue_wait"])
-	}
+	got := summarize(span{6 * s, 6 * s, 6 * s, 6 * s}, history{readings: good}, history{absent: true})
+	must.Hold(t, got.Missing["queue_wait"] == "there was no measured window", "without a window: %q", got.Missing["queue_wait"])
 }
 
 // Two servers behind one URL show their pages in turn. One counter that goes back voids the whole page,
@@ -179,9 +174,8 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")
 	got := summarize(span{2 * s, 6 * s, 2 * s, 6 * s}, history{every: 4 * s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), silent, at(6*s, 3, 7, 14, 0, 4)}}, history{absent: true})
-	if g := got.Gauges["waiting"]; g != (metric.Gauge{N: 2, Mean: 2, Min: 1, Max: 3, Missed: 1, Why: "it was not told"}) {
-		t.Errorf("got %+v", g)
-	}
+	g := got.Gauges["waiting"]
+	must.Hold(t, g == (metric.Gauge{N: 2, Mean: 2, Min: 1, Max: 3, Missed: 1, Why: "it was not told"}), "got %+v", g)
 }
 
 // If a server reports a counter only after its first event, the counter was 0 before.

@@ -66,9 +66,8 @@ func TestContextLimit(t *testing.T) {
 		{"llama.cpp", flags("c", 4096, "parallel", 4, "kv-unified", true), 4096},
 		{"openai", flags("max-model-len", 4096), 0},
 	} {
-		if got, _ := contextLimit(&plan.Server{Engine: row.engine, Flags: row.flags}); got != row.want {
-			t.Errorf("contextLimit(%s, %v) = %d, want %d", row.engine, row.flags, got, row.want)
-		}
+		got, _ := contextLimit(&plan.Server{Engine: row.engine, Flags: row.flags})
+		must.Hold(t, got == row.want, "contextLimit(%s, %v) = %d, want %d", row.engine, row.flags, got, row.want)
 	}
 }
 
@@ -86,9 +85,8 @@ server "s" {
 	p, _ := File(Options{Path: "test.hcl", Source: []byte(src)})
 	got, diags := plan.CommandLine("sglang", p.Servers[0].Flags, p.Servers[0].Args)
 	want := []string{"-z", "1", "-a", "2", "-b", "x", "--raw", "1"}
-	if diff := gocmp.Diff(want, got); diff != "" || len(diags) != 2 {
-		t.Errorf("%s\n%d problems, want 2: %v", diff, len(diags), diags)
-	}
+	diff := gocmp.Diff(want, got)
+	must.Hold(t, diff == "" && len(diags) == 2, "%s\n%d problems, want 2: %v", diff, len(diags), diags)
 }
 
 func TestMisplacedSettings(t *testing.T) {

@@ -133,9 +133,8 @@ func TestBaseBranchVariables(t *testing.T) {
 			if row.skip {
 				return
 			}
-			if got := fmt.Sprint(c.Control.Server.Flags); !strings.Contains(got, row.control) {
-				t.Errorf("the control has the flags %s, want dtype %s", got, row.control)
-			}
+			got := fmt.Sprint(c.Control.Server.Flags)
+			must.Hold(t, strings.Contains(got, row.control), "the control has the flags %s, want dtype %s", got, row.control)
 		})
 	}
 }
@@ -148,7 +147,6 @@ func TestBaseBranchUnknown(t *testing.T) {
 		t.Errorf("%v, %+v", diags, p.Compares)
 	}
 	p, diags = File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing), Self: true})
-	if c := p.Compares[0]; len(diags) > 0 || !c.Live() || !c.Control.Server.Base || len(p.Servers) != 2 || len(p.Workloads[0].Servers) != 2 {
-		t.Errorf("with itself: %v, %+v", diags, c)
-	}
+	c := p.Compares[0]
+	must.Hold(t, len(diags) <= 0 && c.Live() && c.Control.Server.Base && len(p.Servers) == 2 && len(p.Workloads[0].Servers) == 2, "with itself: %v, %+v", diags, c)
 }

@@ -126,9 +126,8 @@ func badPlans(t *testing.T, patterns ...string) {
 			slices.Sort(want)
 			if diff := gocmp.Diff(want, found(diags)); diff != "" {
 				var text strings.Builder
-				if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
-					t.Error(err)
-				}
+				err := WriteDiagnostics(&text, p.Files, diags, 0, false)
+				must.Hold(t, err == nil, "%v", err)
 				t.Errorf("diagnostics (-marked +got):\n%s\n%s", diff, text.String())
 			}
 			must.Hold(t, slices.IsSortedFunc(diags, byPlace), "diagnostics are not in the order of the source")
@@ -282,9 +281,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	} {
 		p, diags := File(Options{Path: "p.hcl", Source: []byte(row.src)})
 		var text strings.Builder
-		if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
-			t.Error(err)
-		}
+		err := WriteDiagnostics(&text, p.Files, diags, 0, false)
+		must.Hold(t, err == nil, "%v", err)
 		if len(diags) == 0 || text.Len() > 10_000*len(diags) || !strings.Contains(text.String(), "nonsense") && row.name != "a long token" {
 			t.Errorf("%s: %d diagnostics in %d bytes: %.500s", row.name, len(diags), text.Len(), text.String())
 		}

@@ -33,9 +33,8 @@ func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
 	for _, row := range []struct{ file, in string }{
 		{"p.hcl", "gate {\n"}, {"p.hcl", "x = \n"}, {"p.json", "{"}, {"p.hcl", "x = " + strings.Repeat("(", 1000) + "\n"},
 	} {
-		if got, diags := Format([]byte(row.in), row.file); !diags.HasErrors() {
-			t.Errorf("Format(%q) = %q without an error", row.in, got)
-		}
+		got, diags := Format([]byte(row.in), row.file)
+		must.Hold(t, diags.HasErrors(), "Format(%q) = %q without an error", row.in, got)
 	}
 }
 
@@ -52,9 +51,8 @@ func TestLongFormatKeepsMeaning(t *testing.T) {
 		before, _ := File(opts)
 		opts.Source = out
 		after, _ := File(opts)
-		if a, b := withoutLines(describe(before)), withoutLines(describe(after)); a != b {
-			t.Errorf("%s means something else when it is formatted:\n%s\n%s", path, a, b)
-		}
+		a, b := withoutLines(describe(before)), withoutLines(describe(after))
+		must.Hold(t, a == b, "%s means something else when it is formatted:\n%s\n%s", path, a, b)
 	}
 }
 
@@ -89,9 +87,8 @@ func TestFormatIsCanonical(t *testing.T) {
 			typed := respace(random, src, path)
 			got, diags := Format(typed, path)
 			must.Need(t, !diags.HasErrors(), "%v\n%s", diags, typed)
-			if diff := gocmp.Diff(string(want), string(got)); diff != "" {
-				t.Fatalf("%s: (-formatted +typed differently and formatted)\n%s", path, diff)
-			}
+			diff := gocmp.Diff(string(want), string(got))
+			must.Need(t, diff == "", "%s: (-formatted +typed differently and formatted)\n%s", path, diff)
 		}
 	}
 }

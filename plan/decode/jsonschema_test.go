@@ -119,11 +119,9 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		src := strings.Replace(base, tt.old, tt.new, 1)
 		must.Need(t, tt.old == "" || src != base, "the plan does not hold %s", tt.old)
 		_, diags := File(Options{Path: "test.hcl.json", Source: []byte(src)})
-		if right := !diags.HasErrors(); right != tt.right {
-			t.Errorf("%s: the decoder says %v, want %v: %v", tt.new, right, tt.right, diags)
-		}
-		if err := validateJSON(t, schema, src); (err == nil) != tt.schema {
-			t.Errorf("%s: the schema says %v", tt.new, err)
-		}
+		right := !diags.HasErrors()
+		must.Hold(t, right == tt.right, "%s: the decoder says %v, want %v: %v", tt.new, right, tt.right, diags)
+		err := validateJSON(t, schema, src)
+		must.Hold(t, (err == nil) == tt.schema, "%s: the schema says %v", tt.new, err)
 	}
 }

@@ -83,16 +83,14 @@ func BenchmarkLoad(b *testing.B) {
 			}
 			debug.FreeOSMemory()
 			before := held()
-			if _, diags := File(Options{Path: "bench.hcl", Source: row.src}); diags.HasErrors() {
-				b.Fatal(diags)
-			}
+			_, diags := File(Options{Path: "bench.hcl", Source: row.src})
+			must.Need(b, !diags.HasErrors(), "%v", diags)
 			peak := held() - before
 			var parse, load time.Duration
 			for b.Loop() {
 				begin := time.Now()
-				if _, diags := hclsyntax.ParseConfig(row.src, "bench.hcl", hcl.InitialPos); diags.HasErrors() {
-					b.Fatal(diags)
-				}
+				_, diags := hclsyntax.ParseConfig(row.src, "bench.hcl", hcl.InitialPos)
+				must.Need(b, !diags.HasErrors(), "%v", diags)
 				parse += time.Since(begin)
 				begin = time.Now()
 				File(Options{Path: "bench.hcl", Source: row.src})

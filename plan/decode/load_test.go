@@ -27,9 +27,8 @@ func TestGoodPlans(t *testing.T) {
 			diags = slices.DeleteFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == sumNoBudget || d.Summary == sumDrafts })
 			if len(diags) > 0 {
 				var text strings.Builder
-				if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
-					t.Error(err)
-				}
+				err := WriteDiagnostics(&text, p.Files, diags, 0, false)
+				must.Hold(t, err == nil, "%v", err)
 				t.Fatalf("diagnostics:\n%s", text.String())
 			}
 			golden(t, path+".golden", describe(p))

@@ -62,9 +62,8 @@ func TestMistakes(t *testing.T) {
 	for name, text := range map[string]string{"unknown.csv": "ts,in,out\n0,100,10\n1,100,10\n", "half.jsonl": "{\"prompt\": \"a\"}\n{\"prompt\":\n"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	if _, diags := File(Options{Path: "sound.hcl", Source: []byte(sound)}); diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	_, diags := File(Options{Path: "sound.hcl", Source: []byte(sound)})
+	must.Need(t, !diags.HasErrors(), "%v", diags)
 	for _, row := range []struct{ mistake, old, new, says string }{
 		{"a name for ttft", "    ttft ", "    tftt ", `Did you mean "ttft"`},
 		{"another tool's metric", "    e2e ", "    latency ", "Use e2e for the time of the whole request"},

@@ -90,7 +90,6 @@ workload "w" {
 		"2: 450 in 20",
 	}
 	must.Same(t, "", want, got)
-	if l := w.Capacity.Level(8); l.Requests != 600 {
-		t.Errorf("a probe of 8 has %d requests", l.Requests)
-	}
+	l := w.Capacity.Level(8)
+	must.Hold(t, l.Requests == 600, "a probe of 8 has %d requests", l.Requests)
 }

@@ -41,9 +41,8 @@ workload "w" {
 	masked := string(p.Files["p.hcl"].Bytes)
 	must.Hold(t, len(masked) == len(src) && strings.Count(masked, "\n") == strings.Count(src, "\n"), "%d bytes of %d", len(masked), len(src))
 	for _, part := range []string{"0123456789\"", "abcdefghij", "aws"} {
-		if n := strings.Count(masked, part); n > 0 {
-			t.Errorf("%q is still there: %s", part, masked)
-		}
+		n := strings.Count(masked, part)
+		must.Hold(t, n <= 0, "%q is still there: %s", part, masked)
 	}
 	for _, part := range []string{`"1234567890"`, `"false-as-ever"`, `"short"`} {
 		must.Hold(t, strings.Contains(masked, part), "%q is not there: %s", part, masked)
@@ -66,9 +65,8 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 		p, diags := File(Options{Path: "p.hcl", Source: []byte(src)})
 		must.Need(t, diags.HasErrors(), "%s can be read", line)
 		for _, f := range p.Files {
-			if masked := string(f.Bytes); len(masked) != len(src) || strings.Contains(masked, "sp1ll") {
-				t.Errorf("%s\nis kept as\n%s", src, masked)
-			}
+			masked := string(f.Bytes)
+			must.Hold(t, len(masked) == len(src) && !strings.Contains(masked, "sp1ll"), "%s\nis kept as\n%s", src, masked)
 		}
 	}
 }
@@ -109,9 +107,8 @@ server "s" {
 				b.WriteString(d.Summary + d.Detail + d.Snippet)
 			}
 			said := b.String()
-			if i := strings.Index(strings.ToLower(said), "sp1ll"); i >= 0 || strings.Contains(strings.ToLower(said), "ll1ps") {
-				t.Errorf("the secret is in %q", said)
-			}
+			i := strings.Index(strings.ToLower(said), "sp1ll")
+			must.Hold(t, i < 0 && !strings.Contains(strings.ToLower(said), "ll1ps"), "the secret is in %q", said)
 			must.Hold(t, strings.Contains(said, tt.want), "%q is not in %s", tt.want, said)
 		})
 	}
@@ -123,9 +120,8 @@ func TestSecretsAreNotCut(t *testing.T) {
 	secret := strings.Repeat("sp1ll", maxSnippet/4)
 	d.addSecret(secret)
 	d.errorf(commandLine, sumWrongType, "%q is wrong", secret)
-	if diags := d.finish(); strings.Contains(diags[0].Detail, "sp1ll") {
-		t.Error(diags[0].Detail)
-	}
+	diags := d.finish()
+	must.Hold(t, !strings.Contains(diags[0].Detail, "sp1ll"), "%v", diags[0].Detail)
 }
 
 // If the keys of a map come from a secret, they are secrets too.

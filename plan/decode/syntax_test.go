@@ -3,6 +3,8 @@ package decode
 import (
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // People who do not know HCL often make the same syntax errors. Each error gets one diagnostic with
@@ -23,9 +25,8 @@ workload "w" {
   }
 }
 `
-	if _, diags := File(Options{Path: "test.hcl", Source: []byte(text)}); len(diags) > 0 {
-		t.Fatal(diags)
-	}
+	_, diags := File(Options{Path: "test.hcl", Source: []byte(text)})
+	must.Need(t, len(diags) <= 0, "%v", diags)
 	for _, row := range []struct {
 		old, new string
 		line     int

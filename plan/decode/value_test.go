@@ -94,9 +94,8 @@ func TestFilesStayInside(t *testing.T) {
 			lines = append(lines, d.Subject.Start.Line)
 		}
 	}
-	if diff := gocmp.Diff([]int{3, 4}, lines); diff != "" {
-		t.Errorf("refused lines: %s\n%v", diff, diags)
-	}
+	diff := gocmp.Diff([]int{3, 4}, lines)
+	must.Hold(t, diff == "", "refused lines: %s\n%v", diff, diags)
 	_, diags = File(Options{Path: filepath.Join(dir, "plans", "q.hcl")})
 	if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == sumInclude }) {
 		t.Errorf("an include through a link was followed: %v", diags)
@@ -183,9 +182,8 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	})
 	var text strings.Builder
 	must.Do(t, WriteDiagnostics(&text, p.Files, diags, 0, false))
-	if n := len(diags); n < 3 {
-		t.Errorf("%d diagnostics, want at least engine, URL and header:\n%s", n, text.String())
-	}
+	n := len(diags)
+	must.Hold(t, n >= 3, "%d diagnostics, want at least engine, URL and header:\n%s", n, text.String())
 	for _, secret := range []string{"s3cr3t-token", "pa55word"} {
 		must.Hold(t, !strings.Contains(text.String(), secret), "%s was printed:\n%s", secret, text.String())
 	}
@@ -200,9 +198,8 @@ func TestEnvironmentIsExplicit(t *testing.T) {
 	t.Setenv("NAME", "from the process")
 	src := "variable \"x\" {\n  default = \"default\"\n}\nserver \"s\" {\n  model = \"${var.x} ${env.NAME}\"\n  simulator {}\n}\n"
 	p, _ := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"OTHER=1"}})
-	if got := p.Servers[0].Model; got != unknownText {
-		t.Errorf("model = %q, want %q", got, unknownText)
-	}
+	got := p.Servers[0].Model
+	must.Hold(t, got == unknownText, "model = %q, want %q", got, unknownText)
 	p, _ = File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"NAME=n"}})
 	must.Same(t, "model", "default n", p.Servers[0].Model)
 }
@@ -229,9 +226,8 @@ func TestResultType(t *testing.T) {
 	} {
 		must.Same(t, name, want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes())))
 	}
-	if typ := attrs["accept_rate_at"]; !typ.Equals(cty.List(cty.Number)) {
-		t.Errorf("accept_rate_at is %#v, want a list of numbers", typ)
-	}
+	typ := attrs["accept_rate_at"]
+	must.Hold(t, typ.Equals(cty.List(cty.Number)), "accept_rate_at is %#v, want a list of numbers", typ)
 }
 
 // The value result is missing in an assert's context, which has variables, locals and functions.

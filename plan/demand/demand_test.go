@@ -164,8 +164,7 @@ func TestWeakenedFailures(t *testing.T) {
 		for _, w := range demand.Weakened(plan(tt.was), plan(tt.is)) {
 			said = append(said, w.What)
 		}
-		if got := strings.Join(said, "\n"); got != tt.want {
-			t.Errorf("%q, then %q:\n%s\nwant\n%s", tt.was, tt.is, got, tt.want)
-		}
+		got := strings.Join(said, "\n")
+		must.Hold(t, got == tt.want, "%q, then %q:\n%s\nwant\n%s", tt.was, tt.is, got, tt.want)
 	}
 }

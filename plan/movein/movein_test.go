@@ -111,9 +111,8 @@ func TestRefused(t *testing.T) {
 		"aiperf profile --conversation-turn-mean 3":                                   "conversations of 3 turns",
 		"aiperf profile --isl 128,256":                                                "one line for each",
 	} {
-		if _, err := Line(line, "gate.hcl"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", line, err, want)
-		}
+		_, err := Line(line, "gate.hcl")
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", line, err, want)
 	}
 	for recipe, want := range map[string]string{
 		"a: [":                         "not valid YAML",
@@ -126,9 +125,8 @@ func TestRefused(t *testing.T) {
 		"vllm: {}\nvllm_bench: {configs: [{name: a, dataset: speed_bench, num_prompts: 1, max_concurrency: 1}]}": "a plan needs a file",
 		"vllm: {}\nvllm_bench: {configs: [{name: a}]}":                                                           "no max_concurrency",
 	} {
-		if _, err := Recipe([]byte(recipe)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", recipe, err, want)
-		}
+		_, err := Recipe([]byte(recipe))
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", recipe, err, want)
 	}
 }
 
@@ -148,9 +146,8 @@ func TestRecipes(t *testing.T) {
 			must.Do(t, os.WriteFile(golden, got, 0o644))
 		}
 		old, err := os.ReadFile(golden)
-		if d := cmp.Diff(string(old), string(got)); err != nil || d != "" {
-			t.Errorf("%s: %v (-golden +got):\n%s", name, err, d)
-		}
+		d := cmp.Diff(string(old), string(got))
+		must.Hold(t, err == nil && d == "", "%s: %v (-golden +got):\n%s", name, err, d)
 	}
 }
 

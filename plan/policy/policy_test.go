@@ -66,9 +66,8 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("the base branch's own plan: %v", diags)
 	}
 	diags := append(rules.Check(head), rules.Weakened(base, head)...)
-	if diff := gocmp.Diff(marked(t, "testdata/gate.hcl"), said(diags)); diff != "" {
-		t.Errorf("-marked +got:\n%s%v", diff, diags)
-	}
+	diff := gocmp.Diff(marked(t, "testdata/gate.hcl"), said(diags))
+	must.Hold(t, diff == "", "-marked +got:\n%s%v", diff, diags)
 	line := regexp.MustCompile(`testdata/policy\.hcl:\d+ `)
 	for _, d := range diags {
 		must.Hold(t, line.MatchString(d.Detail) && strings.HasSuffix(d.Detail, ".") && d.Severity == hcl.DiagError, "%v: it names no line of the policy", d)
@@ -82,13 +81,11 @@ func TestBadPolicies(t *testing.T) {
 	must.Need(t, len(paths) >= 2, "no policies")
 	for _, path := range paths {
 		_, diags := decode.Policy(path, nil)
-		if diff := gocmp.Diff(marked(t, path), said(diags)); diff != "" {
-			t.Errorf("%s (-marked +got):\n%s%v", path, diff, diags)
-		}
+		diff := gocmp.Diff(marked(t, path), said(diags))
+		must.Hold(t, diff == "", "%s (-marked +got):\n%s%v", path, diff, diags)
 	}
-	if _, diags := decode.Policy("testdata/absent.hcl", nil); !diags.HasErrors() {
-		t.Error("a policy that is not there allows")
-	}
+	_, diags := decode.Policy("testdata/absent.hcl", nil)
+	must.Hold(t, diags.HasErrors(), "a policy that is not there allows")
 	base := load(t, "testdata/base/gate.hcl")
 	if diags := (&policy.Policy{Path: "p.hcl"}).Check(base); len(diags) == 0 {
 		t.Error("an empty policy allows")
@@ -163,15 +160,13 @@ func TestStarIsNotTheHost(t *testing.T) {
 			s = &plan.Server{Process: &plan.Process{Dir: tt.dir}}
 		}
 		rules := &policy.Policy{Path: "p.hcl", Allow: allow}
-		if diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}}); (len(diags) == 0) != tt.allowed {
-			t.Errorf("%+v: %v", tt, diags)
-		}
+		diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}})
+		must.Hold(t, (len(diags) == 0) == tt.allowed, "%+v: %v", tt, diags)
 	}
 	s := &plan.Server{Process: &plan.Process{Dir: "p/serve"}}
 	rules := &policy.Policy{Path: "p.hcl", Allow: map[string]policy.List{"servers": {Patterns: []string{"process"}}, "dirs": {Patterns: []string{"serve"}}}}
-	if diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}}); len(diags) > 0 {
-		t.Errorf("a working folder that is written out: %v", diags)
-	}
+	diags := rules.Check(&plan.Plan{Path: "p/plan.hcl", Servers: []*plan.Server{s}})
+	must.Hold(t, len(diags) <= 0, "a working folder that is written out: %v", diags)
 }
 
 // No message shows a secret, even if the secret is the value that is not allowed.

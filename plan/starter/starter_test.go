@@ -55,16 +55,14 @@ func TestLongPlan(t *testing.T) {
 					t.Errorf("%+v: %d workloads, %d servers", a, len(p.Workloads), len(p.Servers))
 				}
 				for _, w := range p.Workloads {
-					if levels := w.Loads[0].Levels; a.Rates != nil && (len(levels) != 2 || levels[1].Rate != 4 || levels[1].Requests != 1200) {
-						t.Errorf("%+v: levels %+v", a, levels)
-					}
+					levels := w.Loads[0].Levels
+					must.Hold(t, a.Rates == nil || len(levels) == 2 && levels[1].Rate == 4 && levels[1].Requests == 1200, "%+v: levels %+v", a, levels)
 				}
 				if a.URL != "" && p.Servers[0].Endpoint.URL != a.URL {
 					t.Errorf("the URL %q became %q", a.URL, p.Servers[0].Endpoint.URL)
 				}
-				if got := p.Servers[0].Model; got != a.Model {
-					t.Errorf("the model %q became %q", a.Model, got)
-				}
+				got := p.Servers[0].Model
+				must.Hold(t, got == a.Model, "the model %q became %q", a.Model, got)
 			}
 		}
 	}
@@ -88,9 +86,8 @@ func TestPlanRefuses(t *testing.T) {
 	} {
 		a := good
 		change(&a)
-		if _, err := Plan(a); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := Plan(a)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	}
 }
 
@@ -137,7 +134,6 @@ func TestPlanWithoutAFile(t *testing.T) {
 	must.Do(t, err)
 	a.File = "tokgate.hcl"
 	want, err := Plan(a)
-	if d := cmp.Diff(string(want), string(got)); err != nil || d != "" {
-		t.Errorf("%v (-named +not):\n%s", err, d)
-	}
+	d := cmp.Diff(string(want), string(got))
+	must.Hold(t, err == nil && d == "", "%v (-named +not):\n%s", err, d)
 }

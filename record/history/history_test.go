@@ -127,9 +127,8 @@ func TestTornLines(t *testing.T) {
 }
 
 func TestAddRefuses(t *testing.T) {
-	if _, _, err := Add(t.TempDir(), metric.Night{}); err == nil {
-		t.Error("a night without a name was added")
-	}
+	_, _, err := Add(t.TempDir(), metric.Night{})
+	must.Hold(t, err != nil, "a night without a name was added")
 	file := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(file, nil, 0o644))
 	if _, _, err := Add(file, night("a", november, 1)); err == nil {
@@ -192,9 +191,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 func TestForeignHands(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []string{"a", "b"} {
-		if _, _, err := Add(dir, night(run, november.Add(time.Duration(i)*time.Hour), 1)); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := Add(dir, night(run, november.Add(time.Duration(i)*time.Hour), 1))
+		must.Need(t, err == nil, "%v", err)
 	}
 	path := filepath.Join(dir, "2026-11.jsonl")
 	whole := must.Get(os.ReadFile(path))(t)
@@ -291,9 +289,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		if err := make(filepath.Join(dir, "2026-11.jsonl"), victim); err != nil {
 			t.Skip(err)
 		}
-		if added, _, err := Add(dir, night("a", november, 1)); added || err == nil {
-			t.Errorf("%s: a night was added", name)
-		}
+		added, _, err := Add(dir, night("a", november, 1))
+		must.Hold(t, !added && err != nil, "%s: a night was added", name)
 		if got, err := os.ReadFile(victim); err != nil || string(got) != precious {
 			t.Errorf("%s: the file it leads to is now %q", name, got)
 		}
@@ -304,9 +301,8 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 // an older version has no checksum, and counts.
 func TestChangedLines(t *testing.T) {
 	dir := t.TempDir()
-	if _, _, err := Add(dir, night("a", november, 1)); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := Add(dir, night("a", november, 1))
+	must.Need(t, err == nil, "%v", err)
 	want, _, _ := Read(dir)
 	path := filepath.Join(dir, "2026-11.jsonl")
 	whole := must.Get(os.ReadFile(path))(t)

@@ -71,9 +71,8 @@ func TestParseRefuses(t *testing.T) {
 		own + "r,2026-11-20T03:00:00Z,,,,,s,w,1,ttft,p95,,x,1\n":  "no number",
 		own + "r,2026-11-20T03:00:00Z,,,,,s,w,1,ttft,p95,,1,\n":   "no whole number",
 	} {
-		if _, err := Parse([]byte(src), metric.LowerIsBetter); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", src, err, want)
-		}
+		_, err := Parse([]byte(src), metric.LowerIsBetter)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), want), "%q: %v, want %q", src, err, want)
 	}
 }
 

@@ -44,13 +44,11 @@ func TestBars(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	if got := Clock(90) + " " + Clock(3725); got != "1:30 1:02:05" {
-		t.Error(got)
-	}
+	got := Clock(90) + " " + Clock(3725)
+	must.Hold(t, got == "1:30 1:02:05", "%v", got)
 	// An axis of seven minutes has a tick every two minutes.
-	if a := Time(420); len(a.Ticks) != 4 || a.Ticks[1] != 120 {
-		t.Error(a.Ticks)
-	}
+	a := Time(420)
+	must.Hold(t, len(a.Ticks) == 4 && a.Ticks[1] == 120, "%v", a.Ticks)
 }
 
 // Axis labels stay inside the picture and do not touch each other, whatever the data.
@@ -93,9 +91,8 @@ func TestScale(t *testing.T) {
 	s := a.scale([]float64{3, 18}, 5) // 18/5 = 3.6, so ticks are 5 apart, and the axis ends at 20
 	s.place(300, 100)
 	for v, want := range map[float64]float64{0: 300, 10: 200, 20: 100, 5: 250} {
-		if got := s.at(v); math.Abs(got-want) > 1e-9 {
-			t.Errorf("%v is at %v, want %v", v, got, want)
-		}
+		got := s.at(v)
+		must.Hold(t, math.Abs(got-want) <= 1e-9, "%v is at %v, want %v", v, got, want)
 	}
 	a = Axis{Log: true, Ticks: []float64{1, 100}}
 	s = a.scale([]float64{1, 100}, 5)
@@ -122,9 +119,8 @@ func TestNothingToDraw(t *testing.T) {
 // A missing value leaves a gap in the line.
 func TestGaps(t *testing.T) {
 	c := Chart{Series: []Series{{Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2}, {X: math.NaN(), Y: math.NaN()}, {X: 4, Y: 4}, {X: 5, Y: 5}}}}}
-	if n := strings.Count(string(c.SVG()), "<polyline"); n != 2 {
-		t.Errorf("%d lines, want 2", n)
-	}
+	n := strings.Count(string(c.SVG()), "<polyline")
+	must.Hold(t, n == 2, "%d lines, want 2", n)
 }
 
 func TestForest(t *testing.T) {

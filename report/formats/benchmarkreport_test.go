@@ -45,15 +45,13 @@ func TestBenchmarkReport(t *testing.T) {
 			must.Do(t, json.Unmarshal(line, &one))
 			uids[one["run"].(map[string]any)["uid"].(string)] = true
 			if valid != nil {
-				if err := valid.Validate(one); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				err := valid.Validate(one)
+				must.Hold(t, err == nil, "%s: %v", name, err)
 			}
 		}
 		must.Hold(t, len(uids) == want, "%s: %d uids of %d reports", name, len(uids), want)
 	}
 	var b bytes.Buffer
-	if err := report.BenchmarkReport(&b, &report.Document{}); err != nil || b.Len() > 0 {
-		t.Errorf("of nothing: %q, %v", b.String(), err)
-	}
+	err := report.BenchmarkReport(&b, &report.Document{})
+	must.Hold(t, err == nil && b.Len() <= 0, "of nothing: %q, %v", b.String(), err)
 }

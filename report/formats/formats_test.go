@@ -92,9 +92,8 @@ func TestRows(t *testing.T) {
 			continue
 		}
 		seen[f.Flag], seen[f.File] = true, true
-		if err := f.Write(failing{}, recorded(t, "rich")); err == nil {
-			t.Errorf("%s: a full disk is no error", f.Flag)
-		}
+		err := f.Write(failing{}, recorded(t, "rich"))
+		must.Hold(t, err != nil, "%s: a full disk is no error", f.Flag)
 	}
 }
 

@@ -134,9 +134,8 @@ func TestOutputsHoldForeignText(t *testing.T) {
 		want[o.Name] = o.Value
 	}
 	must.Same(t, "the runner reads (-want +got)", want, got)
-	if _, err := Encode([]Output{{"a", "b\ntokgate-1234\nverdict<<x\npass\nx"}}, "tokgate-1234"); err == nil {
-		t.Error("a value that holds the token was written")
-	}
+	_, err := Encode([]Output{{"a", "b\ntokgate-1234\nverdict<<x\npass\nx"}}, "tokgate-1234")
+	must.Hold(t, err != nil, "a value that holds the token was written")
 }
 
 func TestFolds(t *testing.T) {
@@ -180,12 +179,10 @@ func TestLongSummaryIsBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
 			must.Do(t, Summary(&b, tt.parts, tt.used))
-			if total := tt.used + int64(b.Len()); b.Len() > 0 && total > SummaryBytes {
-				t.Errorf("%d bytes, want at most %d", total, SummaryBytes)
-			}
-			if n := strings.Count(b.String(), "## 🛑 ERROR · chat"); n != tt.verdicts {
-				t.Errorf("%d verdicts, want %d", n, tt.verdicts)
-			}
+			total := tt.used + int64(b.Len())
+			must.Hold(t, b.Len() <= 0 || total <= SummaryBytes, "%d bytes, want at most %d", total, SummaryBytes)
+			n := strings.Count(b.String(), "## 🛑 ERROR · chat")
+			must.Hold(t, n == tt.verdicts, "%d verdicts, want %d", n, tt.verdicts)
 		})
 	}
 }

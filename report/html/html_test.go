@@ -179,9 +179,8 @@ func tagLength(s string) int {
 
 func TestHostileText(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
-		if err := harmless(render(t, recorded(t, name))); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := harmless(render(t, recorded(t, name)))
+		must.Hold(t, err == nil, "%s: %v", name, err)
 		d := recorded(t, name)
 		poison(reflect.ValueOf(d), hostile)
 		if err := harmless(render(t, d)); err != nil {
@@ -220,9 +219,8 @@ func FuzzText(f *testing.F) {
 		for i := range d.Plan.Sources {
 			d.Plan.Sources[i].Text = s
 		}
-		if err := harmless(render(t, d)); err != nil {
-			t.Error(err)
-		}
+		err := harmless(render(t, d))
+		must.Hold(t, err == nil, "%v", err)
 	})
 }
 
@@ -267,9 +265,8 @@ func FuzzNumbers(f *testing.F) {
 func TestPageKeepsItsWord(t *testing.T) {
 	for _, name := range []string{"pass", "rich"} {
 		d := recorded(t, name)
-		if found := report.Check(d); len(found) > 0 {
-			t.Errorf("%s: figures that do not go together: %q", name, found)
-		}
+		found := report.Check(d)
+		must.Hold(t, len(found) <= 0, "%s: figures that do not go together: %q", name, found)
 		out := render(t, d)
 		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
 		// The page must show as the peak the highest value at a load that holds: of the rich document
@@ -337,9 +334,8 @@ func TestRates(t *testing.T) {
 	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section class="numbered" id="rates"`)
 	part, _, _ = strings.Cut(part, "</section>")
 	for want, n := range map[string]int{"<svg": 2, "Time to first token at a fixed rate": 1, "Whole answer at a fixed rate": 1, ">limit: p95 &lt; 8 s<": 1, ">largest rate 9.4 req/s<": 2} {
-		if got := strings.Count(part, want); got < n || want == "<svg" && got != n {
-			t.Errorf("%q is there %d times, want %d", want, got, n)
-		}
+		got := strings.Count(part, want)
+		must.Hold(t, got >= n && (want != "<svg" || got == n), "%q is there %d times, want %d", want, got, n)
 	}
 }
 
@@ -384,9 +380,8 @@ func large(t testing.TB) *report.Document {
 }
 
 func TestLongLargePageIsBounded(t *testing.T) {
-	if n := len(render(t, large(t))); n > 5<<20 {
-		t.Errorf("%d bytes, want at most 5 MiB", n)
-	}
+	n := len(render(t, large(t)))
+	must.Hold(t, n <= 5<<20, "%d bytes, want at most 5 MiB", n)
 }
 
 func BenchmarkWrite200Levels(b *testing.B) {
@@ -414,9 +409,8 @@ func TestComparison(t *testing.T) {
 		Notes: []string{hostile},
 	}}
 	out := render(t, d)
-	if err := harmless(out); err != nil {
-		t.Error(err)
-	}
+	err := harmless(out)
+	must.Hold(t, err == nil, "%v", err)
 	at := strings.Index(out, `<section class="numbered" id="comparison"`)
 	must.Need(t, at >= 0, "there is no comparison")
 	part := out[at:][:strings.Index(out[at:], "</section>")]
@@ -447,9 +441,8 @@ func TestBrief(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, Brief(&b, d))
 	out := b.String()
-	if err := harmless(out); err != nil {
-		t.Error(err)
-	}
+	err := harmless(out)
+	must.Hold(t, err == nil, "%v", err)
 	for _, want := range []string{`<img class="logo" src="data:image/png;base64,iVBOR`, "img-src data:", ">Talk<", "about 78 to 117 users", "Peak throughput", "statistical test at 95% confidence"} {
 		must.Hold(t, strings.Contains(out, want), "the brief does not hold %q", want)
 	}

@@ -278,11 +278,9 @@ func TestContradictionsAreFound(t *testing.T) {
 	for _, bad := range []string{
 		`<path class="whisker s0" d="M18 60V40M14 60h860M14 40h8"/>`, `<path class="cross" d="M470 10l29 9"/>`, `<polyline class="line s0" points="1,2 3,-40"/>`,
 	} {
-		if svg := `<svg class="chart" viewBox="0 0 480 300">` + bad + `</svg>`; len(leaves(svg)) == 0 {
-			t.Errorf("%s is not found", bad)
-		}
+		svg := `<svg class="chart" viewBox="0 0 480 300">` + bad + `</svg>`
+		must.Hold(t, len(leaves(svg)) != 0, "%s is not found", bad)
 	}
-	if found := leaves(`<svg class="chart" viewBox="0 0 480 300"><path class="whisker s0" d="M18 60V40M14 60h8M14 46l4 -6l4 6"/></svg>`); len(found) > 0 {
-		t.Error(found)
-	}
+	found := leaves(`<svg class="chart" viewBox="0 0 480 300"><path class="whisker s0" d="M18 60V40M14 60h8M14 46l4 -6l4 6"/></svg>`)
+	must.Hold(t, len(found) <= 0, "%v", found)
 }

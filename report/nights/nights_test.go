@@ -80,9 +80,8 @@ func TestOutputs(t *testing.T) {
 				must.Hold(t, !strings.Contains(line, "\x1b") && !strings.HasPrefix(strings.TrimSpace(line), "::"), "foreign text is not harmless: %q", line)
 			}
 			if filepath.Ext(name) == ".xml" {
-				if err := xml.Unmarshal(b.Bytes(), new(struct{})); err != nil {
-					t.Error(err)
-				}
+				err := xml.Unmarshal(b.Bytes(), new(struct{}))
+				must.Hold(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -101,9 +100,8 @@ func TestBetterIsNeverRed(t *testing.T) {
 	var b bytes.Buffer
 	must.Do(t, HTML(&b, judged.Judge(h, judged.Options{}), Options{}))
 	page := b.String()[strings.Index(b.String(), "<main"):]
-	if green := strings.Count(page, `<circle class="mark pass"`); green != 10 {
-		t.Errorf("%d green dots, want 10 for the better:\n%s", green, page)
-	}
+	green := strings.Count(page, `<circle class="mark pass"`)
+	must.Hold(t, green == 10, "%d green dots, want 10 for the better:\n%s", green, page)
 	for _, red := range []string{`class="cross"`, `limit fail`, `class="fail"`, "<td>worse"} {
 		must.Hold(t, !strings.Contains(page, red), "the page holds %s", red)
 	}
@@ -135,13 +133,11 @@ func TestBadge(t *testing.T) {
 	h.Pins = nil
 	for nights, want := range map[int]string{5: "recorded lightgrey", 20: "pass brightgreen", 30: "1 suspect yellow", 60: "1 of 4 worse red"} {
 		b := Badge(judged.Judge(metric.History{Nights: h.Nights[:nights]}, judged.Options{Ignore: 0.01}))
-		if got := fmt.Sprint(b["message"], " ", b["color"]); got != want || b["schemaVersion"] != 1 {
-			t.Errorf("%d nights: %v, want %s", nights, b, want)
-		}
+		got := fmt.Sprint(b["message"], " ", b["color"])
+		must.Hold(t, got == want && b["schemaVersion"] == 1, "%d nights: %v, want %s", nights, b, want)
 	}
-	if b := Badge(judged.Judge(metric.History{}, judged.Options{})); b["message"] != "error" || b["color"] != "orange" {
-		t.Errorf("no nights: %v", b)
-	}
+	b := Badge(judged.Judge(metric.History{}, judged.Options{}))
+	must.Hold(t, b["message"] == "error" && b["color"] == "orange", "no nights: %v", b)
 }
 
 // The last line begins with the outcome.

@@ -70,9 +70,8 @@ func TestSelectKeepsFailures(t *testing.T) {
 		n := r.IntN(40)
 		kept := Select(all, n)
 		shown := rowsOf(kept)
-		if want := min(n, total); len(shown) != want {
-			t.Fatalf("seed %d: %d rows, want %d", seed, len(shown), want)
-		}
+		want := min(n, total)
+		must.Need(t, len(shown) == want, "seed %d: %d rows, want %d", seed, len(shown), want)
 		least, left := 0, map[string]int{}
 		for _, c := range shown {
 			least = max(least, rank(c))
@@ -143,9 +142,8 @@ func TestCommentHasEveryFailure(t *testing.T) {
 			metrics = append(metrics, r[2].Text)
 		}
 	})
-	if want := []string{"Throughput", "E2E", "TTFT"}; !slices.Equal(metrics, want) {
-		t.Errorf("it shows the changes of %q, want %q", metrics, want)
-	}
+	want := []string{"Throughput", "E2E", "TTFT"}
+	must.Hold(t, slices.Equal(metrics, want), "it shows the changes of %q, want %q", metrics, want)
 }
 
 // The order of changes is: the worst with a limit, then the capacity and what decides a workload, and
@@ -187,9 +185,8 @@ func TestNotEnoughIsNotWorse(t *testing.T) {
 		Workload: "chat", Level: "8", Metric: metric.MustLookup("throughput"), Severity: "error", Improve: true,
 		Shift: compare.Shift{Change: some(0.0013)}, Limit: some(0.02), Outcome: report.Fail, Direction: "better"}}}
 	must.Same(t, "the answer", "not better", answerWord(c, &c.Decisions[0]))
-	if got := changeVerdict(&c.Changes[0]); got.Class != Failed || got.Text != "failed: not improved enough" {
-		t.Errorf("the verdict is %+v", got)
-	}
+	got := changeVerdict(&c.Changes[0])
+	must.Hold(t, got.Class == Failed && got.Text == "failed: not improved enough", "the verdict is %+v", got)
 	c.Changes[0].Direction = "worse"
 	must.Same(t, "of a change for the worse the answer", "worse", answerWord(c, &c.Decisions[0]))
 }
@@ -244,9 +241,8 @@ func TestDisputedCapacity(t *testing.T) {
 		must.Hold(t, strings.Contains(said, want), "the %s says %q", name, said)
 	}
 	d.Verdicts[0].Outcome = report.Pass
-	if got := r.Disputed(d.Run.Capacities[0]); got != nil {
-		t.Errorf("disputed by %q without a failure", got)
-	}
+	got := r.Disputed(d.Run.Capacities[0])
+	must.Hold(t, got == nil, "disputed by %q without a failure", got)
 }
 
 // The tiles are of one server. Throughput and cost are of a load that holds, and an open loop has

@@ -3,6 +3,8 @@ package progress
 import (
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/internal/must"
 )
 
 // The run has two server starts of 10 s and four levels. The duration of a level is estimated from
@@ -14,14 +16,12 @@ func TestForecast(t *testing.T) {
 		{Server: "a", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "a", Workload: "w", Level: "4", Times: 1, Size: 40},
 		{Server: "b", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "b", Workload: "w", Level: "4", Times: 1, Size: 40},
 	}}
-	if sum, unknown := f.Total(); sum != 0 || unknown != 6 {
-		t.Errorf("in all %s, %d unknown", sum, unknown)
-	}
+	sum, unknown := f.Total()
+	must.Hold(t, sum == 0 && unknown == 6, "in all %s, %d unknown", sum, unknown)
 	is := func(now, want time.Duration, known bool) {
 		t.Helper()
-		if left, _, ok := f.remaining(now, 0); left != want || ok != known {
-			t.Errorf("at %s: %s %v left, want %s %v", now, left, ok, want, known)
-		}
+		left, _, ok := f.remaining(now, 0)
+		must.Hold(t, left == want && ok == known, "at %s: %s %v left, want %s %v", now, left, ok, want, known)
 	}
 	is(0, 0, false)
 	f.part("a", "", "").begin(0)
@@ -59,10 +59,8 @@ func TestForecastOfAnEarlierRun(t *testing.T) {
 		{Server: "b", Workload: "w", Level: "1", Times: 8, Took: 4 * sec, Known: true, Beside: true},
 		{Server: "b", Workload: "w", Times: 1},
 	}}
-	if sum, unknown := f.Total(); sum != (7+160+32)*sec || unknown != 1 {
-		t.Errorf("in all %s, %d unknown", sum, unknown)
-	}
-	if left, searches, ok := f.remaining(0, 0); left != 199*sec || searches != 1 || !ok {
-		t.Errorf("%s, %d searches, %v", left, searches, ok)
-	}
+	sum, unknown := f.Total()
+	must.Hold(t, sum == (7+160+32)*sec && unknown == 1, "in all %s, %d unknown", sum, unknown)
+	left, searches, ok := f.remaining(0, 0)
+	must.Hold(t, left == 199*sec && searches == 1 && ok, "%s, %d searches, %v", left, searches, ok)
 }

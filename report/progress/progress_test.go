@@ -263,9 +263,8 @@ func TestETA(t *testing.T) {
 		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
 	}
 	for _, tt := range tests {
-		if got, ok := tt.l.eta(tt.now); got != tt.want || ok != tt.ok {
-			t.Errorf("%s: eta = %v, %t, want %v, %t", tt.name, got, ok, tt.want, tt.ok)
-		}
+		got, ok := tt.l.eta(tt.now)
+		must.Hold(t, got == tt.want && ok == tt.ok, "%s: eta = %v, %t, want %v, %t", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
 
@@ -327,14 +326,12 @@ func TestConcurrentAndBroken(t *testing.T) {
 		d.Observe(metric.LevelStarted{Level: l, Due: 1})
 		for range 100 {
 			d.Observe(metric.RequestStarted{Level: l, Phase: metric.Measured})
-			if err := d.Observe(metric.SampleDone{Sample: &metric.Sample{Level: "1", Phase: metric.Measured}}); err != nil {
-				t.Error(err)
-			}
+			err := d.Observe(metric.SampleDone{Sample: &metric.Sample{Level: "1", Phase: metric.Measured}})
+			must.Hold(t, err == nil, "%v", err)
 		}
 		d.Observe(metric.LevelDone{Level: l})
-		if err := d.Observe(metric.RunDone{Run: &metric.Run{}}); err != nil {
-			t.Error(err)
-		}
+		err := d.Observe(metric.RunDone{Run: &metric.Run{}})
+		must.Hold(t, err == nil, "%v", err)
 		wg.Wait()
 		d.Close()
 		d.Tick()
@@ -398,9 +395,8 @@ func TestCanceledDidNotFail(t *testing.T) {
 		d.Observe(metric.SampleDone{Sample: x})
 	}
 	d.Observe(metric.LevelDone{Level: l})
-	if want := "w at 8 req/s on s: 2 requests in 0s, 1 failed\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("no %q in:\n%s", want, b.String())
-	}
+	want := "w at 8 req/s on s: 2 requests in 0s, 1 failed\n"
+	must.Hold(t, strings.Contains(b.String(), want), "no %q in:\n%s", want, b.String())
 }
 
 // A simulated run shows virtual time. Only the time left is real, because the user waits for it.
@@ -494,7 +490,6 @@ func TestSkippedForOneReason(t *testing.T) {
 		d.Observe(metric.LevelDone{Level: &metric.Level{Server: "s", Workload: "w", Name: level.name, Skipped: level.why}})
 	}
 	want := "    0s  run r\n    0s  w at 1 on s: skipped: the server died\n    0s  w at 2 on s: skipped: likewise\n    0s  w at 3 on s: skipped: the budget is spent\n"
-	if got := b.String(); got != want {
-		t.Errorf("got:\n%s\nwant:\n%s", got, want)
-	}
+	got := b.String()
+	must.Hold(t, got == want, "got:\n%s\nwant:\n%s", got, want)
 }

@@ -84,9 +84,8 @@ func TestBytes(t *testing.T) {
 		{"abc", 3, "abc"}, {"abcd", 3, "…"}, {"abcdef", 5, "ab…"}, {"漢字", 6, "漢字"}, {"漢字漢", 8, "漢…"}, {"", 3, ""},
 	}
 	for _, tt := range tests {
-		if got := Bytes(tt.in, tt.n); got != tt.want || len(got) > tt.n {
-			t.Errorf("Bytes(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
-		}
+		got := Bytes(tt.in, tt.n)
+		must.Hold(t, got == tt.want && len(got) <= tt.n, "Bytes(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
 	}
 }
 
@@ -96,9 +95,8 @@ func TestTail(t *testing.T) {
 	// leaves 21 bytes at the end of the text. They begin in the second line, so only the third line
 	// is shown.
 	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
-	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
-		t.Errorf("Tail = %q, want %q", got, want)
-	}
+	got, want := Tail(in, 31), "… (cut)\n0123456789012345678"
+	must.Hold(t, got == want, "Tail = %q, want %q", got, want)
 	// If there is no line break nearby, the text is cut between two characters.
 	if got := Tail(strings.Repeat("漢", 100), 32); !utf8.ValidString(got) || len(got) > 32 {
 		t.Errorf("Tail = %q", got)
@@ -161,21 +159,18 @@ func FuzzText(f *testing.F) {
 			t.Errorf("Line(%q) = %q", s, line)
 		}
 		must.Same(t, fmt.Sprintf("Line(Line(%q))", s), line, Line(line))
-		if inert := Inert(line); Inert(inert) != inert || strings.HasPrefix(strings.TrimSpace(inert), "::") || strings.Contains(inert, "##[") {
-			t.Errorf("Inert(%q) = %q", line, inert)
-		}
+		inert := Inert(line)
+		must.Hold(t, Inert(inert) == inert && !strings.HasPrefix(strings.TrimSpace(inert), "::") && !strings.Contains(inert, "##["), "Inert(%q) = %q", line, inert)
 		if cut := Cut(line, width); Width(cut) > width {
 			t.Errorf("Cut(%q, %d) takes %d cells", line, width, Width(cut))
 		}
-		if got, want := strings.Join(strings.Fields(strings.Join(Wrap(line, width), "")), ""), strings.Join(strings.Fields(line), ""); got != want {
-			t.Errorf("Wrap(%q, %d) holds %q", line, width, got)
-		}
+		got, want := strings.Join(strings.Fields(strings.Join(Wrap(line, width), "")), ""), strings.Join(strings.Fields(line), "")
+		must.Hold(t, got == want, "Wrap(%q, %d) holds %q", line, width, got)
 		for l := range strings.SplitSeq(Block(s), "\n") {
 			must.Hold(t, !strings.ContainsFunc(l, unicode.IsControl), "Block(%q) has the line %q", s, l)
 		}
-		if err := xml.Unmarshal([]byte("<a><![CDATA["+strings.ReplaceAll(XML(s), "]]>", "]]]]><![CDATA[>")+"]]></a>"), new(struct{})); err != nil {
-			t.Errorf("XML(%q): %v", s, err)
-		}
+		err := xml.Unmarshal([]byte("<a><![CDATA["+strings.ReplaceAll(XML(s), "]]>", "]]]]><![CDATA[>")+"]]></a>"), new(struct{}))
+		must.Hold(t, err == nil, "XML(%q): %v", s, err)
 	})
 }
 

@@ -60,9 +60,8 @@ func TestParseAMD(t *testing.T) {
 		}}
 		must.Same(t, "", want, inv)
 	}
-	if _, err := parseAMD("ERROR: no GPU"); err == nil {
-		t.Error("words are taken for JSON")
-	}
+	_, err := parseAMD("ERROR: no GPU")
+	must.Hold(t, err != nil, "words are taken for JSON")
 }
 
 // FuzzSMI checks that any output of the GPU tools is parsed or gives an error.
@@ -111,9 +110,8 @@ func TestRestrict(t *testing.T) {
 		{nil, "0,1", "0,1"},           // no tool lists the GPUs, so the given names are used
 		{nil, "x", "x"},
 	} {
-		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {
-			t.Errorf("%q of %d GPUs leaves %q, want %q", tt.list, len(tt.all), got, tt.want)
-		}
+		got := names(restrict(tt.all, "nvidia", tt.list))
+		must.Hold(t, got == tt.want, "%q of %d GPUs leaves %q, want %q", tt.list, len(tt.all), got, tt.want)
 	}
 }
 

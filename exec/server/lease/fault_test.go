@@ -56,9 +56,8 @@ func TestDiskFaults(t *testing.T) {
 			}
 			if begun {
 				must.Need(t, len(left) == 1, "call %d: the note of the server is lost", at)
-				if diff := cmp.Diff(noted, left[0].Server); diff != "" && err == nil && noted.Group != 0 {
-					t.Fatalf("call %d (-noted +found):\n%s", at, diff)
-				}
+				diff := cmp.Diff(noted, left[0].Server)
+				must.Need(t, diff == "" || err != nil || noted.Group == 0, "call %d (-noted +found):\n%s", at, diff)
 			}
 		}
 		t.Logf("%d calls", at-1)

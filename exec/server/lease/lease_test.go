@@ -68,9 +68,8 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	must.Need(t, err == nil && len(left) == 1, "%d leftovers, %v; want one", len(left), err)
 	wantServer := Server{Holder: other, Group: 99, Start: "boot-1", GPUs: []string{"0"}, Port: 8000}
 	must.Same(t, "", wantServer, left[0].Server)
-	if again, _ := f.Leftovers(); len(again) != 0 {
-		t.Error("two runs may remove one leftover at once")
-	}
+	again, _ := f.Leftovers()
+	must.Hold(t, len(again) == 0, "two runs may remove one leftover at once")
 	left[0].Leave()
 	if again, _ := f.Leftovers(); len(again) != 1 {
 		t.Error("a leftover that was left is no longer found")
@@ -92,9 +91,8 @@ func TestOneAtATime(t *testing.T) {
 			for range 200 {
 				n, err := f.Take("port 8000", other)
 				if err != nil {
-					if _, ok := errors.AsType[*Busy](err); !ok {
-						t.Error(err)
-					}
+					_, ok := errors.AsType[*Busy](err)
+					must.Hold(t, ok, "%v", err)
 					continue
 				}
 				mu.Lock()
@@ -119,9 +117,8 @@ func TestNotesThatAreNotOurs(t *testing.T) {
 	for name, text := range map[string]string{"port-1" + locks: "{}", "a" + servers: "", "b" + servers: "{", "c" + servers: `[1]`, "d" + servers: strings.Repeat("[", 1<<20)} {
 		must.Do(t, os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600))
 	}
-	if left, err := f.Leftovers(); err != nil || len(left) > 0 {
-		t.Errorf("%v, %v", left, err)
-	}
+	left, err := f.Leftovers()
+	must.Hold(t, err == nil && len(left) <= 0, "%v, %v", left, err)
 	empty(t, f)
 	if left, err := Folder("/nowhere/at/all").Leftovers(); err != nil || left != nil {
 		t.Errorf("a folder that is not there: %v, %v", left, err)
@@ -153,9 +150,8 @@ func TestDir(t *testing.T) {
 		got := Dir(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
 		must.Hold(t, string(got) == tt.want, "Dir(%v) = %q, want %q", tt.env, got, tt.want)
 	}
-	if got := Dir(func(string) (string, bool) { return "", false }); !strings.HasPrefix(string(got), os.TempDir()) {
-		t.Errorf("without a home: %q", got)
-	}
+	got := Dir(func(string) (string, bool) { return "", false })
+	must.Hold(t, strings.HasPrefix(string(got), os.TempDir()), "without a home: %q", got)
 }
 
 func empty(t *testing.T, f Folder) {

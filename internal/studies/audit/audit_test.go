@@ -125,13 +125,11 @@ func TestUnreadable(t *testing.T) {
 	} {
 		files := recorded(t)
 		files[tt.file] = strings.Replace(files[tt.file], tt.old, tt.new, 1)
-		if _, err := run(files); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		_, err := run(files)
+		must.Hold(t, err != nil && strings.Contains(err.Error(), tt.want), "%s: %v, want %q", tt.name, err, tt.want)
 	}
-	if _, err := Run(&bytes.Buffer{}, strings.NewReader("{}"), nil); err == nil {
-		t.Error("an empty recording is none")
-	}
+	_, err := Run(&bytes.Buffer{}, strings.NewReader("{}"), nil)
+	must.Hold(t, err != nil, "an empty recording is none")
 	files := recorded(t)
 	delete(files, "junit.xml")
 	if r, err := run(files); err != nil || len(r.Differences) > 0 || !strings.Contains(strings.Join(r.Notes, ""), "junit.xml") {
@@ -150,9 +148,8 @@ func TestAuditImportsNothingOfOurs(t *testing.T) {
 		f := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly))(t)
 		for _, spec := range f.Imports {
 			checked++
-			if name, _ := strconv.Unquote(spec.Path.Value); strings.Contains(name, ".") {
-				t.Errorf("%s imports %s", path, name)
-			}
+			name, _ := strconv.Unquote(spec.Path.Value)
+			must.Hold(t, !strings.Contains(name, "."), "%s imports %s", path, name)
 		}
 	}
 	must.Need(t, checked != 0, "no import was checked")

@@ -44,9 +44,8 @@ func TestDeadlines(t *testing.T) {
 		defer b.Close()
 		start := time.Now()
 		b.SetReadDeadline(start.Add(time.Hour))
-		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("read: %v, want a deadline error", err)
-		}
+		_, err := b.Read(make([]byte, 1))
+		must.Hold(t, errors.Is(err, os.ErrDeadlineExceeded), "read: %v, want a deadline error", err)
 		must.Same(t, "the read ended after", time.Hour, time.Since(start))
 		b.SetReadDeadline(time.Time{}) // the deadline has passed; remove it
 		a.Write([]byte("x"))
@@ -67,9 +66,8 @@ func TestDeadlines(t *testing.T) {
 func TestRefused(t *testing.T) {
 	l := Listen()
 	l.Close()
-	if _, err := l.DialContext(context.Background(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("dial: %v, want a refused connection", err)
-	}
+	_, err := l.DialContext(context.Background(), "", "")
+	must.Hold(t, errors.Is(err, syscall.ECONNREFUSED), "dial: %v, want a refused connection", err)
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("accept: %v, want ErrClosed", err)
 	}
@@ -141,9 +139,8 @@ func TestCloseWrite(t *testing.T) {
 		defer b.Close()
 		a.Write([]byte("all"))
 		must.Do(t, a.(interface{ CloseWrite() error }).CloseWrite())
-		if got, err := io.ReadAll(b); string(got) != "all" || err != nil {
-			t.Errorf("read %q, %v", got, err)
-		}
+		got, err := io.ReadAll(b)
+		must.Hold(t, string(got) == "all" && err == nil, "read %q, %v", got, err)
 		if _, err := a.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("write after CloseWrite: %v, want ErrClosed", err)
 		}
@@ -173,9 +170,8 @@ func TestDialWaits(t *testing.T) {
 		l := Listen()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := l.DialContext(ctx, "", ""); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("dial: %v, want what ended its context", err)
-		}
+		_, err := l.DialContext(ctx, "", "")
+		must.Hold(t, errors.Is(err, context.DeadlineExceeded), "dial: %v, want what ended its context", err)
 		time.AfterFunc(time.Minute, func() { l.Close() })
 		if _, err := l.DialContext(t.Context(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("dial until it closed: %v, want a refused connection", err)

@@ -31,14 +31,12 @@ func TestExpressions(t *testing.T) {
 		"null == ''":                             "true",
 		"1.5":                                    "1.5",
 	} {
-		if got, err := interpolate("<${{ "+src+" }}>", c, status{}); err != nil || got != "<"+want+">" {
-			t.Errorf("%s = %q, %v; want %q", src, got, err, want)
-		}
+		got, err := interpolate("<${{ "+src+" }}>", c, status{})
+		must.Hold(t, err == nil && got == "<"+want+">", "%s = %q, %v; want %q", src, got, err, want)
 	}
 	for _, src := range []string{"github.", "(1", "'a", "absent.x", "nothing()", "always(1)", "github.ref[0]", "1 + 2", "1 2", "== 1", ""} {
-		if got, err := interpolate("${{"+src+"}}", c, status{}); err == nil {
-			t.Errorf("%q = %q, want an error", src, got)
-		}
+		got, err := interpolate("${{"+src+"}}", c, status{})
+		must.Hold(t, err != nil, "%q = %q, want an error", src, got)
 	}
 }
 
@@ -117,9 +115,8 @@ jobs:
 `), "j", map[string]any{"matrix": map[string]any{"x": "y"}}))(t)
 	must.Hold(t, job.Failed && job.Outputs["said"] == "hello 3", "failed %t, outputs %v\n%s", job.Failed, job.Outputs, job.Log)
 	must.Same(t, "uploaded (-want +got)", []string{"failure"}, uploaded)
-	if s := job.Step("say"); s == nil || s.ExitCode != 3 {
-		t.Errorf("say is %+v", s)
-	}
+	s := job.Step("say")
+	must.Hold(t, s != nil && s.ExitCode == 3, "say is %+v", s)
 	if !job.Step("skipped").Skipped || !strings.Contains(job.Step("last").Log, "mine") {
 		t.Errorf("skipped is %+v, last %+v", job.Step("skipped"), job.Step("last"))
 	}
@@ -136,11 +133,9 @@ func TestRunRefuses(t *testing.T) {
 		"half a heredoc":      `[{run: "echo 'a<<b' >> $GITHUB_OUTPUT"}]`,
 		"an unknown function": "[{run: echo, if: maybe()}]",
 	} {
-		if job, err := m.Run(t.Context(), []byte("jobs: {j: {steps: "+steps+"}}"), "j", nil); err == nil {
-			t.Errorf("%s: %+v", name, job)
-		}
+		job, err := m.Run(t.Context(), []byte("jobs: {j: {steps: "+steps+"}}"), "j", nil)
+		must.Hold(t, err != nil, "%s: %+v", name, job)
 	}
-	if _, err := m.Run(t.Context(), []byte("jobs: {}"), "j", nil); err == nil {
-		t.Error("an absent job ran")
-	}
+	_, err := m.Run(t.Context(), []byte("jobs: {}"), "j", nil)
+	must.Hold(t, err != nil, "an absent job ran")
 }

@@ -30,8 +30,7 @@ func TestPairs(t *testing.T) {
 	got := must.Get(Pairs("a=1\nb<<END\nx\ny=2\nEND\n\nc<<E\nE\na=3=4\n"))(t)
 	must.Same(t, "(-want +got)", map[string]string{"a": "3=4", "b": "x\ny=2", "c": ""}, got)
 	for _, bad := range []string{"a<<END\nx\n", "nothing\n", "<<END\nEND\n", "a<<\n"} {
-		if _, err := Pairs(bad); err == nil {
-			t.Errorf("%q was read", bad)
-		}
+		_, err := Pairs(bad)
+		must.Hold(t, err != nil, "%q was read", bad)
 	}
 }
