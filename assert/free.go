@@ -203,9 +203,7 @@ type tree struct {
 	keyed  map[string]map[string]cty.Value
 }
 
-func newTree() tree {
-	return tree{map[string]cty.Value{}, map[string]map[string]cty.Value{}}
-}
+func newTree() tree { return tree{map[string]cty.Value{}, map[string]map[string]cty.Value{}} }
 
 func (t tree) put(name, key string, v cty.Value) {
 	if key == "" {

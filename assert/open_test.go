@@ -228,9 +228,7 @@ func TestSlightlyAboveTheLargestRate(t *testing.T) {
 }
 
 // fillsTo sets the number of requests that the server answers at the same time in the saturation.
-func fillsTo(n float64) func(*metric.Level) {
-	return func(l *metric.Level) { l.SaturationAt = n }
-}
+func fillsTo(n float64) func(*metric.Level) { return func(l *metric.Level) { l.SaturationAt = n } }
 
 // lose returns a function that makes n of every 100 requests time out, evenly spread.
 func lose(n int) func(*metric.Level) {

@@ -193,9 +193,7 @@ func (o observations) worst(op plan.Op, content, confidence float64, independent
 
 // nearestRank returns the rank of a percentile among n values, as metric.Distribution.Percentile
 // does.
-func nearestRank(p float64, n int) int {
-	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
-}
+func nearestRank(p float64, n int) int { return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n) }
 
 // percentileBounds returns the confidence bounds of a percentile. The parameter e is the share of
 // the observations that may miss the percentile's limit.

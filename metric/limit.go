@@ -55,9 +55,7 @@ func (s *Sample) endedNow(perChunk float64) *Sample {
 }
 
 // GivenUp reports whether the level sent fewer requests than planned because its server was too slow.
-func (l *Level) GivenUp() bool {
-	return l.Kind == OpenLoop && l.Cut != "" || len(l.Overran()) > 0
-}
+func (l *Level) GivenUp() bool { return l.Kind == OpenLoop && l.Cut != "" || len(l.Overran()) > 0 }
 
 // Overran returns the rounds of the level that reached their limit of time.
 func (l *Level) Overran() (out []*Round) {

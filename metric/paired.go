@@ -84,9 +84,7 @@ type PairedAnswer struct {
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
 // Readable reports whether the control can score the answer.
-func (a *PairedAnswer) Readable() bool {
-	return a.Failure == "" && !a.Empty && !a.Long()
-}
+func (a *PairedAnswer) Readable() bool { return a.Failure == "" && !a.Empty && !a.Long() }
 
 // PerToken is the mean loss of a token, in nats.
 func (a *PairedAnswer) PerToken() (v float64, ok bool) {

@@ -83,9 +83,7 @@ const DefaultEstimating = 300
 
 // RateName returns the name of a level with the given rate, in requests per second. Equal rates
 // have the same name: "240 req/min" becomes "4 req/s".
-func RateName(rate float64) string {
-	return strconv.FormatFloat(rate, 'g', 6, 64) + " req/s"
-}
+func RateName(rate float64) string { return strconv.FormatFloat(rate, 'g', 6, 64) + " req/s" }
 
 // These constants are for the measurement of a server's largest rate, before the first level with a
 // rate. It keeps SaturationSlots requests in flight for the time Saturation.

@@ -72,9 +72,7 @@ func (ls *lines) check(raw []byte) (err error) {
 // decoder decodes lines. The lines of requests, which are nearly all, take a shorter way.
 type decoder struct{ requests requestLine }
 
-func newDecoder() *decoder {
-	return &decoder{requestLine{reading: true, words: map[string]string{}}}
-}
+func newDecoder() *decoder { return &decoder{requestLine{reading: true, words: map[string]string{}}} }
 
 func (dec *decoder) decode(raw []byte) (line, error) {
 	room := new(struct {

@@ -39,9 +39,7 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 
 // clean makes text from outside valid UTF-8 and removes the plan's secrets. Each output escapes the
 // text for its own format.
-func (b *builder) clean(s string) string {
-	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
-}
+func (b *builder) clean(s string) string { return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD") }
 
 // cleaned returns a deep copy of v, in which f has replaced all strings, even the keys of maps.
 // Strings of a type of their own, such as a kind of verdict, are tokgate's words and stay.

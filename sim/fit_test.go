@@ -582,9 +582,7 @@ func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure
 	return errs
 }
 
-func median(sorted []float64) float64 {
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
+func median(sorted []float64) float64 { return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2 }
 
 // The shipped profiles reproduce the published figures to which they were fitted. Half of the
 // figures are within 5 %, and nine in ten within 20 %.

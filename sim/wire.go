@@ -18,9 +18,7 @@ var errorTypes = map[int]string{
 	http.StatusServiceUnavailable:  "ServiceUnavailableError",
 }
 
-func errorType(status int) string {
-	return cmp.Or(errorTypes[status], "InternalServerError")
-}
+func errorType(status int) string { return cmp.Or(errorTypes[status], "InternalServerError") }
 
 // writeError answers with an error object of OpenAI's API. It writes the message unchanged, because
 // a fault may put invalid UTF-8 into it.

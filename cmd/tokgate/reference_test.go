@@ -355,9 +355,7 @@ func (e errorsOf) add(server string, err float64) {
 	slices.Sort(e[server])
 }
 
-func median(sorted []float64) float64 {
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
+func median(sorted []float64) float64 { return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2 }
 
 func within(errs []float64, limit float64) int {
 	n, _ := slices.BinarySearch(errs, limit+1e-9)

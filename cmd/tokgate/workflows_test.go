@@ -287,9 +287,7 @@ workload "chat" {
 
 // compared adds a comparison with the server of the base branch to the plan, and enough requests
 // for a decision. Each branch may set the plan's variable in a file.
-func compared(plan string) string {
-	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
-}
+func compared(plan string) string { return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase }
 
 const againstBase = `
 variable "profile" {

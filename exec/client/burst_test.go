@@ -161,9 +161,7 @@ func readDelay(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	return time.Duration(origin.UnixNano() + int64(at) - ns)
 }
 
-func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
-	return burstOf(b, 0, url, n, chunks)
-}
+func burstOfOurs(b *testing.B, url string, n, chunks int) burst { return burstOf(b, 0, url, n, chunks) }
 
 // burstOf sends n requests at once with tokgate's client and the given number of pollers. The requests
 // were built beforehand, and their connections are open.

@@ -199,9 +199,7 @@ func special(x uint64) uint64 {
 	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }
 
 // count reads a number of tokens. A value that is not a number, or is not a valid
 // count, leaves *n unchanged.

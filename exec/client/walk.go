@@ -130,9 +130,7 @@ func (w *walker) toolCall() error {
 	})
 }
 
-func (w *walker) call(index int) {
-	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
-}
+func (w *walker) call(index int) { w.e.Calls = append(w.e.Calls, CallPart{Index: index}) }
 
 func (w *walker) function() error {
 	part := &w.e.Calls[len(w.e.Calls)-1]

@@ -20,9 +20,7 @@ type Real struct {
 }
 
 // NewReal returns a clock whose origin is now.
-func NewReal() *Real {
-	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
-}
+func NewReal() *Real { return &Real{origin: time.Now(), wake: make(chan struct{}, 1)} }
 
 // NewRealSince returns a clock whose origin was the given wall time.
 func NewRealSince(origin time.Time) *Real {

@@ -22,9 +22,7 @@ type questions struct {
 	err       error // the counter's first error
 }
 
-func (q *questions) total(text string) (int, error) {
-	return q.count(q.ctx, client.Prompt{Text: text})
-}
+func (q *questions) total(text string) (int, error) { return q.count(q.ctx, client.Prompt{Text: text}) }
 
 // opening holds the two short words that every prompt begins with. A server may put text of its
 // own before a prompt. Only these two words ever follow that text.

@@ -133,9 +133,7 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	return o.leads() || len(family(0, o.Mark)) > 0, nil
 }
 
-func (o leftover) leads() bool {
-	return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start
-}
+func (o leftover) leads() bool { return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start }
 
 func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	if o.Container != "" {

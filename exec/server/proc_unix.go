@@ -40,6 +40,4 @@ func sockets(int, []int) ([]socket, error) { return nil, errUnseen }
 func boot() string { return "" }
 
 // A process that has ended also counts, until its parent has waited for it.
-func exists(group int) bool {
-	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
-}
+func exists(group int) bool { return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) }

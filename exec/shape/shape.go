@@ -111,9 +111,7 @@ type Turn struct {
 	Ear   *Ear  // hears the tokens of the answer; nil if the shape does not listen
 }
 
-func (t Turn) later(n int) *Turn {
-	return &Turn{Turn: load.Turn{Phase: t.Phase, Order: t.Order + n}}
-}
+func (t Turn) later(n int) *Turn { return &Turn{Turn: load.Turn{Phase: t.Phase, Order: t.Order + n}} }
 
 // Unit is a part of what was measured, judged as one round.
 type Unit struct {

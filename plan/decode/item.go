@@ -71,9 +71,7 @@ func (x item) is(typ cty.Type, want string) bool {
 	return true
 }
 
-func (x item) isObject() bool {
-	return x.value.Type().IsObjectType() || x.value.Type().IsMapType()
-}
+func (x item) isObject() bool { return x.value.Type().IsObjectType() || x.value.Type().IsMapType() }
 
 func (x item) text() (string, bool) {
 	if x.value.IsNull() || x.value.Type() != cty.String && x.value.Type() != cty.DynamicPseudoType {

@@ -104,9 +104,7 @@ func Rename(from, to string) error {
 }
 
 // Remove is os.Remove.
-func Remove(path string) error {
-	return act("remove", path, func() error { return os.Remove(path) })
-}
+func Remove(path string) error { return act("remove", path, func() error { return os.Remove(path) }) }
 
 // Root wraps an os.Root.
 type Root struct {

@@ -109,9 +109,7 @@ type svg struct{ strings.Builder }
 
 func (s *svg) add(format string, args ...any) { fmt.Fprintf(s, format, args...) }
 
-func num(v float64) string {
-	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
-}
+func num(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
 
 // esc makes a text safe inside an element and in a quoted attribute.
 func esc(s string) string { return html.EscapeString(text.Line(s)) }
@@ -249,9 +247,7 @@ type frame struct {
 	x, y                     *scale
 }
 
-func (f *frame) at(v float64) float64 {
-	return min(max(f.y.at(v), f.top), f.bottom)
-}
+func (f *frame) at(v float64) float64 { return min(max(f.y.at(v), f.top), f.bottom) }
 
 // zones draws the bands and their names next to the frame, where no line crosses the
 // words.

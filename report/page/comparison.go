@@ -259,9 +259,7 @@ func changeRow(x *compare.Change, name string) chart.Row {
 			shift(x, x.Change) + " (" + bounds(x) + ")"}}
 }
 
-func changeName(x *compare.Change) string {
-	return Line(x.Title())
-}
+func changeName(x *compare.Change) string { return Line(x.Title()) }
 
 // changesAt draws the changes of a workload at a level.
 func changesAt(r Run, workload, level string, list []*compare.Change) Figure {
