@@ -294,8 +294,6 @@ func TestReasonOfAnotherLimit(t *testing.T) {
 		p, run := searched(0, exactly39...)
 		c.change(p, run)
 		l := newJudge(p, run).limit(p.Workloads[0], run.Capacities[0])
-		if l.why == "" || !strings.Contains(l.Reason, c.says) {
-			t.Errorf("%s: %q, %q, want %q", name, l.why, l.Reason, c.says)
-		}
+		must.Hold(t, l.why != "" && strings.Contains(l.Reason, c.says), "%s: %q, %q, want %q", name, l.why, l.Reason, c.says)
 	}
 }

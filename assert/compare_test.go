@@ -335,9 +335,8 @@ func TestCompareNothingChanged(t *testing.T) {
 	p.Workloads[0].Servers = p.Servers
 	c := p.Compares[0]
 	c.Control, c.Unchanged, c.Skip = plan.Control{Base: true}, true, "nothing changed: server.b is the same on the base branch"
-	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != Pass || !strings.Contains(strings.Join(names(v), "\n"), c.Skip) {
-		t.Errorf("%v (%s): %q", v.Outcome, v.Why, names(v))
-	}
+	v := Judge(p, &metric.Run{}, Options{})
+	must.Hold(t, v.Outcome == Pass && strings.Contains(strings.Join(names(v), "\n"), c.Skip), "%v (%s): %q", v.Outcome, v.Why, names(v))
 	c.Claims[0].Improve = true
 	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != Fail {
 		t.Errorf("nothing improved: %v: %q", v.Outcome, names(v))
@@ -485,9 +484,8 @@ func TestComparePartial(t *testing.T) {
 		run.Levels[i] = &metric.Level{Server: l.Server, Workload: l.Workload, Name: l.Name, Kind: l.Kind, N: l.N, Skipped: metric.SkippedOnly}
 	}
 	v := Judge(p, run, Options{})
-	if x := verdictOf(t, v, "compare.ab.tolerate.ttft.p95 at 4"); x.Outcome != Skipped || !v.Partial || v.Outcome == Pass {
-		t.Errorf("%v %v, %q", x.Outcome, v.Outcome, names(v))
-	}
+	x := verdictOf(t, v, "compare.ab.tolerate.ttft.p95 at 4")
+	must.Hold(t, x.Outcome == Skipped && v.Partial && v.Outcome != Pass, "%v %v, %q", x.Outcome, v.Outcome, names(v))
 }
 
 // The thresholds of the plan apply to the candidate only.
@@ -501,9 +499,7 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 			on = append(on, x.Server+" "+x.Outcome.String())
 		}
 	}
-	if !slices.Equal(on, []string{"b pass", "b pass"}) || v.Outcome != Pass {
-		t.Errorf("%q, %v", on, names(v))
-	}
+	must.Hold(t, slices.Equal(on, []string{"b pass", "b pass"}) && v.Outcome == Pass, "%q, %v", on, names(v))
 }
 
 // If a plan tests many facts at once, each needs stronger evidence. So a change that would fail

@@ -99,9 +99,7 @@ func TestPolicies(t *testing.T) {
 	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
 	run.Levels = append(run.Levels, &metric.Level{Server: "sim", Workload: "chat", Name: "9", Skipped: metric.SkippedOnly})
 	v := Judge(p, run, Options{})
-	if v.Outcome != Pass || !v.Partial || verdictOf(t, v, "sla.ttft.p95 at 9").Outcome != Skipped {
-		t.Errorf("partial: %v %v", v.Partial, names(v))
-	}
+	must.Hold(t, v.Outcome == Pass && v.Partial && verdictOf(t, v, "sla.ttft.p95 at 9").Outcome == Skipped, "partial: %v %v", v.Partial, names(v))
 }
 
 // allThresholds returns every possible threshold, so that the tests cover every rule.

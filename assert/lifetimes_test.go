@@ -216,9 +216,8 @@ func TestMeansOfARate(t *testing.T) {
 	for _, th := range []*plan.Threshold{bound("kv_usage", "mean", plan.Less, 0.5), bound("server_ttft", "mean", plan.Less, 0.5), threshold("ttft", "mean < 2s")} {
 		a, b := open.judge(th), closed.judge(th)
 		// Both lower bounds are above 0, so none is cut off at 0.
-		if got := (a.Value.V - a.Low.V) / (b.Value.V - b.Low.V); math.Abs(got-2.34) > 0.01 {
-			t.Errorf("%s: %v times as wide", label(th), got)
-		}
+		got := (a.Value.V - a.Low.V) / (b.Value.V - b.Low.V)
+		must.Hold(t, math.Abs(got-2.34) <= 0.01, "%s: %v times as wide", label(th), got)
 	}
 	k := closed.persistence(10)
 	must.Hold(t, k == 1, "rounds of users are widened by %v", k)
@@ -279,9 +278,8 @@ func TestAboveTheLargestRate(t *testing.T) {
 				s.workload.Good, s.policy.Clusters = []*plan.Threshold{threshold("ttft", "p95 < 2s")}, clusters
 				return s.judge(th)
 			}
-			if v := judged(9); v.Outcome != Inconclusive || v.Needs != above || v.More != -1 {
-				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
-			}
+			v := judged(9)
+			must.Hold(t, v.Outcome == Inconclusive && v.Needs == above && v.More == -1, "%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
 			if v := judged(10 / 0.96); v.Outcome != Inconclusive || v.More <= 0 || !strings.Contains(strings.Join(v.NotesOf(), "; "), "at 96% of the largest rate that the server can sustain, 1000 requests count as at most 1 independent requests") {
 				t.Errorf("%s: %v, %q, %d, %q", label(th), v.Outcome, v.Needs, v.More, v.Notes)
 			}
@@ -394,9 +392,7 @@ func TestLifetimes(t *testing.T) {
 		for i, lifetimes := range []int{3, 5, 11} {
 			got[i] = NeverPasses(tt.t, time.Duration(lifetimes)*time.Minute, 60)
 		}
-		if got != tt.want {
-			t.Errorf("%s never passes: %v, want %v", label(tt.t), got, tt.want)
-		}
+		must.Hold(t, got == tt.want, "%s never passes: %v, want %v", label(tt.t), got, tt.want)
 	}
 	// One request takes 1 s and another takes 3 s. The longer request is in flight at three times
 	// as many moments, so the mean is (1·1 + 3·3)/4 = 2.5 s.

@@ -226,9 +226,8 @@ func TestBurst(t *testing.T) {
 	// The requests of one burst depend on each other. So a burst counts as one request, however
 	// large it is.
 	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
-	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
-		t.Errorf("four bursts: %v", names(v))
-	}
+	v := Judge(p, run, Options{})
+	must.Hold(t, v.Outcome == Inconclusive && verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective == 4, "four bursts: %v", names(v))
 }
 
 func TestServer(t *testing.T) {

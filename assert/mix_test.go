@@ -92,9 +92,8 @@ func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 			q, only := *p, *run
 			q.Workloads, only.Levels = []*plan.Workload{&w}, []*metric.Level{&alone}
 			must.Same(t, part.Address()+" (-alone +in the mix)", partVerdicts(Judge(&q, &only, Options{}), part.Address()), partVerdicts(judged, part.Address()))
-			if n := len(partVerdicts(judged, part.Address())); n != 7 {
-				t.Errorf("%s has %d verdicts", part.Address(), n)
-			}
+			n := len(partVerdicts(judged, part.Address()))
+			must.Hold(t, n == 7, "%s has %d verdicts", part.Address(), n)
 		}
 	}
 }
@@ -172,9 +171,8 @@ func TestPartThatIsNotThere(t *testing.T) {
 	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
 	run.Levels[0].Parts = run.Levels[0].Parts[:2]
 	run.Levels = run.Levels[:3]
-	if v := Judge(p, run, Options{}); v.Outcome != Error {
-		t.Errorf("%v: %v", v.Outcome, names(v))
-	}
+	v := Judge(p, run, Options{})
+	must.Hold(t, v.Outcome == Error, "%v: %v", v.Outcome, names(v))
 	if look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1}); look.Invalid == "" {
 		t.Error("a look at it is valid")
 	}

@@ -56,9 +56,8 @@ func TestShareOfARate(t *testing.T) {
 			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 		}
 	}
-	if s, _ := judgedRate(backlog(0), plan.Open{}); s.wave() != 10 {
-		t.Errorf("a wave of %d, want 10", s.wave())
-	}
+	s, _ := judgedRate(backlog(0), plan.Open{})
+	must.Hold(t, s.wave() == 10, "a wave of %d, want 10", s.wave())
 }
 
 // In a stage the wave is the largest number of the stage's own requests in flight.
@@ -70,9 +69,7 @@ func TestShareOfAStage(t *testing.T) {
 		v := s.judge(threshold("success", text))
 		must.Hold(t, v.Outcome == want, "%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
 	}
-	if s.wave() != 11 {
-		t.Errorf("a wave of %d, want 11", s.wave())
-	}
+	must.Hold(t, s.wave() == 11, "a wave of %d, want 11", s.wave())
 }
 
 func TestGrowth(t *testing.T) {

@@ -163,9 +163,8 @@ func (m *rateModel) searches(t *testing.T, out *strings.Builder, most float64) {
 			}
 		}
 		n := float64(*rateSearches)
-		if share := float64(over) / n; share > 0.01+3*math.Sqrt(0.01*0.99/n) {
-			t.Errorf("%s, TTFT < %v s: %.1f%% of the certified rates are above the limit", m.name, limit, 100*share)
-		}
+		share := float64(over) / n
+		must.Hold(t, share <= 0.01+3*math.Sqrt(0.01*0.99/n), "%s, TTFT < %v s: %.1f%% of the certified rates are above the limit", m.name, limit, 100*share)
 		bars := map[string][2]float64{"estimates are within 10 %": {float64(near), 0.9}}
 		if !m.long {
 			bars[fmt.Sprintf("certified rates are within %.0f %%", 100*apart)] = [2]float64{float64(certain), 0.6}

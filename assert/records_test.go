@@ -49,9 +49,7 @@ func TestCompareRecords(t *testing.T) {
 				return
 			}
 			must.Do(t, err)
-			if v.Outcome != row.want || len(v.Comparisons) != 1 || v.Comparisons[0].Paired != row.paired {
-				t.Errorf("%v (%s), %q", v.Outcome, v.Why, names(v))
-			}
+			must.Hold(t, v.Outcome == row.want && len(v.Comparisons) == 1 && v.Comparisons[0].Paired == row.paired, "%v (%s), %q", v.Outcome, v.Why, names(v))
 		})
 	}
 	// A run that was simulated, or that did not end, cannot be compared with a complete real run.

@@ -306,9 +306,7 @@ func TestLongStagedCharacteristics(t *testing.T) {
 			continue // too few to tell
 		}
 		for what, short := range map[string]float64{"green": x.green - o.share(o.green), "red": x.red - o.share(o.red)} {
-			if short > 3*math.Sqrt(0.25/float64(n)) {
-				t.Errorf("%s: %s short by %.3f", x.name, what, short)
-			}
+			must.Hold(t, short <= 3*math.Sqrt(0.25/float64(n)), "%s: %s short by %.3f", x.name, what, short)
 		}
 		if x.starts > 0 && o.meanStarts() > x.starts+0.5 || x.minutes > 0 && o.minutes() > x.minutes+0.04 {
 			t.Errorf("%s: %.1f starts, %.2f of the minutes", x.name, o.meanStarts(), o.minutes())

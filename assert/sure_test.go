@@ -70,9 +70,7 @@ func TestSureFailures(t *testing.T) {
 		name := map[bool]string{true: "sla.success.every at 4", false: "sla.success.rate at 4"}[c.success == "every"]
 		got := verdictOf(t, v, name)
 		must.Hold(t, got.Sure == c.sure, "%s: success is %v, sure %v, want %v: %s", c.name, got.Outcome, got.Sure, c.sure, got.Message)
-		if v.Outcome != c.want {
-			t.Errorf("%s: %v, want %v: %q", c.name, v.Outcome, c.want, names(v))
-		}
+		must.Hold(t, v.Outcome == c.want, "%s: %v, want %v: %q", c.name, v.Outcome, c.want, names(v))
 		if c.want == Fail && v.ExitCode(false) != ExitFail {
 			t.Errorf("%s: exit code %d", c.name, v.ExitCode(false))
 		}

@@ -159,9 +159,7 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "observed >= 98%"))
 	v = Judge(p, run, Options{})
 	mean := verdictOf(t, v, "sla.ttft.mean at 4")
-	if mean.Outcome != Pass || v.Outcome != Pass || mean.N != 199 {
-		t.Errorf("1 of 200 observed against 98%%: %v", names(v))
-	}
+	must.Hold(t, mean.Outcome == Pass && v.Outcome == Pass && mean.N == 199, "1 of 200 observed against 98%%: %v", names(v))
 	must.Hold(t, strings.Contains(strings.Join(mean.NotesOf(), "\n"), "leaves 1 failed request out"), "the mean does not say what it leaves out: %q", mean.Notes)
 	// A failed request has few gaps, so it hardly changes a percentile of gaps. To make up for
 	// this, a threshold on gaps also requires that every request succeeds.

@@ -309,9 +309,8 @@ func TestWindowEngines(t *testing.T) {
 		jobs = append(jobs, func() {
 			seen.Store(e.name, e.truths(8, 20_000))
 			l, all := e.gateWindow(8, 1)
-			if due := l.Due(); due != 200 || len(l.Rounds) != 20 {
-				t.Errorf("%s: %d requests in %d batches", e.name, due, len(l.Rounds))
-			}
+			due := l.Due()
+			must.Hold(t, due == 200 && len(l.Rounds) == 20, "%s: %d requests in %d batches", e.name, due, len(l.Rounds))
 			for i, r := range l.Rounds[1:] {
 				must.Hold(t, r.WindowStart == l.Rounds[i].WindowEnd, "%s: batch %d does not begin where batch %d ends", e.name, i+2, i+1)
 			}

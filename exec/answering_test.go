@@ -149,9 +149,7 @@ func TestAnswering(t *testing.T) {
 			}
 			for _, l := range run.Levels {
 				for _, r := range l.Rounds {
-					if len(r.MeasuredSamples()) != 4 {
-						t.Errorf("%d measured samples in a round of 4", len(r.MeasuredSamples()))
-					}
+					must.Hold(t, len(r.MeasuredSamples()) == 4, "%d measured samples in a round of 4", len(r.MeasuredSamples()))
 				}
 			}
 		})
@@ -202,9 +200,8 @@ func TestAnsweringUnread(t *testing.T) {
 	})
 	got := run.Comparisons[0]
 	must.Hold(t, strings.Contains(got.Skipped, "cannot be asked how likely an answer is") && strings.Contains(got.Skipped, "no values"), "skipped %q", got.Skipped)
-	if n := strings.Count(strings.Join(d.log, " "), "start"); n != 1 {
-		t.Errorf("%d starts: %q", n, d.log)
-	}
+	n := strings.Count(strings.Join(d.log, " "), "start")
+	must.Hold(t, n == 1, "%d starts: %q", n, d.log)
 }
 
 // TestAnsweringWithholds: a workload that records only hashes of answers, or nothing, keeps their
@@ -234,9 +231,8 @@ func TestAnsweringSheds(t *testing.T) {
 		return d.run(t, func(c *exec.Config) { c.Budget = budget })
 	}
 	got := run(run(-1).End / 8 * 13 / 2).Comparisons[0]
-	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
-		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
-	}
+	n := len(got.Looks)
+	must.Need(t, n == 1 && got.Looks[0].Rounds < 8 && got.Skipped == "", "looks %v, skipped %q", got.Looks, got.Skipped)
 	// Count the prompts that the control answered twice. The last round has none.
 	again := 0
 	for _, p := range got.Answers.Pairs {

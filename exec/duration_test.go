@@ -89,9 +89,7 @@ func TestLooksByTime(t *testing.T) {
 		b := newBench(t, clock.NewVirtual(), p, steady(2*s, 0))
 		var rounds []int
 		b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
-			if len(l.MeasuredSamples()) != look.Requests {
-				t.Errorf("%s: a look at %d requests finds %d", tt.name, look.Requests, len(l.MeasuredSamples()))
-			}
+			must.Hold(t, len(l.MeasuredSamples()) == look.Requests, "%s: a look at %d requests finds %d", tt.name, look.Requests, len(l.MeasuredSamples()))
 			rounds = append(rounds, len(l.Rounds))
 			return tt.script[len(rounds)-1]
 		}

@@ -113,9 +113,8 @@ func TestSearchFollows(t *testing.T) {
 		}
 	}
 	got := slices.DeleteFunc(namesOf(run.Levels), func(name string) bool { return !strings.HasPrefix(name, "saturation after") })
-	if diff := cmp.Diff(want, got); diff != "" || len(certified) == 0 || found.Pass == 0 {
-		t.Errorf("certified %q, %+v; %s", certified, found.Probes, diff)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "" && len(certified) != 0 && found.Pass != 0, "certified %q, %+v; %s", certified, found.Probes, diff)
 }
 
 // Requests alone take 0.4 s before the saturation. So the server has recovered when one takes at

@@ -77,9 +77,8 @@ func TestInsideOfABurst(t *testing.T) {
 		b.target.Inside, _ = countedMetrics(b, nil)
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		for _, r := range run.Levels[0].Rounds {
-			if got := r.Telemetry.Added[metric.Preempted]; got != 8 {
-				t.Errorf("round %d: the server counted %v requests, want 8: %+v", r.Index, got, r.Telemetry)
-			}
+			got := r.Telemetry.Added[metric.Preempted]
+			must.Hold(t, got == 8, "round %d: the server counted %v requests, want 8: %+v", r.Index, got, r.Telemetry)
 		}
 	})
 }

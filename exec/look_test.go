@@ -101,9 +101,7 @@ func TestLooks(t *testing.T) {
 				looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", k.Requests, k.Planned, k.Spent, k.Outcome))
 			}
 			must.Same(t, "looks (-want +got):\n", "", cmp.Diff(tt.looks, looks))
-			if l.Due() != tt.due || asked != len(tt.script) {
-				t.Errorf("%d requests and %d judgements, want %d and %d", l.Due(), asked, tt.due, len(tt.script))
-			}
+			must.Hold(t, l.Due() == tt.due && asked == len(tt.script), "%d requests and %d judgements, want %d and %d", l.Due(), asked, tt.due, len(tt.script))
 			must.Same(t, "notes", tt.note, strings.Join(l.Notes, "; "))
 			for i, r := range l.Rounds {
 				must.Hold(t, r.Index == i && r.Due >= l.N && (l.Kind != metric.Burst || r.Due == l.N), "round %d: %+v", i, r)
@@ -129,9 +127,8 @@ func TestNoLooks(t *testing.T) {
 			return exec.Judgement{Outcome: search.Fail}
 		}
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if l := run.Levels[0]; l.Due() != 200 || len(l.Looks) != 0 {
-			t.Errorf("%s: %d requests, looks %v", name, l.Due(), l.Looks)
-		}
+		l := run.Levels[0]
+		must.Hold(t, l.Due() == 200 && len(l.Looks) == 0, "%s: %d requests, looks %v", name, l.Due(), l.Looks)
 	}
 }
 

@@ -68,9 +68,7 @@ func TestLooksMidway(t *testing.T) {
 					complete++
 				}
 			}
-			if complete != tt.complete || len(l.Notes) > 0 != tt.note {
-				t.Errorf("%d complete rounds, want %d; notes %q", complete, tt.complete, l.Notes)
-			}
+			must.Hold(t, complete == tt.complete && len(l.Notes) > 0 == tt.note, "%d complete rounds, want %d; notes %q", complete, tt.complete, l.Notes)
 		})
 	}
 }

@@ -233,9 +233,7 @@ func TestMixCapacity(t *testing.T) {
 		b.Judge = judge(p)
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		c := run.Capacities[0]
-		if c.Pass != tt.pass || c.Kind != tt.kind || tt.binding != "" && c.Binding != tt.binding {
-			t.Errorf("with %v s: %s (%v)", tt.limit, c.Line, outcomes(c))
-		}
+		must.Hold(t, c.Pass == tt.pass && c.Kind == tt.kind && (tt.binding == "" || c.Binding == tt.binding), "with %v s: %s (%v)", tt.limit, c.Line, outcomes(c))
 		var judged []string
 		for _, v := range assert.Judge(p, run, assert.Options{}).List {
 			if v.Kind == assert.KindSLA && v.Threshold.Metric.Name == "ttft" {
@@ -287,13 +285,10 @@ func TestMixCapacityOverATrace(t *testing.T) {
 	b.Judge = judge(p)
 	run := must.Get(exec.Run(t.Context(), b.Config))(t)
 	c := run.Capacities[0]
-	if c.Load(c.Pass) > 3.75 || c.Load(c.Pass) < 3.5 || c.Binding != "long: ttft p95" {
-		t.Errorf("%s, bound by %q (%v)", c.Line, c.Binding, outcomes(c))
-	}
+	must.Hold(t, c.Load(c.Pass) <= 3.75 && c.Load(c.Pass) >= 3.5 && c.Binding == "long: ttft p95", "%s, bound by %q (%v)", c.Line, c.Binding, outcomes(c))
 	for _, l := range run.Levels {
-		if want := map[string]int{"production": 600, "production/chat": 400, "production/long": 200}[l.Workload]; l.Due()%want != 0 {
-			t.Errorf("%s at %s has %d requests, want whole replays of %d", l.Workload, l.Name, l.Due(), want)
-		}
+		want := map[string]int{"production": 600, "production/chat": 400, "production/long": 200}[l.Workload]
+		must.Hold(t, l.Due()%want == 0, "%s at %s has %d requests, want whole replays of %d", l.Workload, l.Name, l.Due(), want)
 	}
 }
 

@@ -64,9 +64,8 @@ func TestOpenLoop(t *testing.T) {
 		}
 		// In the saturation, 20 requests are in flight. Each takes 3 tokens · 1.2 s = 3.6 s, so the
 		// server completes 20/3.6 = 5.6 requests per second.
-		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 5 || l.Saturation[0] > 6.1 {
-			t.Errorf("saturation %v, want ten times about 5.6", l.Saturation)
-		}
+		n := len(l.Saturation)
+		must.Hold(t, n == 10 && l.Saturation[0] >= 5 && l.Saturation[0] <= 6.1, "saturation %v, want ten times about 5.6", l.Saturation)
 		must.Same(t, "", []string{"round saturation 0 complete true", "round 2 req/s 0 complete true", "round 2 req/s 1 complete true", "round 2 req/s 2 complete true", "round 2 req/s 3 complete true"}, slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") }))
 		// The warm-up takes at least 3.6 s, so it ends with the arrival at 4 s or later.
 		//
@@ -222,9 +221,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 		load := rateLoad(1000, 1000, 10)
 		load.Open.Warmup = 0
 		b, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{ttft: time.Hour} })
-		if b.most != 20 || l.Cut != metric.CutFull {
-			t.Errorf("%d in flight, cut %q, want 20, full", b.most, l.Cut)
-		}
+		must.Hold(t, b.most == 20 && l.Cut == metric.CutFull, "%d in flight, cut %q, want 20, full", b.most, l.Cut)
 	})
 }
 
@@ -277,9 +274,8 @@ func BenchmarkOpenLoop(b *testing.B) {
 				took[i] = d
 			}
 			must.Do(b, err)
-			if n := len(run.Levels[0].MeasuredSamples()); n != requests {
-				b.Fatalf("%s: %d requests", l.Kind, n)
-			}
+			n := len(run.Levels[0].MeasuredSamples())
+			must.Need(b, n == requests, "%s: %d requests", l.Kind, n)
 		}
 	}
 	b.ReportMetric(float64(took[1])/float64(took[0]), "open/closed")

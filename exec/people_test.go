@@ -121,18 +121,14 @@ func TestFailedConversation(t *testing.T) {
 					t.Errorf("round %d: complete %v, %d of %d: %s", r.Index, r.Complete, len(r.MeasuredSamples()), r.Due, r.Stopped)
 				}
 				for k, s := range r.MeasuredSamples() {
-					if s.Order != k {
-						t.Errorf("round %d: request %d has order %d", r.Index, k, s.Order)
-					}
+					must.Hold(t, s.Order == k, "round %d: request %d has order %d", r.Index, k, s.Order)
 					count[s.Turn]++
 					want := map[int]metric.FailureKind{1: "", 2: metric.FailStatus, 3: metric.FailMissing}[s.Turn]
 					got := metric.FailureKind("")
 					if s.Failure != nil {
 						got = s.Failure.Kind
 					}
-					if got != want || s.Turn == 3 && s.Sent != 0 {
-						t.Errorf("turn %d: %q, want %q", s.Turn, got, want)
-					}
+					must.Hold(t, got == want && (s.Turn != 3 || s.Sent == 0), "turn %d: %q, want %q", s.Turn, got, want)
 				}
 			}
 			must.Hold(t, count[3] >= 10 && count[2] == count[3], "turns %v", count)

@@ -40,9 +40,7 @@ func TestClosedLoop(t *testing.T) {
 			t.Errorf("closed %d times, server %+v", b.closed, run.Servers[0])
 		}
 		must.Hold(t, b.most == 4, "%d in flight at most, want 4", b.most)
-		if b.started != len(b.samples) || b.inFlight != 0 {
-			t.Errorf("%d requests started, %d ended, %d in flight at the end", b.started, len(b.samples), b.inFlight)
-		}
+		must.Hold(t, b.started == len(b.samples) && b.inFlight == 0, "%d requests started, %d ended, %d in flight at the end", b.started, len(b.samples), b.inFlight)
 		for text, n := range b.transport.prompts {
 			must.Hold(t, n <= 1, "prompt %q was sent %d times", text, n)
 		}
@@ -60,9 +58,7 @@ func TestClosedLoop(t *testing.T) {
 			for _, m := range measured {
 				ttft, _ := m.Value("ttft")
 				tpot, _ := m.Value("tpot")
-				if ttft != 1 || tpot != 0.01 || m.Usage.Output != 101 {
-					t.Fatalf("%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
-				}
+				must.Need(t, ttft == 1 && tpot == 0.01 && m.Usage.Output == 101, "%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
 			}
 			// The four slots start half a second apart.
 			starts := []time.Duration{}
@@ -95,9 +91,8 @@ func TestWarmUpComesFirst(t *testing.T) {
 		}
 		must.Same(t, "starts (-want +got)", want, b.starts[:15])
 		r := run.Levels[0].Rounds[0]
-		if n := len(r.MeasuredSamples()); n != 8 || !r.Complete {
-			t.Errorf("%d measured, complete %v", n, r.Complete)
-		}
+		n := len(r.MeasuredSamples())
+		must.Hold(t, n == 8 && r.Complete, "%d measured, complete %v", n, r.Complete)
 	})
 }
 
@@ -110,9 +105,7 @@ func TestWarmUpThatFails(t *testing.T) {
 		b := newBench(t, c, planOf(1, l), func(int, *client.Request) reply { return reply{status: errors.New("503 busy"), code: 503} })
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		r := run.Levels[0].Rounds[0]
-		if len(b.starts) != 10 || r.Complete || !strings.Contains(r.Stopped, "503 busy") {
-			t.Errorf("%d requests, stopped %q", len(b.starts), r.Stopped)
-		}
+		must.Hold(t, len(b.starts) == 10 && !r.Complete && strings.Contains(r.Stopped, "503 busy"), "%d requests, stopped %q", len(b.starts), r.Stopped)
 	})
 }
 
@@ -243,9 +236,7 @@ func TestOneHour(t *testing.T) {
 		r := run.Levels[0].Rounds[0]
 		took := r.End - r.Start
 		must.Hold(t, r.Complete && took >= 59*time.Minute && took <= 61*time.Minute, "complete %v after %v, want an hour", r.Complete, took)
-		if b.most != 64 || r.Busy < 1-1e-9 {
-			t.Errorf("%d in flight at most, busy %v; want 64 and 1", b.most, r.Busy)
-		}
+		must.Hold(t, b.most == 64 && r.Busy >= 1-1e-9, "%d in flight at most, busy %v; want 64 and 1", b.most, r.Busy)
 	})
 }
 
@@ -277,9 +268,7 @@ func TestInterruptedOnce(t *testing.T) {
 		for _, m := range r.MeasuredSamples() {
 			must.Hold(t, m.Failure == nil, "%v was in flight and should have been waited for: %+v", m, m.Failure)
 		}
-		if c.Now() > 66*s || c.Now() < 61*s {
-			t.Errorf("the run ended at %v, want within one request of 61s", c.Now())
-		}
+		must.Hold(t, c.Now() <= 66*s && c.Now() >= 61*s, "the run ended at %v, want within one request of 61s", c.Now())
 		if run.Levels[1].Skipped != "interrupted" || b.closed != 1 {
 			t.Errorf("second level %+v, closed %d times", run.Levels[1], b.closed)
 		}
@@ -362,9 +351,7 @@ func TestBudget(t *testing.T) {
 		p.Gate.Budget = time.Minute
 		b := newBench(t, c, p, steady(s, 0))
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
-		if run.Stopped != "budget" || run.End > 61*s || b.closed != 1 {
-			t.Errorf("stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
-		}
+		must.Hold(t, run.Stopped == "budget" && run.End <= 61*s && b.closed == 1, "stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
 		must.Hold(t, run.Levels[0].Rounds[0].Complete, "the first level was done well before the budget")
 		r := run.Levels[1].Rounds[0]
 		must.Hold(t, !r.Complete && r.Stopped == "the budget of 1m0s was spent", "second level: %+v", r)
@@ -405,9 +392,7 @@ func TestServerDies(t *testing.T) {
 		r := run.Levels[0].Rounds[0]
 		must.Hold(t, !r.Complete && r.Stopped == want, "round %+v", r)
 		must.Same(t, "second level skipped because", "the server could not be measured: "+want, run.Levels[1].Skipped)
-		if b.closed != 1 || run.Stopped != "" {
-			t.Errorf("closed %d times, stopped %q", b.closed, run.Stopped)
-		}
+		must.Hold(t, b.closed == 1 && run.Stopped == "", "closed %d times, stopped %q", b.closed, run.Stopped)
 	})
 }
 
@@ -424,9 +409,8 @@ func TestOutOfPorts(t *testing.T) {
 		})
 		run := must.Get(exec.Run(t.Context(), b.Config))(t)
 		must.Same(t, "server error", noPorts.Message, run.Servers[0].Error)
-		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != noPorts.Message || len(b.requests) > 110 {
-			t.Errorf("round %+v after %d requests", r, len(b.requests))
-		}
+		r := run.Levels[0].Rounds[0]
+		must.Hold(t, !r.Complete && r.Stopped == noPorts.Message && len(b.requests) <= 110, "round %+v after %d requests", r, len(b.requests))
 	})
 }
 
@@ -488,9 +472,7 @@ func TestWarmupFails(t *testing.T) {
 			if r.Complete || r.Stopped != "every warm-up request failed: CUDA out of memory" || len(r.MeasuredSamples()) != 0 {
 				t.Errorf("%s: round %+v with %d measured", l.Kind, r, len(r.MeasuredSamples()))
 			}
-			if len(run.Levels[0].Rounds) != 1 {
-				t.Errorf("%s: %d rounds were tried", l.Kind, len(run.Levels[0].Rounds))
-			}
+			must.Hold(t, len(run.Levels[0].Rounds) == 1, "%s: %d rounds were tried", l.Kind, len(run.Levels[0].Rounds))
 			// The failed warm-up of one level does not affect the next level.
 			if run.Servers[0].Error != "" || !run.Levels[1].Rounds[0].Complete {
 				t.Errorf("%s: server %+v, next level %+v", l.Kind, run.Servers[0], run.Levels[1])
@@ -611,9 +593,7 @@ func TestMeterAndCalibration(t *testing.T) {
 	for _, r := range run.Levels[0].Rounds {
 		must.Hold(t, r.Health.CPU == 0.25 && r.Health.Delay == 3*ms, "health %+v", r.Health)
 	}
-	if running != 0 || run.Calibration == nil || run.Calibration.Streams != 64 {
-		t.Errorf("%d meters still run, calibration %+v", running, run.Calibration)
-	}
+	must.Hold(t, running == 0 && run.Calibration != nil && run.Calibration.Streams == 64, "%d meters still run, calibration %+v", running, run.Calibration)
 	b = newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
 	if run, _ = exec.Run(t.Context(), b.Config); run.Levels[0].Rounds[0].Health.CPU != -1 || run.Calibration != nil {
 		t.Errorf("without a meter: %+v, %+v; want unknown", run.Levels[0].Rounds[0].Health, run.Calibration)
@@ -733,9 +713,7 @@ func TestFailingNowAndThen(t *testing.T) {
 				if !fine {
 					cold++
 				}
-				if !r.Complete {
-					t.Errorf("%s: round %d was cut short: %s", l.Kind, r.Index+1, r.Stopped)
-				}
+				must.Hold(t, r.Complete, "%s: round %d was cut short: %s", l.Kind, r.Index+1, r.Stopped)
 			}
 			if got := len(run.Levels[0].Rounds); got != l.Levels[0].Rounds || cold == 0 {
 				t.Errorf("%s: %d rounds, in %d of them the whole warm-up failed; want all %d, and some", l.Kind, got, cold, l.Levels[0].Rounds)

@@ -333,9 +333,7 @@ func TestTurnsFrozen(t *testing.T) {
 						t.Errorf("%v on %s: on %s a stall of %v, %q", still, side, l.Server, l.Voided[0].Health.Stall, said)
 					}
 					for _, r := range l.Rounds {
-						if r.Health.Stall > 0 {
-							t.Errorf("%v on %s: round %d of %s is judged, with a stall of %v", still, side, r.Index+1, l.Server, r.Health.Stall)
-						}
+						must.Hold(t, r.Health.Stall <= 0, "%v on %s: round %d of %s is judged, with a stall of %v", still, side, r.Index+1, l.Server, r.Health.Stall)
 					}
 				}
 			})
@@ -406,9 +404,7 @@ func TestTurnsThatEnd(t *testing.T) {
 			c := run.Comparisons[0]
 			must.Hold(t, strings.Contains(c.Skipped, row.says), "%+v", c)
 			i := slices.IndexFunc(run.Servers, func(s *metric.ServerRun) bool { return s.Address == "b" })
-			if i < 0 || run.Servers[i].Error != row.server {
-				t.Errorf("%+v", run.Servers)
-			}
+			must.Hold(t, i >= 0 && run.Servers[i].Error == row.server, "%+v", run.Servers)
 			started, ended := 0, 0
 			for _, line := range d.log {
 				started += map[bool]int{true: 1}[strings.HasPrefix(line, "start")]
@@ -442,9 +438,7 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 func TestTurnsInStages(t *testing.T) {
 	whole := newDuel(8, plan.RestartLeg, "a", "b").run(t, nil)
 	each := whole.End / 8
-	if each <= 0 {
-		t.Fatal(whole.End)
-	}
+	must.Need(t, each > 0, "%v", whole.End)
 	// decides returns a judge that decides at the look after the given number of rounds.
 	decides := func(at int) exec.JudgeComparison {
 		return func(_ *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
@@ -489,9 +483,8 @@ func TestTurnsInStages(t *testing.T) {
 	d := newDuel(12, plan.RestartLeg, "a", "b")
 	d.Compares[0].LeastRounds = 3
 	run := d.run(t, func(c *exec.Config) { c.Budget, c.JudgeComparison = 2*each, decides(3) })
-	if c := run.Comparisons[0]; c.Skipped == "" || len(c.Looks) > 0 || run.Stopped != exec.StoppedBudget {
-		t.Errorf("%+v, stopped %q", c, run.Stopped)
-	}
+	c := run.Comparisons[0]
+	must.Hold(t, c.Skipped != "" && len(c.Looks) <= 0 && run.Stopped == exec.StoppedBudget, "%+v, stopped %q", c, run.Stopped)
 }
 
 // All rounds of a comparison ask for answers of the same lengths, in the same order and whatever their
@@ -555,9 +548,8 @@ func TestSideBySideInStages(t *testing.T) {
 func TestTurnsOfSome(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
-	if c := run.Comparisons[0]; c.Skipped != metric.SkippedOnly || len(d.log) != 1 || len(run.Levels) != 2 {
-		t.Errorf("%+v, %q", c, d.log)
-	}
+	c := run.Comparisons[0]
+	must.Hold(t, c.Skipped == metric.SkippedOnly && len(d.log) == 1 && len(run.Levels) == 2, "%+v, %q", c, d.log)
 	d = newDuel(5, plan.RestartLeg, "a", "b")
 	seeds := map[int64]bool{}
 	for _, s := range d.Servers {
@@ -796,9 +788,8 @@ func TestStayingServersStartSideBySide(t *testing.T) {
 		})
 		must.Same(t, tt.name, tt.want, strings.Join(log, ", "))
 		for _, s := range run.Servers {
-			if took := s.Starts[0].Ready - s.Starts[0].At; took.Round(time.Second) != 10*time.Second {
-				t.Errorf("%s: %s took %v", tt.name, s.Address, took)
-			}
+			took := s.Starts[0].Ready - s.Starts[0].At
+			must.Hold(t, took.Round(time.Second) == 10*time.Second, "%s: %s took %v", tt.name, s.Address, took)
 		}
 		must.Hold(t, len(run.Levels) == 2 && len(run.Levels[0].Rounds) == 5, "%s: %d levels", tt.name, len(run.Levels))
 	}

@@ -116,9 +116,7 @@ func TestInterrupted(t *testing.T) {
 	}}
 	// Of 22 planned requests, three completed and one failed. The run cancelled the other 18, so
 	// they are not answerable.
-	if l.Due() != 22 || l.answerable() != 4 {
-		t.Errorf("due %d, answerable %d", l.Due(), l.answerable())
-	}
+	must.Hold(t, l.Due() == 22 && l.answerable() == 4, "due %d, answerable %d", l.Due(), l.answerable())
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 3.0/4)
 	closeTo(t, "goodput share", l.GoodputShare(func(*Sample) bool { return true }), 3.0/4)
 	ttft, _ := Lookup("ttft")

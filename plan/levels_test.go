@@ -52,9 +52,8 @@ func TestRowsOfADataSet(t *testing.T) {
 		{&Workload{Capacity: &Capacity{}}, 4096},
 		{&Workload{OfMixture: OfMixture{Of: &Workload{}}}, 4096},
 	} {
-		if got := tt.w.Rows(); got != tt.want {
-			t.Errorf("%+v: %d rows, want %d", tt.w.Loads, got, tt.want)
-		}
+		got := tt.w.Rows()
+		must.Hold(t, got == tt.want, "%+v: %d rows, want %d", tt.w.Loads, got, tt.want)
 	}
 }
 

@@ -102,9 +102,7 @@ func TestCapacityLine(t *testing.T) {
 func TestProbesAreNoLevels(t *testing.T) {
 	for _, g := range Groups(document()) {
 		for _, c := range g.Cases {
-			if c.Probe != nil {
-				t.Errorf("the probe %s is among the levels", c.Name)
-			}
+			must.Hold(t, c.Probe == nil, "the probe %s is among the levels", c.Name)
 		}
 	}
 	root, _ := junitOf(t, document())

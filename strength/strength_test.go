@@ -45,9 +45,7 @@ func TestPlant(t *testing.T) {
 	drafts := sim.DefaultProfile()
 	must.Hold(t, !(Regression{Kind: Drafts}).Plant(p, drafts), "drafts were taken from a server that has none")
 	drafts.Speculation = &sim.Speculation{Accept: []float64{0.8, 0.6}}
-	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
-		t.Errorf("drafts: %v", drafts.Speculation.Accept)
-	}
+	must.Hold(t, (Regression{Kind: Drafts}).Plant(p, drafts) && cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}), "drafts: %v", drafts.Speculation.Accept)
 	// The regression Cache halves a prefix cache, and NoCache removes it.
 	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
 	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
@@ -244,9 +242,7 @@ func TestStretchAMix(t *testing.T) {
 	run.Levels = append([]*metric.Level{mix, mix.Parts[0]}, run.Levels[1:]...)
 	p := &plan.Plan{Servers: []*plan.Server{{Name: mix.Server}}}
 	out, planted := Record(p, run).Stretch(&Regression{Decode, 2}, 0)
-	if !planted || len(out.Levels) != len(run.Levels) {
-		t.Fatalf("planted %v, %d levels of %d", planted, len(out.Levels), len(run.Levels))
-	}
+	must.Need(t, planted && len(out.Levels) == len(run.Levels), "planted %v, %d levels of %d", planted, len(out.Levels), len(run.Levels))
 	ends := map[time.Duration]bool{}
 	for _, s := range out.Levels[0].MeasuredSamples() {
 		ends[s.End] = true

@@ -190,9 +190,7 @@ func TestLongWorkflowInit(t *testing.T) {
 	}
 	results := c.artifacts["tokgate-results"]
 	i := slices.IndexFunc(results, func(path string) bool { return filepath.Base(path) == "results.json" })
-	if i < 0 {
-		t.Fatalf("the gate uploaded %v", c.artifacts)
-	}
+	must.Need(t, i >= 0, "the gate uploaded %v", c.artifacts)
 	comment := files[".github/workflows/tokgate-comment.yml"]
 	name, _, _ := strings.Cut(files[gate][strings.Index(files[gate], "\nname: ")+7:], "\n")
 	must.Hold(t, strings.Contains(comment, "workflows: ["+name+"]"), "the second waits for another workflow than %q:\n%s", name, comment)
@@ -239,9 +237,7 @@ func TestLongWorkflowComment(t *testing.T) {
 			job := commented(t, p, tt.when, runEnded("pull_request", tt.sha), map[string]string{"results.json": tt.results})
 			must.Need(t, !job.Failed && !job.Skipped, "failed %t, skipped %t\n%s", job.Failed, job.Skipped, job.Log)
 			got := p.comments(t)
-			if len(got) != len(tt.says) {
-				t.Fatalf("%d comments, want %d: %v\n%s", len(got), len(tt.says), got, job.Log)
-			}
+			must.Need(t, len(got) == len(tt.says), "%d comments, want %d: %v\n%s", len(got), len(tt.says), got, job.Log)
 			for i, want := range tt.says {
 				must.Hold(t, strings.Contains(got[i].Body, want), "comment %d does not say %q: %s", i+1, want, got[i].Body)
 				if strings.HasPrefix(want, "##") && (!strings.HasPrefix(got[i].Body, marker+"\n") || !strings.HasSuffix(got[i].Body, "[The run](https://github.com/team/serving/actions/runs/9) ended with failure.\n")) {
@@ -289,9 +285,8 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 			job := commented(t, p, "always", runEnded("pull_request", "abc"), results)
 			must.Need(t, !job.Failed, "%v", job.Log)
 			got := p.comments(t)
-			if want := map[string]int{"text of others": 2, "large": 2, "many": 6, "a path outside": 2}[name]; len(got) != max(want, 1) {
-				t.Errorf("%d comments, want %d\n%s", len(got), max(want, 1), job.Log)
-			}
+			want := map[string]int{"text of others": 2, "large": 2, "many": 6, "a path outside": 2}[name]
+			must.Hold(t, len(got) == max(want, 1), "%d comments, want %d\n%s", len(got), max(want, 1), job.Log)
 			if _, err := os.Stat(filepath.Join(p.dir, "hacked")); err == nil || strings.Contains(job.Log, "root:") {
 				t.Errorf("a name was run, or a file beside the artifact was read:\n%s", job.Log)
 			}

@@ -84,9 +84,8 @@ func TestContinue(t *testing.T) {
 				t.Errorf("%s: round %d has index %d, start %d", l.Server, k, r.Index, r.Leg.Start)
 			}
 		}
-		if got, want := l.Rounds[0].Samples[0].End, before.Levels[i].Rounds[0].Samples[0].End; got != want {
-			t.Errorf("%s: the first request ended at %v, before at %v", l.Server, got, want)
-		}
+		got, want := l.Rounds[0].Samples[0].End, before.Levels[i].Rounds[0].Samples[0].End
+		must.Hold(t, got == want, "%s: the first request ended at %v, before at %v", l.Server, got, want)
 	}
 
 	// A session that ended at its first look may only do so because it was decided, or for the last time.

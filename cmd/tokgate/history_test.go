@@ -214,9 +214,7 @@ func TestHistoryUsage(t *testing.T) {
 // A plan that does not set ignore gets the default.
 func TestHistoryIgnore(t *testing.T) {
 	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
-	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
-		t.Errorf("%+v %v", p.History, diags)
-	}
+	must.Hold(t, !diags.HasErrors() && p.History != nil && p.History.Ignore == plan.HistoryIgnore, "%+v %v", p.History, diags)
 }
 
 // A night records the CI job that ran it. The data come from the CI's environment variables.

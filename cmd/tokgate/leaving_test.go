@@ -112,9 +112,7 @@ func TestClientsThatLeave(t *testing.T) {
 				return
 			}
 			want, got := asked(alone["measured"]), asked(left["measured"])
-			if len(got) < 20 || !cmp.Equal(want, got) {
-				t.Errorf("those that stay (-without others +with them):\n%s", cmp.Diff(want, got))
-			}
+			must.Hold(t, len(got) >= 20 && cmp.Equal(want, got), "those that stay (-without others +with them):\n%s", cmp.Diff(want, got))
 		})
 	}
 }

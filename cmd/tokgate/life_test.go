@@ -368,9 +368,7 @@ func TestBrokenPipe(t *testing.T) {
 	writer.Close()
 	reader.Close()
 	code, _ := l.wait()
-	if code < 0 {
-		t.Error(cmd.ProcessState)
-	}
+	must.Hold(t, code >= 0, "%v", cmd.ProcessState)
 	l.reports(code)
 }
 

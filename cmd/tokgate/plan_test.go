@@ -79,9 +79,8 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 			slices.SortFunc(planned, byName)
 			slices.SortFunc(judged, byName)
 			must.Same(t, "requirements of the plan (-) and of the run (+)", planned, judged, cmp.AllowUnexported(requirement{}))
-			if want := count(len(judged), "requirement"); !strings.HasSuffix(planSize(p), want) {
-				t.Errorf("the run has %s, the plan says %q", want, planSize(p))
-			}
+			want := count(len(judged), "requirement")
+			must.Hold(t, strings.HasSuffix(planSize(p), want), "the run has %s, the plan says %q", want, planSize(p))
 		})
 	}
 }

@@ -99,9 +99,7 @@ func gossip(t *testing.T, failing bool) string {
 	var streams atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		told := fmt.Sprint(r.Header)
-		if !strings.Contains(told, "key-sp1ll") || !strings.Contains(told, "team:sp1ll") {
-			t.Errorf("%s came with %s", r.URL.Path, told)
-		}
+		must.Hold(t, strings.Contains(told, "key-sp1ll") && strings.Contains(told, "team:sp1ll"), "%s came with %s", r.URL.Path, told)
 		w.Header().Set("X-Heard", strings.ToValidUTF8(told, ""))
 		switch {
 		case r.URL.Path == "/version":

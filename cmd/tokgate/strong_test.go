@@ -250,9 +250,7 @@ func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*
 			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers(), Budget: budget,
 			Run: metric.Run{ID: "measured", Salt: 1000, Simulated: true},
 		})
-		if budget > 0 && run.End > budget {
-			t.Errorf("measured for %s", run.End)
-		}
+		must.Hold(t, budget <= 0 || run.End <= budget, "measured for %s", run.End)
 		return run, err
 	}
 }

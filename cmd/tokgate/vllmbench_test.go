@@ -68,9 +68,7 @@ func testVLLMBench(t *testing.T) {
 			last = s.Last
 		}
 	}
-	if len(ttft) != 640 || got.Completed != 640 {
-		t.Fatalf("%d requests in the log, %d in the report", len(ttft), got.Completed)
-	}
+	must.Need(t, len(ttft) == 640 && got.Completed == 640, "%d requests in the log, %d in the report", len(ttft), got.Completed)
 	near := func(name string, want, got float64) {
 		must.Hold(t, math.Abs(got/want-1) <= 0.01, "%s: %g, by the server's log %g", name, got, want)
 	}

@@ -694,9 +694,8 @@ func TestActionInputs(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^<(.*)>$`).FindAllStringSubmatch(job.Step("run").Log, -1) {
 		got = append(got, m[1])
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("arguments (-want +got):\n%s\n%s", diff, job.Log)
-	}
+	diff := cmp.Diff(want, got)
+	must.Hold(t, diff == "", "arguments (-want +got):\n%s\n%s", diff, job.Log)
 	must.Same(t, "the base", base, c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"))
 	// Without the base branch the action refuses to run, because the pull request itself could have
 	// changed the policy.

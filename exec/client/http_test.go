@@ -71,9 +71,8 @@ func TestStreams(t *testing.T) {
 			}
 			s := send(t, h, r)
 			o := outcomeOf(s)
-			if before, ok := got[name]; ok && !cmp.Equal(before, o) {
-				t.Errorf("%s, %d bytes a write (-want +got):\n%s", name, size, cmp.Diff(before, o))
-			}
+			before, ok := got[name]
+			must.Hold(t, !ok || cmp.Equal(before, o), "%s, %d bytes a write (-want +got):\n%s", name, size, cmp.Diff(before, o))
 			got[name] = o
 			if s.Sent == 0 || s.Headers < s.Sent || s.Status != 200 || s.Chunks > 0 && (s.First < s.Headers || s.Last < s.First || s.End < s.Last) || len(s.Gaps) != max(s.Chunks-1, 0) {
 				t.Errorf("%s: times out of order: %+v", name, s)
@@ -119,9 +118,8 @@ func TestRefusals(t *testing.T) {
 			r.API = api
 			s := send(t, h, r)
 			want := &metric.Failure{Kind: metric.FailStatus, Message: tt.want}
-			if d := cmp.Diff(want, s.Failure); d != "" || s.Status != tt.status || s.Headers == 0 || s.End == 0 {
-				t.Errorf("%s, %s: status %d (-want +got):\n%s", tt.name, api, s.Status, d)
-			}
+			d := cmp.Diff(want, s.Failure)
+			must.Hold(t, d == "" && s.Status == tt.status && s.Headers != 0 && s.End != 0, "%s, %s: status %d (-want +got):\n%s", tt.name, api, s.Status, d)
 		}
 	}
 }
@@ -246,9 +244,8 @@ func TestCompressedUnary(t *testing.T) {
 	models, err := h.Models(t.Context())
 	must.Hold(t, err == nil && len(models) == 1 && models[0].ID == "m", "models %v, %v", models, err)
 	s := send(t, h, chatRequest())
-	if d := cmp.Diff(&metric.Failure{Kind: metric.FailStatus, Message: "no quota"}, s.Failure); d != "" || s.Status != 429 {
-		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
-	}
+	d := cmp.Diff(&metric.Failure{Kind: metric.FailStatus, Message: "no quota"}, s.Failure)
+	must.Hold(t, d == "" && s.Status == 429, "status %d, failure (-want +got):\n%s", s.Status, d)
 
 	// This answer falsely claims to be compressed.
 	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -408,9 +405,8 @@ func TestKeyAndRedirects(t *testing.T) {
 	})
 	s = send(t, h, chatRequest())
 	want := &metric.Failure{Kind: metric.FailStatus, Message: "the server redirects to elsewhere.test in a way that would turn a POST into a GET; write that URL in the plan"}
-	if d := cmp.Diff(want, s.Failure); d != "" || s.Status != 302 {
-		t.Errorf("status %d (-want +got):\n%s", s.Status, d)
-	}
+	d := cmp.Diff(want, s.Failure)
+	must.Hold(t, d == "" && s.Status == 302, "status %d (-want +got):\n%s", s.Status, d)
 
 	h = serve(t, config, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
@@ -496,9 +492,7 @@ func TestReconnect(t *testing.T) {
 	// The first connection brings two answers and breaks at the third request. That request is sent
 	// again, and every later one has its own new connection.
 	must.Same(t, "reconnects (-want +got)", []int{0, 0, 1, 0, 0, 0}, reconnects)
-	if len(said) != 1 || !h.FreshConns() {
-		t.Errorf("said %q, fresh connections %v", said, h.FreshConns())
-	}
+	must.Hold(t, len(said) == 1 && h.FreshConns(), "said %q, fresh connections %v", said, h.FreshConns())
 	got := requests.get("answered")
 	must.Hold(t, got == 6, "%d requests answered, want 6", got)
 	if got := requests.get("dropped"); got != 1 {

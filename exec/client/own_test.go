@@ -391,9 +391,7 @@ func TestDetours(t *testing.T) {
 	} {
 		tt.config.Now = realNow()
 		h := must.Get(New(tt.config))(t)
-		if h.Detour() != tt.want || (h.own == nil) != (tt.want != "") {
-			t.Errorf("%+v: %q, want %q", tt.config, h.Detour(), tt.want)
-		}
+		must.Hold(t, h.Detour() == tt.want && (h.own == nil) == (tt.want != ""), "%+v: %q, want %q", tt.config, h.Detour(), tt.want)
 	}
 }
 

@@ -138,9 +138,7 @@ func TestVirtualIdle(t *testing.T) {
 	if err := c.Wait(t.Context()); err != clock.ErrIdle {
 		t.Errorf("Wait with a stopped timer gave %v, want ErrIdle", err)
 	}
-	if c.Now() != 0 {
-		t.Errorf("an idle clock moved to %v", c.Now())
-	}
+	must.Hold(t, c.Now() == 0, "an idle clock moved to %v", c.Now())
 }
 
 func TestTimersMadeByTimers(t *testing.T) {

@@ -17,9 +17,7 @@ func TestSharp(t *testing.T) {
 	for i, at := range []time.Duration{3, 1, 2} {
 		at *= time.Millisecond
 		c.Timer(at, func() {
-			if c.Now() < at {
-				t.Errorf("a timer for %v ran at %v", at, c.Now())
-			}
+			must.Hold(t, c.Now() >= at, "a timer for %v ran at %v", at, c.Now())
 			got = append(got, i)
 		})
 	}

@@ -24,9 +24,7 @@ func TestKnown(t *testing.T) {
 			m := must.Get(Calibrate(t.Context(), o))(t)
 			n := again.usages.Load() + again.asks.Load()
 			must.Hold(t, n == 2, "%d questions, want 2", n)
-			if m.Exact() != first.Exact() {
-				t.Errorf("exact %v, and was %v", m.Exact(), first.Exact())
-			}
+			must.Hold(t, m.Exact() == first.Exact(), "exact %v, and was %v", m.Exact(), first.Exact())
 			for order, tokens := range []int{first.least() + 40*first.costs, first.least() + 999*first.costs} {
 				want, err1 := first.Make(Key{Workload: "w", Order: order}, tokens)
 				got, err2 := m.Make(Key{Workload: "w", Order: order}, tokens)

@@ -170,9 +170,7 @@ func TestExactLength(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tt.new()
 			m := calibrated(t, f, 7)
-			if m.Exact() == f.without {
-				t.Errorf("exact %v", m.Exact())
-			}
+			must.Hold(t, m.Exact() != f.without, "exact %v", m.Exact())
 			t.Logf("%d words of 1 to %d tokens, %q, %q, least %d; %d questions, %d requests",
 				len(m.pool), m.costs, m.lead.text, m.sep, m.least(), f.asks.Load(), f.usages.Load())
 			r := rand.New(rand.NewPCG(1, 2))
@@ -234,9 +232,8 @@ func TestFewQuestions(t *testing.T) {
 				}
 			}
 			m := must.Get(Calibrate(t.Context(), o))(t)
-			if n := f.asks.Load() + f.usages.Load(); n > tt.most || m.Exact() == f.without {
-				t.Errorf("%d questions, want %d; exact %v", n, tt.most, m.Exact())
-			}
+			n := f.asks.Load() + f.usages.Load()
+			must.Hold(t, n <= tt.most && m.Exact() != f.without, "%d questions, want %d; exact %v", n, tt.most, m.Exact())
 			took := time.Since(begin)
 			must.Hold(t, took <= tt.volleys*time.Second, "%v, want %d volleys", took, tt.volleys)
 		})
@@ -288,9 +285,7 @@ func TestUnique(t *testing.T) {
 								tokens := f.t(p.Text)
 								prompts = append(prompts, tokens)
 								own, ok := strings.CutPrefix(p.Text, m.lead.text)
-								if !ok {
-									t.Fatalf("%q does not begin with %q", p.Text, m.lead.text)
-								}
+								must.Need(t, ok, "%q does not begin with %q", p.Text, m.lead.text)
 								begins[f.t(own)[0]] = true
 							}
 							// Sixty prompts begin with sixty different words. If words have several

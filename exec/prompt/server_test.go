@@ -63,9 +63,7 @@ func TestAgainstServer(t *testing.T) {
 				o.AsIDs = tt.ids
 				begin := time.Now()
 				m := must.Get(Calibrate(t.Context(), o))(t)
-				if m.Exact() != tt.exact {
-					t.Errorf("exact %v", m.Exact())
-				}
+				must.Hold(t, m.Exact() == tt.exact, "exact %v", m.Exact())
 				// Calibration of a new server takes at most 8 requests, and 150 ms of virtual time.
 				n, took := asked.Load(), time.Since(begin)
 				must.Hold(t, !tt.exact || n <= 8 && took <= 150*time.Millisecond, "%d questions in %v, want at most 8 in 150 ms", n, took)

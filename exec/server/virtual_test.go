@@ -188,9 +188,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 				if f.Name == "die" {
 					deadNetwork(&a, &b)
 				}
-				if !sameSample(&a, &b) {
-					t.Errorf("request %d (-over HTTP +in virtual time):\n%s", i, cmp.Diff(a, b))
-				}
+				must.Hold(t, sameSample(&a, &b), "request %d (-over HTTP +in virtual time):\n%s", i, cmp.Diff(a, b))
 				same = same && sameSample(plain[i], got[i])
 			}
 			_, nothing := belowTheStream[f.Name]
@@ -224,9 +222,7 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 					a.Failure.Message, b.Failure.Message = "", "" // see TestFaultsInVirtualTime
 				}
 				deadNetwork(&a, &b)
-				if !sameSample(&a, &b) {
-					t.Errorf("request %d (-over HTTP +in virtual time):\n%s", i, cmp.Diff(a, b))
-				}
+				must.Hold(t, sameSample(&a, &b), "request %d (-over HTTP +in virtual time):\n%s", i, cmp.Diff(a, b))
 			}
 		})
 	}
@@ -330,9 +326,7 @@ func TestRunsAgree(t *testing.T) {
 	for i, l := range over.Levels {
 		for j, r := range l.Rounds {
 			want, got := timings(r), timings(virtual.Levels[i].Rounds[j])
-			if len(want) != r.Due {
-				t.Fatalf("level %s, round %d: %d requests, want %d", l.Name, j, len(want), r.Due)
-			}
+			must.Need(t, len(want) == r.Due, "level %s, round %d: %d requests, want %d", l.Name, j, len(want), r.Due)
 			must.Same(t, fmt.Sprintf("level %s, round %d (-over HTTP +in virtual time)", l.Name, j), want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text"))
 			// Compare sums with a tolerance. The requests before this round differ, which changes
 			// the sums in the last digit.

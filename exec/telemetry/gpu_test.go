@@ -111,9 +111,8 @@ func TestParseAMD(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := must.Get(parseAMD([]byte(tt.out), 0))(t)
-			if diff := cmp.Diff(tt.want, got.Gauges, cmpopts.EquateApprox(1e-12, 0)); diff != "" || got.Counters[metric.Energy] != tt.energy {
-				t.Errorf("%s, energy %v", diff, got.Counters)
-			}
+			diff := cmp.Diff(tt.want, got.Gauges, cmpopts.EquateApprox(1e-12, 0))
+			must.Hold(t, diff == "" && got.Counters[metric.Energy] == tt.energy, "%s, energy %v", diff, got.Counters)
 		})
 	}
 	for _, out := range []string{"", "{}", "[]", `{"gpu_data": []}`, `{"gpu_data": [{"gpu": 0, "power": "N/A"}]}`, "ERROR: no GPU", `[1]`, `{"gpu_data": 3}`} {
@@ -150,9 +149,8 @@ func TestParseDCGM(t *testing.T) {
 		{[]string{"GPU-b"}, map[string]float64{"power": 300, "gpu_utilization": 0.5, "gpu_memory": 1 << 30, "gpu_temperature": 61, "gpu_clock": 1.755e9}, 1000},
 	} {
 		got := must.Get(ParseDCGM([]byte(dcgmPage), tt.gpus))(t)
-		if diff := cmp.Diff(tt.want, got.Gauges); diff != "" || math.Abs(got.Counters[metric.Energy]-tt.energy) > 1e-9 {
-			t.Errorf("%v: %s, energy %v", tt.gpus, diff, got.Counters)
-		}
+		diff := cmp.Diff(tt.want, got.Gauges)
+		must.Hold(t, diff == "" && math.Abs(got.Counters[metric.Energy]-tt.energy) <= 1e-9, "%v: %s, energy %v", tt.gpus, diff, got.Counters)
 	}
 	const sick = `DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{gpu="0",UUID="GPU-a"} 4
 DCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu="1",UUID="GPU-b"} 64
@@ -162,9 +160,8 @@ DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="0",UUID="GPU-a"} 1
 DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="1",UUID="GPU-b"} 2
 `
 	got := must.Get(ParseDCGM([]byte(sick), nil))(t)
-	if diff := cmp.Diff(map[string]float64{"gpu_throttled": 1, "gpu_power_capped": 1, metric.LastXID: 79}, got.Gauges); diff != "" || got.Counters[metric.ECCErrors] != 3 {
-		t.Errorf("%s, ECC errors %v", diff, got.Counters)
-	}
+	diff := cmp.Diff(map[string]float64{"gpu_throttled": 1, "gpu_power_capped": 1, metric.LastXID: 79}, got.Gauges)
+	must.Hold(t, diff == "" && got.Counters[metric.ECCErrors] == 3, "%s, ECC errors %v", diff, got.Counters)
 	for name, page := range map[string]string{
 		"nothing": "", "cut off": dcgmPage[:len(dcgmPage)-3], "no GPU": "up 1\n", "no number": "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} x\n",
 	} {

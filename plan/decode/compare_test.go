@@ -143,9 +143,7 @@ func TestBaseBranchVariables(t *testing.T) {
 // plan is still checked.
 func TestBaseBranchUnknown(t *testing.T) {
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
-	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {
-		t.Errorf("%v, %+v", diags, p.Compares)
-	}
+	must.Hold(t, len(diags) <= 0 && p.Compares[0].Skip == "no --base was given", "%v, %+v", diags, p.Compares)
 	p, diags = File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing), Self: true})
 	c := p.Compares[0]
 	must.Hold(t, len(diags) <= 0 && c.Live() && c.Control.Server.Base && len(p.Servers) == 2 && len(p.Workloads[0].Servers) == 2, "with itself: %v, %+v", diags, c)

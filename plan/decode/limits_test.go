@@ -61,9 +61,7 @@ func TestLongLargePlansLoad(t *testing.T) {
 	p, diags := File(Options{Path: "levels.hcl", Source: manyLevels(2000)})
 	must.Hold(t, !diags.HasErrors() && len(p.Workloads[0].Loads[0].Levels) == 2000, "2,000 levels: %v", diags)
 	p, diags = File(Options{Path: "megabyte.hcl", Source: megabyte()})
-	if diags.HasErrors() || len(p.Workloads) < 1000 {
-		t.Errorf("a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
-	}
+	must.Hold(t, !diags.HasErrors() && len(p.Workloads) >= 1000, "a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
 }
 
 // BenchmarkLoad loads plans. It reports the ratio of the time to that of HCL's parser alone, and as
@@ -203,7 +201,5 @@ func TestIncludeLimits(t *testing.T) {
 		return nil, os.ErrNotExist
 	}
 	p, diags := File(Options{Path: "f0.hcl", Root: ".", ReadFile: read})
-	if len(diags) != 1 || diags[0].Summary != sumTooLarge || len(p.Files) != maxFiles {
-		t.Errorf("%d files, %v", len(p.Files), diags)
-	}
+	must.Hold(t, len(diags) == 1 && diags[0].Summary == sumTooLarge && len(p.Files) == maxFiles, "%d files, %v", len(p.Files), diags)
 }

@@ -130,9 +130,7 @@ func TestForest(t *testing.T) {
 	}}
 	svg := string(f.SVG())
 	// The axis fits the largest value, 0.07. The wide interval does not extend it.
-	if strings.Contains(svg, ">100%<") || !strings.Contains(svg, ">5%<") {
-		t.Errorf("the scale is not that of the values: %v", boxes(t, svg))
-	}
+	must.Hold(t, !strings.Contains(svg, ">100%<") && strings.Contains(svg, ">5%<"), "the scale is not that of the values: %v", boxes(t, svg))
 	for _, b := range boxes(t, svg) {
 		must.Hold(t, b.left >= -1 && b.right <= Width+1, "%q leaves the picture", b.text)
 	}
@@ -140,9 +138,7 @@ func TestForest(t *testing.T) {
 	// written there.
 	f.Cut, f.Rows = true, append(f.Rows, Row{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
 	svg = string(f.SVG())
-	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {
-		t.Errorf("%v", boxes(t, svg))
-	}
+	must.Hold(t, strings.Contains(svg, ">5%<") && strings.Contains(svg, ">5600% →<"), "%v", boxes(t, svg))
 	for _, b := range boxes(t, svg) {
 		must.Hold(t, b.left >= -1 && b.right <= Width+1, "%q leaves the picture", b.text)
 	}

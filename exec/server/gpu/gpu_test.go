@@ -152,9 +152,7 @@ func TestChoose(t *testing.T) {
 				must.Hold(t, err != nil && strings.Contains(err.Error(), tt.err), "error %v, want %q", err, tt.err)
 				return
 			}
-			if err != nil || n != tt.n || names(among) != tt.among {
-				t.Errorf("%d of %q, %v; want %d of %q", n, names(among), err, tt.n, tt.among)
-			}
+			must.Hold(t, err == nil && n == tt.n && names(among) == tt.among, "%d of %q, %v; want %d of %q", n, names(among), err, tt.n, tt.among)
 		})
 	}
 }
@@ -219,9 +217,7 @@ func TestLook(t *testing.T) {
 				}
 				return out, nil
 			}, func(name string) string { return tt.env[name] })
-			if names(got.GPUs) != tt.ids {
-				t.Errorf("GPUs %q, want %q", names(got.GPUs), tt.ids)
-			}
+			must.Hold(t, names(got.GPUs) == tt.ids, "GPUs %q, want %q", names(got.GPUs), tt.ids)
 			must.Same(t, "", tt.want, got, cmpopts.IgnoreFields(Inventory{}, "GPUs"))
 		})
 	}
