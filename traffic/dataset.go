@@ -126,8 +126,8 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 // the length of a row. The buffered reader reads from the input.
 func begin(r io.Reader) (*input, *bufio.Reader) {
 	in := &input{sum: sha256.New(), r: r}
-	if f, ok := r.(interface{ size() int64 }); ok {
-		in.size = f.size()
+	if f, ok := r.(interface{ Size() int64 }); ok {
+		in.size = f.Size()
 	}
 	b := bufio.NewReaderSize(in, 1<<20)
 	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
