@@ -141,6 +141,11 @@ real: build ## install real engines and try them, into docs/engines-tried.md; EN
 real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine
 	@for i in 1 2; do PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --out results/real-rate/$$i --var model=$(REAL_DIR)/tiny.gguf plans/real/rate.hcl || true; done
 
+.PHONY: real-bench
+real-bench: build ## gate vLLM, installed by `make real`, and have its own client compute the figures of "vllm bench serve"; minutes
+	PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --only gate --out results/real-bench --var model=$(REAL_DIR)/tiny plans/real/vllm.hcl || true
+	$(REAL_DIR)/vllm/bin/python plans/real/bench.py results/real-bench
+
 PEERS_DIR ?= $(REAL_DIR)
 
 .PHONY: peers

@@ -14,6 +14,8 @@ server "vllm" {
     max-model-len = 16384
     max-num-seqs  = 8
     enforce-eager = true # nothing is compiled, so that it starts in a minute
+
+    gpu-memory-utilization = 0.3 # of the machine's memory: other work may run beside it
   }
   ready { timeout = "30m" } # long, because other work may run beside it
 }
