@@ -234,17 +234,19 @@ define characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert/compare -run '^TestLongOddTokensCharacteristics$$' -token-gates 200
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongStagedCharacteristics$$' -timeout 60m -staged $(11) -staged-table $(CURDIR)/results/characteristics/staged.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongStagedMembersAtTheirLimits$$' -timeout 5h -members $(13) -members-table $(CURDIR)/results/characteristics/members.md
+	@cat results/characteristics/members.md >> results/characteristics/staged.md
 	@cat results/characteristics/gates.md results/characteristics/failures.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
 .PHONY: characteristics characteristics-full
 characteristics characteristics-full: export GOGC ?= 400
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,300,100,40,,5,60,20,30,100,10)
+	$(call characteristics,500,500,300,100,40,,5,60,20,30,100,10,20)
 	@cat results/characteristics/table.md results/characteristics/windows.md results/characteristics/capacities.md results/characteristics/staged.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,300,1000,1000,-rates-full,100,60,300,1000,4000,200)
+	$(call characteristics,6000,5000,300,1000,1000,-rates-full,100,60,300,1000,4000,200,2000)
 	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- windows -->/,/<!-- end of windows -->/{//!d}' -e '/<!-- windows -->/r results/characteristics/windows.md' docs/characteristics.md

@@ -84,6 +84,7 @@ func threshold(name, text string) *plan.Threshold {
 		{"p95 < 2s", "p95", plan.Less, 2}, {"p95 <= 2s", "p95", plan.LessEqual, 2}, {"p99 < 2s", "p99", plan.Less, 2}, {"p50 < 2s", "p50", plan.Less, 2},
 		{"p95 < 1us", "p95", plan.Less, 1e-6}, {"mean < 2s", "mean", plan.Less, 2}, {"mean <= 1s", "mean", plan.LessEqual, 1}, {"mean < 1s", "mean", plan.Less, 1},
 		{"max < 2s", "max", plan.Less, 2}, {"min < 2s", "min", plan.Less, 2}, {"min < 1s", "min", plan.Less, 1}, {"every < 2s", "every", plan.Less, 2}, {"every <= 1s", "every", plan.LessEqual, 1}, {"every < 1s", "every", plan.Less, 1}, {"every < 30ms", "every", plan.Less, 0.03},
+		{"max < 601s", "max", plan.Less, 601}, {"max < 61s", "max", plan.Less, 61}, {"max < 59s", "max", plan.Less, 59},
 		{"max < 1.2s", "max", plan.Less, 1.2}, {"max > 2s", "max", plan.Greater, 2}, {"min < 0.2s", "min", plan.Less, 0.2}, {"min > 1s", "min", plan.Greater, 1},
 		{"p95 < 30ms", "p95", plan.Less, 0.03}, {"mean < 30ms", "mean", plan.Less, 0.03},
 		{"p5 > 10 tok/s", "p5", plan.Greater, 10}, {"mean > 10 tok/s", "mean", plan.Greater, 10}, {"min > 10 tok/s", "min", plan.Greater, 10},

@@ -42,7 +42,7 @@ func newJudge(p *plan.Plan, run *metric.Run) *judge {
 // take adds a recorded level. If a broken record has a level twice, the first one counts.
 func (j *judge) take(l *metric.Level) {
 	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
-		j.recorded[k] = sample.Sound(l)
+		j.recorded[k] = sample.Sound(j.run.WithStarts(l))
 		j.levels[k] = j.recorded[k]
 	}
 }

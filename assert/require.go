@@ -89,7 +89,9 @@ func declared(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 // the second requirement only.
 func succeeding(own, all []required) []required {
 	every := strictest(own, func(r required) bool { return r.IgnoresFailures() })
-	some := strictest(all, func(r required) bool { return !r.IgnoresFailures() && !r.BoundsFailures() })
+	some := strictest(all, func(r required) bool {
+		return !r.IgnoresFailures() && !r.BoundsFailures() && r.Metric.Source != metric.Starts
+	})
 	written := strictest(all, func(r required) bool { return r.Metric.Name == "success" })
 	success := metric.MustLookup("success")
 	var out []required

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/internal/must"
@@ -26,6 +27,7 @@ type memberAtLimit struct {
 	name  string
 	claim string  // beside the mean
 	sla   float64 // limit of the candidate's p95, in seconds; 0: none
+	warm  float64 // how much longer the candidate's warm starts take, as a logarithm; 0: starts are not recorded
 	// draw changes the requests of both sides; pairs with the same round and order are one prompt.
 	draw func(r *rand.Rand) [2]func(*metric.Sample)
 }
@@ -64,8 +66,11 @@ var atLimits = []memberAtLimit{
 	}},
 	// Requests vary by 30 % and starts by 1 %: ln p95 is 1.645 times √(0.3² + 0.01²).
 	{name: "sla ttft p95", sla: math.Exp(1.6448536 * math.Hypot(requestsVary, 0.01)), draw: func(*rand.Rand) [2]func(*metric.Sample) {
-		same := func(*metric.Sample) {}
-		return [2]func(*metric.Sample){same, same}
+		return [2]func(*metric.Sample){}
+	}},
+	// Warm starts of one server vary by 3 %.
+	{name: "start_warm mean +10%", claim: "start_warm mean +10%", warm: math.Log(1.1), draw: func(*rand.Rand) [2]func(*metric.Sample) {
+		return [2]func(*metric.Sample){}
 	}},
 }
 
@@ -94,6 +99,12 @@ func (m memberAtLimit) run(r *rand.Rand, perRound int) (Verdicts, int) {
 	}
 	if strings.HasPrefix(m.claim, "accuracy") {
 		w.Score = &answers.Rule{}
+	}
+	for side, s := range run.Servers {
+		for i := range 12 * min(1, int(math.Ceil(m.warm))) {
+			took := 60 * math.Exp(float64(side)*m.warm+0.03*r.NormFloat64())
+			s.Starts = append(s.Starts, startsOf(2, 0, time.Duration(took*1e9))[min(i, 1)])
+		}
 	}
 	return untilStop(p, run)
 }

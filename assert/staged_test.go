@@ -49,6 +49,12 @@ func TestStagedMembers(t *testing.T) {
 			p.Workloads[0].SLAs = []*plan.SLA{s}
 		}
 	}
+	// starts gives each server a cold start of 600 s, or of cold, and warm ones of 60 s and of warm.
+	starts := func(cold, warm time.Duration) func(*plan.Plan, *metric.Run) {
+		return func(_ *plan.Plan, run *metric.Run) {
+			run.Servers[0].Starts, run.Servers[1].Starts = startsOf(12, 600*time.Second, 60*time.Second), startsOf(12, cold, warm)
+		}
+	}
 	for _, row := range []struct {
 		name   string
 		d      duel
@@ -68,6 +74,19 @@ func TestStagedMembers(t *testing.T) {
 		{"counts wait for their number", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "success rate -2pp")}}, nil, 7, Pass, "success rate"},
 		// The candidate refuses every fourth request: tokgate's own limit ends the comparison.
 		{"certain harm by what tokgate requires", duel{candidateFails: every(4), claims: []*plan.Claim{tolerate("ttft p50 +5%")}}, nil, 3, Fail, ""},
+		// The fourth start of a side is its third warm one. The cold one is not compared.
+		{"warm starts", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(7000*time.Second, 63*time.Second), 4, Pass, "start_warm mean"},
+		{"warm starts that take longer", duel{claims: []*plan.Claim{tolerate("ttft mean +5%", "start_warm mean +10%")}}, starts(600*time.Second, 72*time.Second), 4, Fail, "start_warm mean"},
+		{"no start is recorded", duel{claims: []*plan.Claim{tolerate("start_warm mean +10%")}}, nil, 12, Inconclusive, "start_warm mean"},
+		{"limits on starts", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, func(p *plan.Plan, run *metric.Run) {
+			starts(600*time.Second, 60*time.Second)(p, run)
+			sla("start_warm max < 61s", "start_cold max < 601s")(p, run)
+		}, 3, Pass, ""},
+		{"a warm start above its limit", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, func(p *plan.Plan, run *metric.Run) {
+			starts(600*time.Second, 60*time.Second)(p, run)
+			sla("start_warm max < 59s")(p, run)
+		}, 3, Fail, ""},
+		{"limits on starts that are not recorded", duel{claims: []*plan.Claim{tolerate("ttft mean +5%")}}, sla("start_warm max < 61s"), 3, Error, "sla.start_warm.max at 4"},
 		{"one that only warns decides nothing", duel{candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft mean +50%"), {Severity: plan.SeverityWarn, Changes: tolerate("e2e mean +5%").Changes}}}, nil, 3, Pass, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -89,6 +108,15 @@ func TestStagedMembers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startsOf returns starts of a server, of which the first is cold.
+func startsOf(n int, cold, warm time.Duration) []metric.Start {
+	out := []metric.Start{{Ready: cold, Kind: metric.StartCold}}
+	for range n - 1 {
+		out = append(out, metric.Start{Ready: warm, Kind: metric.StartWarm})
+	}
+	return out
 }
 
 // An undecided comparison stops if even the last look would hardly decide it.

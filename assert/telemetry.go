@@ -163,6 +163,12 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	v.N, v.Value = g.N, metric.Some(x)
+	if t.Metric.Source == metric.Starts {
+		v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "starts"))
+		v.Note("the value is exact for the starts of this run; it says nothing about later ones")
+		decided(v, sample.Meets(x, t.Op, t.Limit))
+		return
+	}
 	if t.Stat.Kind == metric.Mean {
 		var units []float64
 		for _, r := range s.level.Rounds {

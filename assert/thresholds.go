@@ -27,7 +27,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 		}
 		if why := t.why(); why != "" && (v.Outcome != Pass || t.Stat.Kind != metric.Implied) {
 			v.Note(why)
-		} else if v.Outcome == Fail {
+		} else if v.Outcome == Fail && t.Metric.Source != metric.Starts {
 			if then := doing(s.level); then != "" {
 				v.Note(then)
 			}

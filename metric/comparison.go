@@ -88,10 +88,10 @@ func StartTimes(starts []Start) (first, later time.Duration, ok bool) {
 	var warm time.Duration
 	n := 0
 	for i, s := range starts {
-		if s.Kind == StartCold || s.Kind == "" && i == 0 {
-			first = s.loaded()
-		} else {
+		if warmAt(starts, i) {
 			warm, n = warm+s.loaded(), n+1
+		} else {
+			first = s.loaded()
 		}
 	}
 	if n == 0 {
@@ -99,4 +99,59 @@ func StartTimes(starts []Start) (first, later time.Duration, ok bool) {
 	}
 	later = warm / time.Duration(n)
 	return max(first, later), later, true
+}
+
+// warmAt reports whether a start was warm. Of starts of unknown kind, all but the first were.
+func warmAt(starts []Start, i int) bool {
+	return starts[i].Kind == StartWarm || starts[i].Kind == "" && i > 0
+}
+
+// WithStarts returns the level with the starts of its server.
+func (r *Run) WithStarts(l *Level) *Level {
+	out := *l
+	if s := r.Server(l.Server); s != nil {
+		out.Starts = s.Starts
+	}
+	return &out
+}
+
+// startOf returns the number of the start of the server that served a round; −1 if not known.
+func (l *Level) startOf(r *Round) int {
+	if r.Leg != nil {
+		return min(r.Leg.Start, len(l.Starts)-1)
+	}
+	last := -1
+	for i, s := range l.Starts {
+		if s.Ready <= r.Start {
+			last = i
+		}
+	}
+	return last
+}
+
+// Warm reports whether a warm start of the server served the round.
+func (l *Level) Warm(r *Round) bool {
+	i := l.startOf(r)
+	return i >= 0 && warmAt(l.Starts, i)
+}
+
+// startsAs returns how long the starts took that served the level's rounds: the cold or the warm ones.
+func (l *Level) startsAs(def Def) (g Gauge, why string) {
+	seen := map[int]bool{}
+	for _, r := range l.Rounds {
+		i := l.startOf(r)
+		if i < 0 || seen[i] || warmAt(l.Starts, i) != (def.Name == "start_warm") {
+			continue
+		}
+		seen[i] = true
+		took := l.Starts[i].Loaded().Seconds()
+		g = g.merge(Gauge{N: 1, Mean: took, Min: took, Max: took})
+	}
+	switch {
+	case len(l.Starts) == 0:
+		return g, "tokgate did not start the server"
+	case g.N == 0:
+		return g, def.NoValue
+	}
+	return g, ""
 }

@@ -80,6 +80,9 @@ const (
 	GPU
 	// Prices metrics are computed from other metrics and the plan's prices.
 	Prices
+	// Starts metrics are the times that tokgate's starts of the server took. The value belongs to the
+	// server: each level whose requests it served has it.
+	Starts
 )
 
 // Def is the definition of a metric. The language, the judgement, the reports and the documentation
@@ -290,6 +293,12 @@ var Defs = []Def{
 		Doc: "Compute processes on the server's GPUs that this run did not start. They are counted only if telemetry requires foreign_processes.", NoValue: "telemetry did not count them"},
 	{Name: "energy_per_token", Title: "Energy per token", Unit: JoulesPerToken, Better: LowerIsBetter, Scope: PerLevel, Source: GPU,
 		Doc: "Energy of the GPUs in the window / output tokens. The energy is from the GPUs' own energy counters. Without such counters the value is mean power / throughput.", NoValue: "no GPU telemetry"},
+	{Name: "start_cold", Title: "Start, cold", Unit: Seconds, Better: LowerIsBetter, Scope: PerReading, Source: Starts,
+		Doc:     "Time from the launch of the server to when it was ready, without the pull of its image, for a cold start: the first with this program, model and flags since the machine booted. An sla block limits its max. It is never compared: the first start of one server reads the weights from disk, and that of the other finds them in memory.",
+		NoValue: "no start was cold: the machine had started the server before"},
+	{Name: "start_warm", Title: "Start, warm", Unit: Seconds, Better: LowerIsBetter, Scope: PerReading, Source: Starts,
+		Doc:     "Like start_cold, but for every later start: the weights may be in memory, and the kernels compiled. An sla block limits its max, and a tolerate block its mean, such as \"mean +10%\", from the fourth start of each server on.",
+		NoValue: "no start was warm: each was the first since the machine booted"},
 	{Name: "cost_per_hour", Title: "Cost per hour", Unit: MoneyPerHour, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
 		Doc: "Cost of the server for an hour, by the plan's prices. If electricity has a price, mean power × this price is added to the server's price.", NoValue: "the plan has no prices"},
 	{Name: "cost_per_million_tokens", Title: "Cost per 1M tokens", Unit: MoneyPerMillionTokens, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,

@@ -232,6 +232,8 @@ type Level struct {
 	Looks []Look `json:"looks,omitempty"`
 	// Answers holds the findings on a sample of the level's answers; nil if no answer was examined.
 	Answers *Answers `json:"answers,omitempty"`
+	// Starts are those of the level's server; nil if not known. See Run.WithStarts.
+	Starts []Start `json:"-"`
 	// Notes are remarks for people, such as why the level ended early or why it was not extended.
 	Notes []string `json:"notes,omitempty"`
 }

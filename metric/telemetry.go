@@ -336,6 +336,9 @@ func orNone(why string) string {
 // Gauge combines the readings of a PerReading metric from all rounds of the level. A round that is
 // too short may lack readings. If another round has none, or too many are missing, why says so.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
+	if def, _ := Lookup(name); def.Source == Starts {
+		return l.startsAs(def)
+	}
 	short := ""
 	why = l.readRounds(name, func(t *Telemetry) bool {
 		x, ok := t.Gauges[name]

@@ -14,7 +14,7 @@ import (
 // level derives a case from the level l. The level bare is the same without its requests, and whole
 // is the same with the rounds that are not judged.
 func (b *builder) level(bare, l, whole *metric.Level) Case {
-	judged := l.InMemory()
+	judged := b.run.WithStarts(l.InMemory())
 	if whole == l {
 		whole = judged
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -14,6 +15,10 @@ var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
+
+// nightlyStarts lists the figures of a server's starts that every history keeps, beside the first level
+// of the server.
+var nightlyStarts = []struct{ name, stat string }{{"start_cold", "mean"}, {"start_warm", "mean"}}
 
 // factsOf returns the server's fingerprint, with the transport if it was not tokgate's own: it makes
 // times differ between two nights.
@@ -53,14 +58,19 @@ func (d *Document) Night() metric.Night {
 			n.Figures = append(n.Figures, metric.Figure{Trend: t, Value: value, N: observations})
 		}
 	}
-	asked := map[[2]string]string{}
+	asked, begun := map[[2]string]string{}, map[string]bool{}
 	for i := range d.Cases {
 		c := &d.Cases[i]
 		asked[[2]string{c.Server, c.Workload}] = c.Digest
 		if c.Probe != nil || !valid[[3]string{c.Server, c.Workload, c.Name}] {
 			continue
 		}
-		d.figures(c, add)
+		list := nightly
+		if !begun[c.Server] {
+			list = slices.Concat(list, nightlyStarts)
+		}
+		begun[c.Server] = true
+		d.figures(c, list, add)
 		n.Rambling = append(n.Rambling, d.rambling(c)...)
 	}
 	for _, c := range d.Run.Capacities {
@@ -93,12 +103,13 @@ func (d *Document) rambling(c *Case) []metric.Figure {
 		Value: (empty.V + repeats.V - 2*(1-success.V)) / success.V}}
 }
 
-// figures calls the function add for each value of the case that a history keeps.
-func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
+// figures calls the function add for each value of the case that a history keeps: those of the list, and
+// those that thresholds limit.
+func (d *Document) figures(c *Case, list []struct{ name, stat string }, add func(metric.Trend, float64, int)) {
 	at := func(name, stat string) metric.Trend {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Name, Metric: name, Stat: stat, Asked: c.Digest}
 	}
-	for _, f := range nightly {
+	for _, f := range list {
 		m := c.Summary(f.name)
 		if v := m.Stat(f.stat); v.OK {
 			add(at(f.name, f.stat), v.V, m.N)

@@ -24,6 +24,7 @@ const (
 	usualRequests = 0.30
 	usualRepeats  = 0.10
 	usualStarts   = 0.01
+	usualLaunch   = 0.03 // of the seconds that warm starts of one server take
 	// usualDisagreement is the share of a task's items on which two runs of one server usually
 	// differ. It is 3.5 % for GSM8K in 50 repeats (sglang#1382), and 0.6 to 5 % in other reports.
 	usualDisagreement = 0.035
@@ -76,6 +77,9 @@ const Assumed = "assuming that times vary by 30 % between requests, by 10 % if a
 func (x *Chance) basis() string {
 	if x.Seen {
 		return "if starts differ as in the last comparison"
+	}
+	if slices.ContainsFunc(x.Changes, func(c ChangeChance) bool { return ofStarts(c.Change.Metric) }) {
+		return Assumed + ", and that a warm start takes longer or shorter by 3 %"
 	}
 	return Assumed
 }

@@ -34,6 +34,7 @@ type member struct {
 	// on: from, or where the simulation draws less than chance after the look.
 	counted bool
 	from    int
+	left    int       // first observations that are left out; see warm
 	chance  []float64 // nil: 1 from then on
 }
 
@@ -111,6 +112,8 @@ func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (
 				break
 			}
 		}
+	case ofStarts(ch.Metric):
+		m.left, m.from, m.starts, m.first = 1, leastWarm+1, usualLaunch, true
 	case ch.Points, ch.Metric.Source != metric.Client:
 		return m, false
 	case ch.Stat.Kind == metric.Percentile:
@@ -191,8 +194,11 @@ func (f *foretold) least() (rounds int, waits string) {
 		from, waits = f.looks[0], ""
 	}
 	for _, m := range f.members {
-		if m.required && m.counted && m.from > from {
+		if m.required && m.from > from {
 			from, waits = m.from, "the number of requests for a share in "+m.workload
+			if !m.counted {
+				waits = "start_warm, whose first start is cold,"
+			}
 		}
 	}
 	for _, n := range f.looks {
@@ -260,7 +266,7 @@ func (f *foretold) once(r *rand.Rand, worse float64) (ended int, passed bool, he
 				s.holds = luck[i] < m.chance[k]
 			case m.counted:
 				s.holds = n >= m.from
-			default:
+			case n >= m.from:
 				s = f.stands(m, values[i], n, worse)
 			}
 			held[i] = held[i] || s.holds
@@ -287,7 +293,7 @@ type stood struct {
 
 // stands judges a change after n observations, if it is worse by the share worse of its limit.
 func (f *foretold) stands(m member, values [2][]float64, n int, worse float64) (s stood) {
-	d, known := f.drift(values, n)
+	d, known := f.drift([2][]float64{values[0][m.left:], values[1][m.left:]}, n-m.left)
 	if !known {
 		return s
 	}
@@ -295,7 +301,7 @@ func (f *foretold) stands(m member, values [2][]float64, n int, worse float64) (
 	fail := f.fail(m.workload)
 	s.holds, s.fails = f.passes(d, m.limit), d.Above(m.limit) <= fail
 	if !s.holds && !s.fails {
-		pass, fails := decides(d, m.limit, n, f.last(), f.pass, fail)
+		pass, fails := decides(d, m.limit, n-m.left, f.last()-m.left, f.pass, fail)
 		s.noPass, s.mayFail = 1-pass, fails
 	}
 	return s

@@ -208,6 +208,9 @@ func (x *comparison) changes(m matched) {
 
 // judged judges one change at a level.
 func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Change {
+	if ofStarts(ch.Metric) {
+		return x.startsJudged(m, claim, ch)
+	}
 	alpha := x.errorOf(claim)
 	row := Change{Metric: ch.Metric, Stat: ch.Stat, Shift: Shift{Points: ch.Points}}
 	m.measure(&row, alpha)

@@ -156,12 +156,14 @@ func (x *comparison) certain(rows []*Change, forms map[*Change]bool) []bool {
 	})
 	all := max(len(of), len(order))
 	for k, w := range order {
-		allowed := x.nominal(x.whole / float64(max(of[w], 1)*(all-k)))
-		if least[w] > allowed {
-			break
-		}
+		some := false
 		for i, row := range rows {
-			out[i] = out[i] || !forms[row] && row.Workload == w && row.pFail <= allowed
+			if !forms[row] && row.Workload == w && row.pFail <= x.nominalOf(row.Metric)(x.whole/float64(max(of[w], 1)*(all-k))) {
+				out[i], some = true, true
+			}
+		}
+		if !some {
+			break
 		}
 	}
 	for i, row := range rows {
@@ -270,7 +272,8 @@ func (x *comparison) hope(undecided []*Change) float64 {
 				m = max(members(x.Plan, x.Block, w), 1)
 			}
 		}
-		pass, fail := decides(drift, row.limit, n, last, x.nominal(x.whole), x.nominal(x.whole/float64(m)))
+		of, at := x.nominalOf(row.Metric), looksOf(row.Metric, []int{n, last})
+		pass, fail := decides(drift, row.limit, at[0], at[len(at)-1], of(x.whole), of(x.whole/float64(m)))
 		passes, fails = min(passes, pass), max(fails, fail)
 	}
 	return passes + fails

@@ -252,6 +252,8 @@ func exampleChange(def metric.Def, improve bool) string {
 		return `"` + sign + `5pp"`
 	case def.Scope == metric.PerLevel:
 		return `"` + sign + `5%"`
+	case def.Source == metric.Starts:
+		return `"mean ` + sign + `10%"`
 	case def.Better == metric.HigherIsBetter:
 		return `"mean ` + sign + `5%"`
 	}

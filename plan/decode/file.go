@@ -91,6 +91,7 @@ func (d *decoder) load() {
 	d.decodeHistory()
 	d.decodeWorkloads()
 	d.decodeCompares()
+	d.readStarts()
 	d.decodeAccepts()
 	d.decodeAsserts()
 	d.checkPlan()

@@ -116,6 +116,8 @@ func missingStat(def metric.Def, good bool) *problem {
 		return problemf(sumMissingStat, `success needs a statistic. "rate >= 98%%" judges the server's long-run share, and allows for chance. "observed >= 98%%" and "every" judge only the requests of this run.`)
 	case def.Scope == metric.PerLevel:
 		return nil
+	case def.Source == metric.Starts:
+		return problemf(sumMissingStat, "%s needs a statistic: %s.", def.Name, example(def, good))
 	case def.Scope == metric.PerReading:
 		return problemf(sumMissingStat, "%s changes while the level runs, so the threshold needs a statistic (mean, min or max), such as %s.", def.Name, example(def, good))
 	case def.Scope == metric.Counted:
@@ -126,6 +128,8 @@ func missingStat(def metric.Def, good bool) *problem {
 
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
+	case def.Source == metric.Starts && stat.Kind != metric.Mean && stat.Kind != metric.Max:
+		return problemf(sumStatNotAllowed, "A run has few starts, so %s has no %s. Write max in an sla block, or mean in a tolerate block.", def.Name, text)
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, and a histogram has no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min &&
@@ -164,6 +168,8 @@ func example(def metric.Def, good bool) string {
 		return `"share >= 95%", "observed >= 95%" or "> 3 req/s"`
 	case def.Scope == metric.PerLevel:
 		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
+	case def.Source == metric.Starts:
+		return `"max < 5m"`
 	case def.Scope == metric.PerReading && def.Better == metric.HigherIsBetter:
 		return fmt.Sprintf("%q", "min > "+exampleLimit(def.Unit))
 	case def.Scope == metric.PerReading:
