@@ -78,11 +78,13 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 	return total
 }
 
-// binomials returns the probabilities of 0 to n successes in n trials.
+// binomials returns the probabilities of 0 to n successes in n trials. Those far from the mean, which are
+// below 1e-12 together, are 0.
 func binomials(n int, p float64) []float64 {
 	out := make([]float64, n+1)
 	all, _ := math.Lgamma(float64(n + 1))
-	for k := range out {
+	mean, far := float64(n)*p, 8*math.Sqrt(float64(n)*p*(1-p))+24
+	for k := max(0, int(mean-far)); k <= min(n, int(mean+far)); k++ {
 		a, _ := math.Lgamma(float64(k + 1))
 		b, _ := math.Lgamma(float64(n - k + 1))
 		log := all - a - b
@@ -104,10 +106,15 @@ func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok b
 	// Start below the normal approximation, z²·disagree/margin² items.
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)
 	start := int(0.8 * z * z * disagree / (margin * margin))
-	for n = max(start, 1); n <= most; n++ {
-		if PairedPower(n, disagree, margin, alpha) >= power {
-			return n, true
+	suffices := func(n int) bool { return PairedPower(n, disagree, margin, alpha) >= power }
+	low, n := max(start, 1)-1, max(start, 1)
+	for n <= most && !suffices(n) { // in steps of half a percent
+		low, n = n, n+1+n/200
+	}
+	for low+1 < min(n, most+1) {
+		if low++; suffices(low) {
+			return low, true
 		}
 	}
-	return 0, false
+	return n, n <= most
 }
