@@ -404,3 +404,53 @@ func (l *Level) Added(name string) Value {
 	}
 	return Some(sum)
 }
+
+// WithStarts returns the level with the starts of its server.
+func (r *Run) WithStarts(l *Level) *Level {
+	out := *l
+	if s := r.Server(l.Server); s != nil {
+		out.Starts = s.Starts
+	}
+	return &out
+}
+
+// startOf returns the number of the start of the server that served a round; −1 if not known.
+func (l *Level) startOf(r *Round) int {
+	if r.Leg != nil {
+		return min(r.Leg.Start, len(l.Starts)-1)
+	}
+	last := -1
+	for i, s := range l.Starts {
+		if s.Ready <= r.Start {
+			last = i
+		}
+	}
+	return last
+}
+
+// Warm reports whether a warm start of the server served the round.
+func (l *Level) Warm(r *Round) bool {
+	i := l.startOf(r)
+	return i >= 0 && warmAt(l.Starts, i)
+}
+
+// startsAs returns how long the starts took that served the level's rounds: the cold or the warm ones.
+func (l *Level) startsAs(def Def) (g Gauge, why string) {
+	seen := map[int]bool{}
+	for _, r := range l.Rounds {
+		i := l.startOf(r)
+		if i < 0 || seen[i] || warmAt(l.Starts, i) != (def.Name == "start_warm") {
+			continue
+		}
+		seen[i] = true
+		took := l.Starts[i].loaded().Seconds()
+		g = g.merge(Gauge{N: 1, Mean: took, Min: took, Max: took})
+	}
+	switch {
+	case len(l.Starts) == 0:
+		return g, "tokgate did not start the server"
+	case g.N == 0:
+		return g, def.NoValue
+	}
+	return g, ""
+}

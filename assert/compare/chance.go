@@ -78,7 +78,7 @@ func (x *Chance) basis() string {
 	if x.Seen {
 		return "if starts differ as in the last comparison"
 	}
-	if slices.ContainsFunc(x.Changes, func(c ChangeChance) bool { return ofStarts(c.Change.Metric) }) {
+	if slices.ContainsFunc(x.Changes, func(c ChangeChance) bool { return c.Change.Metric.Source == metric.Starts }) {
 		return Assumed + ", and that a warm start takes longer or shorter by 3 %"
 	}
 	return Assumed

@@ -251,7 +251,7 @@ func (c *Change) needs(alpha float64) string {
 		if !ok {
 			return "the change is too near to its limit: more than 1000 starts of each server would be needed"
 		}
-		if ofStarts(c.Metric) {
+		if c.Metric.Source == metric.Starts {
 			return fmt.Sprintf("needs about %d starts of each server if the change stays as it seems", n+1)
 		}
 		return fmt.Sprintf("needs about %d starts of each server if the change stays as it seems, or more requests in each round", n)

@@ -112,7 +112,7 @@ func (f *foretold) member(w *plan.Workload, ch *plan.Change, level plan.Level) (
 				break
 			}
 		}
-	case ofStarts(ch.Metric):
+	case ch.Metric.Source == metric.Starts:
 		m.left, m.from, m.starts, m.first = 1, leastWarm+1, usualLaunch, true
 	case ch.Points, ch.Metric.Source != metric.Client:
 		return m, false

@@ -208,7 +208,7 @@ func (x *comparison) changes(m matched) {
 
 // judged judges one change at a level.
 func (x *comparison) judged(m matched, claim *plan.Claim, ch *plan.Change) Change {
-	if ofStarts(ch.Metric) {
+	if ch.Metric.Source == metric.Starts {
 		return x.startsJudged(m, claim, ch)
 	}
 	alpha := x.errorOf(claim)

@@ -51,7 +51,7 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
 	}
-	if c.Metric.Untimed() || ofStarts(c.Metric) {
+	if c.Metric.Untimed() || c.Metric.Source == metric.Starts {
 		return
 	}
 	switch c.Outcome {

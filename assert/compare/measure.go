@@ -277,7 +277,7 @@ func (m matched) unstreamed(c *Change) string {
 // outliers adds a note on the rounds whose change is far from the median. These rounds are judged
 // like all others.
 func (m matched) outliers(c *Change) {
-	if m.unpaired || c.Points || ofStarts(c.Metric) || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
+	if m.unpaired || c.Points || c.Metric.Source == metric.Starts || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
 		return
 	}
 	var xs []float64

@@ -60,6 +60,36 @@ func nominal(p *plan.Plan, record *metric.Comparison, block *plan.Compare) func(
 	return once
 }
 
+// leastWarm is the smallest number of warm starts of a side with which they are compared: two have no
+// trend.
+const leastWarm = 3
+
+// looksOf returns the numbers of observations after which a metric is judged, of those of its comparison.
+func looksOf(def metric.Def, looks []int) (out []int) {
+	if def.Source != metric.Starts {
+		return looks
+	}
+	for _, n := range looks {
+		if n-1 >= leastWarm {
+			out = append(out, n-1)
+		}
+	}
+	return out
+}
+
+// nominalOf returns the function for the error of one test of a metric. Warm starts have looks of their own.
+func (x *comparison) nominalOf(def metric.Def) func(alpha float64) float64 {
+	if def.Source != metric.Starts || x.record == nil || len(x.record.Planned) == 0 {
+		return x.nominal
+	}
+	looks := make([]int, len(x.record.Planned))
+	for i, rounds := range x.record.Planned {
+		looks[i] = rounds / x.Block.Unit()
+	}
+	looks = looksOf(def, looks)
+	return func(alpha float64) float64 { return stat.Groups.Boundary(looks, alpha) }
+}
+
 // designOf says how the starts of a comparison are compared. If other prompts or lengths are sent in
 // one round than in another, but the same on both sides, then pairs cancel that. Otherwise two groups
 // have nearly twice the degrees of freedom.

@@ -14,39 +14,6 @@ import (
 // memory. So a change of warm starts has looks of its own, each with one observation less than the
 // look at the comparison, and none before it has leastWarm.
 
-// leastWarm is the smallest number of warm starts of a side with which they are compared: two have no
-// trend.
-const leastWarm = 3
-
-// ofStarts reports whether a metric is the time that starts take.
-func ofStarts(def metric.Def) bool { return def.Source == metric.Starts }
-
-// looksOf returns the numbers of observations after which a metric is judged, of those of its comparison.
-func looksOf(def metric.Def, looks []int) (out []int) {
-	if !ofStarts(def) {
-		return looks
-	}
-	for _, n := range looks {
-		if n-1 >= leastWarm {
-			out = append(out, n-1)
-		}
-	}
-	return out
-}
-
-// nominalOf returns the function for the error of one test of a metric. Warm starts have looks of their own.
-func (x *comparison) nominalOf(def metric.Def) func(alpha float64) float64 {
-	if !ofStarts(def) || x.record == nil || len(x.record.Planned) == 0 {
-		return x.nominal
-	}
-	looks := make([]int, len(x.record.Planned))
-	for i, rounds := range x.record.Planned {
-		looks[i] = rounds / x.Block.Unit()
-	}
-	looks = looksOf(def, looks)
-	return func(alpha float64) float64 { return stat.Groups.Boundary(looks, alpha) }
-}
-
 // warm returns the observations in which every start was warm, without the first.
 func (m matched) warm() matched {
 	out := m

@@ -14,11 +14,11 @@ func (d *decoder) readStarts() {
 	for _, w := range d.out.Workloads {
 		var own []*plan.SLA
 		for _, sla := range w.SLAs {
-			limits := slices.DeleteFunc(slices.Clone(sla.Thresholds), func(t *plan.Threshold) bool { return t.Metric.Source != metric.Starts })
+			limits, others := apart(sla.Thresholds, func(t *plan.Threshold) metric.Def { return t.Metric })
 			if len(limits) == 0 {
 				continue
 			}
-			sla.Thresholds = slices.DeleteFunc(sla.Thresholds, func(t *plan.Threshold) bool { return t.Metric.Source == metric.Starts })
+			sla.Thresholds = others
 			once := *sla
 			once.Thresholds, once.AtCapacity, once.At = limits, false, sla.At[:min(1, len(sla.At))]
 			for _, t := range limits {
@@ -31,8 +31,8 @@ func (d *decoder) readStarts() {
 	for _, c := range d.out.Compares {
 		var own []*plan.Claim
 		for _, claim := range c.Claims {
-			changes := slices.DeleteFunc(slices.Clone(claim.Changes), func(ch *plan.Change) bool { return ch.Metric.Source != metric.Starts })
-			claim.Changes = slices.DeleteFunc(claim.Changes, func(ch *plan.Change) bool { return ch.Metric.Source == metric.Starts })
+			changes, others := apart(claim.Changes, func(ch *plan.Change) metric.Def { return ch.Metric })
+			claim.Changes = others
 			for _, ch := range changes {
 				d.checkStartChange(ch, c)
 			}
@@ -49,6 +49,25 @@ func (d *decoder) readStarts() {
 		}
 		c.Claims = append(slices.DeleteFunc(c.Claims, func(claim *plan.Claim) bool { return len(claim.Changes) == 0 }), own...)
 	}
+}
+
+// apart separates the bounds on starts from the others.
+func apart[T any](bounds []T, of func(T) metric.Def) (starts, others []T) {
+	for _, x := range bounds {
+		if of(x).Source == metric.Starts {
+			starts = append(starts, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	return starts, others
+}
+
+func startStat(def metric.Def, stat metric.Stat, text string) *problem {
+	if def.Source != metric.Starts || stat.Kind == metric.Mean || stat.Kind == metric.Max {
+		return nil
+	}
+	return problemf(sumStatNotAllowed, "A run has few starts, so %s has no %s. Write max in an sla block, or mean in a tolerate block.", def.Name, text)
 }
 
 // checkStart checks a threshold on the starts of the servers of a workload.

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -104,7 +105,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		}
 		return stat, problemf(sumUnknownStat, "%s: %v.%s", def.Name, err, hint)
 	}
-	return stat, statAllowed(def, stat, text, good)
+	return stat, cmp.Or(startStat(def, stat, text), statAllowed(def, stat, text, good))
 }
 
 func missingStat(def metric.Def, good bool) *problem {
@@ -128,8 +129,6 @@ func missingStat(def metric.Def, good bool) *problem {
 
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
-	case def.Source == metric.Starts && stat.Kind != metric.Mean && stat.Kind != metric.Max:
-		return problemf(sumStatNotAllowed, "A run has few starts, so %s has no %s. Write max in an sla block, or mean in a tolerate block.", def.Name, text)
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, and a histogram has no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min &&
