@@ -373,8 +373,9 @@ func Names(keep func(Def) bool) []string {
 
 // IgnoresFailures reports whether a statistic gives failed requests little or no weight. A mean, and what the
 // server observes, cover only completed requests. A failed request has few gaps between tokens.
+// How long starts take has nothing to do with requests.
 func (d Def) IgnoresFailures(s Stat) bool {
-	return s.Kind == Mean || d.Scope == PerGap || d.Scope == Counted
+	return d.Source != Starts && (s.Kind == Mean || d.Scope == PerGap || d.Scope == Counted)
 }
 
 // String returns the metric's name, as a plan writes it.
