@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
@@ -89,9 +90,11 @@ func (s *subject) early(v *Verdict, t *plan.Threshold) {
 	v.Outcome, v.More = Inconclusive, rest
 }
 
-// forGood reports whether a threshold that fails before the end of a level fails for good. What an exact
-// statistic could still mend does not fail before the end; see early.
-func forGood(t *plan.Threshold) bool { return t.Stat.Exact() && t.Stat.Kind != metric.Implied }
+// forGood reports whether an exact threshold fails, and no further request could mend it. How many are due
+// at a probe of a search is not known.
+func (s *subject) forGood(v *Verdict, t *plan.Threshold) bool {
+	return v.Outcome == Fail && t.Stat.Exact() && t.Stat.Kind != metric.Implied && (s.due > 0 || !mends(v, t, math.MaxInt32))
+}
 
 // mends reports whether further requests could still mend an exact statistic that fails: all of them
 // good, or one that is the smallest or largest.

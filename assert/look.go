@@ -148,7 +148,7 @@ func look(w *plan.Workload, l *metric.Level, mixed float64, price metric.Price, 
 		out.Thresholds = append(out.Thresholds, t)
 		out.Outcome = max(out.Outcome, v.Outcome)
 		out.Follows = out.Follows || s.awaits(list[i].Threshold)
-		out.ForGood = out.ForGood || v.Outcome == Fail && s.unfinished() && forGood(list[i].Threshold)
+		out.ForGood = out.ForGood || s.forGood(v, list[i].Threshold)
 		if v.Outcome == Inconclusive && out.Needs >= 0 {
 			out.Needs = max(out.Needs, v.More)
 			if v.More < 0 {

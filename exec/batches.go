@@ -50,7 +50,7 @@ func (s *series) batches(due []int) (ended bool, lost error) {
 		s.plans(all[len(all)-more:])
 		w.planned += more
 	}
-	for until := w.counted + len(due); w.counted < until; {
+	for until := w.counted + len(due); w.counted < until && !s.failed(); {
 		w.walk(func() bool { return w.closed > w.taken })
 		if w.closed == w.taken {
 			s.closes()

@@ -158,6 +158,37 @@ func TestCapacityOverBursts(t *testing.T) {
 	}
 }
 
+// A probe ends after the batch at which an exact threshold fails for good.
+func TestCapacityFailsForGood(t *testing.T) {
+	p, c := searching(64)
+	c.Confirm = false
+	p.Workloads[0].SLAs[0].Thresholds = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Max}, Op: plan.Less, Limit: 1.95}}
+	var b *bench
+	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
+	judge := byMean(1950 * ms)
+	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+		j := judge(w, l, look)
+		j.ForGood = j.Outcome == search.Fail
+		return j
+	}
+	run := must.Get(exec.Run(t.Context(), b.Config))(t)
+	if got := run.Capacities[0]; got.Pass != 19 || got.Fail != 20 {
+		t.Errorf("capacity %+v, visits %q", got, outcomes(got))
+	}
+	for i, l := range run.Levels {
+		complete := 0
+		for _, r := range l.Rounds {
+			if r.Complete {
+				complete++
+			}
+		}
+		// The limit lies between 19 and 20 in flight. A batch is a wave, and five are the fewest.
+		if fails := l.N >= 20; fails && complete != 1 || !fails && complete < 5 {
+			t.Errorf("probe %d of %d in flight has %d batches, looks %+v", i, l.N, complete, l.Looks)
+		}
+	}
+}
+
 // TestCapacityKnowsFixedLevels: a search takes measured levels of the plan that are decided as its
 // probes, and does not measure them again.
 func TestCapacityKnowsFixedLevels(t *testing.T) {

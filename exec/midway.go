@@ -33,6 +33,9 @@ func (s *series) looksMidway(rd *round) {
 	}
 }
 
+// failed reports whether an exact threshold of a probe fails for good.
+func (s *series) failed() bool { return s.fails != nil && len(s.level.Rounds) > 0 && s.fails() }
+
 // notesEnd notes that a look ended the level early.
 func (s *series) notesEnd(at plan.Look, outcome search.Outcome) {
 	said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[outcome]

@@ -54,6 +54,9 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		})
 		defer stop()
 	}
+	if h.workload.Exact() {
+		s.fails = func() bool { return h.judge(h.workload, h.view(s.level), Look{Planned: 1}).ForGood }
+	}
 	have := h.units(s)
 	h.last.requests = s.measured()
 	h.observe(metric.LevelStarted{Level: s.level, Due: p.Looks[len(p.Looks)-1] - p.Have, Expected: p.Expected})
@@ -72,7 +75,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		}
 		have, h.last = h.units(s), visit{split: p.Planned, requests: s.measured()}
 		look := Look{Requests: h.last.requests, Planned: p.Planned}
-		if !h.counts().Rates {
+		if !h.counts().Rates && have >= k { // fewer if an exact threshold failed
 			look.Spent = h.workload.SpentAtProbe(p.N, p.Planned, k)
 		}
 		if result = h.judged(p.N, h.view(s.level), look); h.follows && p.Purpose == search.Certify && h.check() {

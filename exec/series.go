@@ -35,8 +35,11 @@ type series struct {
 	ahead []int
 	win   *window
 	// midway holds the looks at a rate while its next window is measured.
-	midway    []plan.Look
-	sheds     bool      // the runner may leave out rounds if the budget runs short
+	midway []plan.Look
+	sheds  bool // the runner may leave out rounds if the budget runs short
+	// fails reports whether an exact threshold of a probe fails for good, so that its rest is not
+	// measured; nil if the probe has none, and for other levels.
+	fails     func() bool
 	warmed    bool      // whether warm was called
 	aloneSent int       // requests sent alone so far
 	stages    []*series // the stages of a load; set only in the first stage
@@ -114,6 +117,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		return s.batches(due)
 	}
 	for _, due := range shape.Windows(s.Case, due) {
+		if s.failed() {
+			break
+		}
 		if s.sheds && !shape.Of(s.Case).Windowed && s.tight(l) {
 			l.Shed++
 			continue

@@ -74,7 +74,16 @@ func (l *Load) earlyLooks(w *Workload, level Level) (out []Look) {
 	return out
 }
 
-// exact reports whether a required threshold describes the requests of this run.
+// Exact reports whether any required threshold of the workload describes the requests of this run.
+func (w *Workload) Exact() bool {
+	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
+		return slices.ContainsFunc(x.SLAs, func(sla *SLA) bool {
+			return sla.Severity != SeverityWarn && slices.ContainsFunc(sla.Thresholds, func(t *Threshold) bool { return t.Stat.Exact() })
+		})
+	})
+}
+
+// exact is Exact of the thresholds at one level.
 func (w *Workload) exact(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
 		return slices.ContainsFunc(x.required(level), func(t *Threshold) bool { return t.Stat.Exact() })
