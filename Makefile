@@ -299,6 +299,14 @@ REPEATS ?= 1000
 repeat: ## simulate a plan REPEATS times (default 1000) on 1, 2 and 8 processors, niced beside busy loops, and compare bytes
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongSimulationsRepeat$$' -timeout 5h -v -repeats $(REPEATS)
 
+BEFORE ?= 2307d49d
+
+.PHONY: price
+price: ## simulate the closed loops of commit BEFORE's README, docs and plans by it and by this tree, into docs/performance.md; minutes
+	@rm -rf results/before && git clone -q . results/before && git -C results/before checkout -q $(BEFORE)
+	@CGO_ENABLED=0 $(GO) -C results/before build -trimpath -o bin/tokgate ./cmd/tokgate
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestPrice$$' -before $(CURDIR)/results/before
+
 .PHONY: reference
 reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; minutes
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)
