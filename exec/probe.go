@@ -54,9 +54,6 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		})
 		defer stop()
 	}
-	if h.workload.Exact() {
-		s.fails = func() bool { return h.judge(h.workload, h.view(s.level), Look{Planned: 1}).ForGood }
-	}
 	have := h.units(s)
 	h.last.requests = s.measured()
 	h.observe(metric.LevelStarted{Level: s.level, Due: p.Looks[len(p.Looks)-1] - p.Have, Expected: p.Expected})
@@ -125,6 +122,8 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	if s == nil {
 		h.done(l)
 		s = &series{level: l}
+	} else if h.workload.Exact() {
+		s.fails = func() bool { return h.judge(h.workload, h.view(l), Look{Planned: 1}).ForGood }
 	}
 	h.levels[key] = s
 	return s, lost
