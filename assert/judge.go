@@ -43,6 +43,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 		j.server(s)
 	}
 	j.cases(opts.Each)
+	j.residues()
 	for _, c := range p.Compares {
 		j.compare(j.comparison(c))
 	}

@@ -34,6 +34,7 @@ const (
 	KindCompare  = verdict.KindCompare
 	KindServer   = verdict.KindServer
 	KindAccept   = verdict.KindAccept
+	KindResidue  = verdict.KindResidue
 
 	ExitPass         = verdict.ExitPass
 	ExitFail         = verdict.ExitFail

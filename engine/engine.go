@@ -28,6 +28,9 @@ type Engine struct {
 	// Series lists the series that are read from the engine's metrics page. If several series map
 	// to the same tokgate name, the first series on the page counts.
 	Series []Series
+	// KVCached means that the page's usage of the KV cache counts blocks that only hold earlier
+	// prompts, so it does not return after a load.
+	KVCached bool
 	// Log describes the lines of the engine's log that state facts about the server. If several
 	// lines state the same fact, the last line counts.
 	Log []LogFact

@@ -28,7 +28,8 @@ var llamaCpp = Engine{
 		Health: "/health", Version: []string{"/props"}, VersionKey: "build_info",
 		Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics",
 	},
-	Dialect: Dialect{IgnoreEOS: true, BothLimits: true, Timings: true, PromptIDs: true, Tokenizer: LlamaTokenizer, FreshConns: true},
+	KVCached: true, // a slot keeps the cells of its last prompt
+	Dialect:  Dialect{IgnoreEOS: true, BothLimits: true, Timings: true, PromptIDs: true, Tokenizer: LlamaTokenizer, FreshConns: true},
 	Series: []Series{
 		{Name: "llamacpp:requests_processing", Kind: GaugeSum, Ours: "running"},
 		{Name: "llamacpp:requests_deferred", Kind: GaugeSum, Ours: "waiting"},

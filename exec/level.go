@@ -34,6 +34,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
 	defer s.examine()
+	defer s.residue().ends()
 	defer s.closes()
 	looks := r.looks(c)
 	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))

@@ -15,19 +15,14 @@ const Alone metric.Phase = "alone"
 const (
 	// aloneFirst is the number of requests sent alone before a saturation.
 	aloneFirst = 3
-	// The server has recovered when the TTFT of a request alone is at most recoveredShare times the
-	// slowest one before the saturation, plus recoveredMore. One request is sent every
-	// recoveredEach, for at most recoveredWithin.
-	recoveredShare  = 1.5
-	recoveredMore   = 20 * time.Millisecond
+	// One request is sent every recoveredEach, for at most recoveredWithin, until metric.Recovered.
 	recoveredEach   = time.Second
 	recoveredWithin = 2 * time.Minute
 )
 
 func (s *series) aloneBefore() (slowest time.Duration) {
 	for range aloneFirst {
-		ttft, _ := s.alone(recoveredWithin)
-		slowest = max(slowest, ttft)
+		slowest = max(slowest, s.alone(recoveredWithin))
 	}
 	return slowest
 }
@@ -38,8 +33,7 @@ func (s *series) recovers(slowest time.Duration) bool {
 	end := s.Clock.Now() + recoveredWithin
 	for slowest > 0 && s.check() && s.Clock.Now() < end {
 		next := min(s.Clock.Now()+recoveredEach, end)
-		ttft, ok := s.alone(end - s.Clock.Now())
-		if ok && ttft.Seconds() <= recoveredShare*slowest.Seconds()+recoveredMore.Seconds() {
+		if metric.Recovered(slowest, s.alone(end-s.Clock.Now())) {
 			return true
 		}
 		s.pause(next)
@@ -53,22 +47,22 @@ func (s *series) pause(until time.Duration) {
 	s.runUntil(func() bool { return over || !s.check() })
 }
 
-// alone sends one request with a new prompt, for one token, and returns its TTFT. ok is false if
-// the token has not come within the given time. Of a mix it sends the first part.
-func (s *series) alone(within time.Duration) (ttft time.Duration, ok bool) {
+// alone sends one request with a new prompt, for one token, and returns its TTFT. It returns 0 if the
+// token has not come within the given time. Of a mix it sends the first part.
+func (s *series) alone(within time.Duration) time.Duration {
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	id := PromptID{Level: s.level.Name, Round: len(s.level.Rounds), Phase: Alone, Order: s.aloneSent}
 	s.aloneSent++
 	var answered *metric.Sample
-	if s.unrecorded(ctx, s.asks[0], id, func(x *metric.Sample) { answered = x }) != nil {
-		return 0, false // the round will meet the same problem and report it
+	if s.unrecorded(ctx, s.asks[0], id, 1, func(x *metric.Sample) { answered = x }) != nil {
+		return 0 // the round will meet the same problem and report it
 	}
 	late := false
 	defer s.Clock.Timer(s.Clock.Now()+within, func() { late = true })()
 	s.runUntil(func() bool { return answered != nil || late || s.flying.Err() != nil })
 	if answered == nil || answered.Failure != nil || answered.First == 0 {
-		return 0, false
+		return 0
 	}
-	return answered.First - answered.Sent, true
+	return answered.First - answered.Sent
 }

@@ -41,6 +41,7 @@ type runner struct {
 	durations map[*plan.Workload]time.Duration // duration of one request on the server under test
 	repeated  map[[2]string]bool               // a prompt was sent again; by server and workload
 	sent      map[[2]string]int                // number of measured requests, by server and workload
+	aside     int                              // number of requests whose samples are not recorded
 	// storedBytes is the total size of the answers that were recorded so far.
 	storedBytes int
 

@@ -33,7 +33,7 @@ func (s *series) warmBy(a *asking) {
 	defer cancel()
 	open := 0
 	for group := range a.workload.Prompt.Shared.Groups {
-		if !s.check() || s.unrecorded(ctx, a, PromptID{Level: s.level.Name, Phase: Warm, Order: group}, func(*metric.Sample) { open-- }) != nil {
+		if !s.check() || s.unrecorded(ctx, a, PromptID{Level: s.level.Name, Phase: Warm, Order: group}, 1, func(*metric.Sample) { open-- }) != nil {
 			break // the round will meet the same problem and report it
 		}
 		open++
@@ -42,16 +42,17 @@ func (s *series) warmBy(a *asking) {
 	s.runUntil(func() bool { return open == 0 })
 }
 
-// unrecorded sends a request for one token, whose sample is not recorded. The function ended gets
+// unrecorded sends a request whose sample is not recorded, for so many tokens. The function ended gets
 // the sample when the request has ended.
-func (s *series) unrecorded(ctx context.Context, a *asking, id PromptID, ended func(*metric.Sample)) error {
+func (s *series) unrecorded(ctx context.Context, a *asking, id PromptID, tokens int, ended func(*metric.Sample)) error {
 	p, err := a.prompts.Prompt(id)
 	if err != nil {
 		return err
 	}
 	request := a.request
-	request.Prompt, request.Output, request.Natural = p, 1, false
-	s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(x *metric.Sample) {
+	request.Prompt, request.Output, request.Natural = p, tokens, tokens > 1 && request.Natural
+	s.aside++
+	s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: tokens}, func(x *metric.Sample) {
 		s.Clock.Post(func() { ended(x) })
 	}))
 	return nil

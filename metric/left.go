@@ -56,3 +56,35 @@ func (d *Departures) String() string {
 	}
 	return said
 }
+
+// Take counts the tokens of the requests that were sent during the level, and of others of one token
+// each. How long an answer would have been that ends by itself is not known, so it counts as the mean.
+func (r *Residue) Take(sent []*Sample, others int) {
+	tokens, answers, chunks := 0.0, 0.0, 0.0
+	for _, s := range sent {
+		if s.Completed() && s.Usage != nil {
+			tokens, answers, chunks = tokens+float64(s.Usage.Output), answers+1, chunks+float64(s.Chunks)
+		}
+	}
+	r.Taken = tokens + float64(others)
+	for _, s := range sent {
+		if s.Completed() && s.Usage != nil {
+			continue
+		}
+		taken := float64(s.Chunks)
+		if s.Usage != nil {
+			taken = float64(s.Usage.Output)
+		} else if chunks > 0 {
+			taken *= tokens / chunks
+		}
+		r.Taken += taken
+		if s.Canceled() && s.Sent != 0 {
+			r.Left++
+			asked := float64(s.OutputAsked)
+			if answers > 0 {
+				asked = min(asked, tokens/answers)
+			}
+			r.Owed += max(asked-taken-stopsWithin, 0)
+		}
+	}
+}

@@ -206,6 +206,8 @@ type Level struct {
 	// Unrecovered is set if the server was still busy with its last saturation when the level
 	// began. That saturation then certifies nothing.
 	Unrecovered bool `json:"unrecovered,omitempty"`
+	// Residue is what the server kept of the level; nil if that was not asked.
+	Residue *Residue `json:"residue,omitempty"`
 	// Batches is set if the level is a closed loop whose rounds are batches of one window: the
 	// measured requests in order of start, cut into groups. The load does not stop between batches,
 	// so requests of neighbouring batches are in flight together. See Windowed.

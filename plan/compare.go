@@ -121,20 +121,6 @@ func (c *Compare) Requires() bool {
 	return c.Answers != nil || slices.ContainsFunc(c.Claims, (*Claim).MustHold)
 }
 
-// Requires reports whether a threshold, a required capacity, a rate, an assert, or a comparison that
-// is made can fail the plan.
-func (p *Plan) Requires() bool {
-	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Workloads, func(w *Workload) bool {
-		return w.Capacity != nil && w.Capacity.Require > 0 ||
-			slices.ContainsFunc(w.Loads, func(l *Load) bool { return l.Kind == metric.OpenLoop }) ||
-			slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
-				return s.Severity == SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
-			})
-	}) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
-		return c.Skip == "" && c.Requires()
-	})
-}
-
 // MustHold reports whether the claim can fail the plan.
 func (c *Claim) MustHold() bool { return c.Severity == SeverityError }
 

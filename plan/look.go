@@ -194,12 +194,12 @@ func (p *Plan) besideBaseline(w *Workload) bool {
 // aheadOf returns the looks at a level before its planned end, which has the given part of the error.
 // Those that may pass the level have a Spent.
 func (p *Plan) aheadOf(w *Workload, load *Load, level Level, part float64) []Look {
-	early, whole := load.earlyLooks(w, level), p.History != nil || level.Duration > 0 || p.besideBaseline(w)
+	early, whole := load.earlyLooks(w, level), p.History != nil || level.Duration > 0 || p.besideBaseline(w) || len(p.Residuals(w)) > 0
 	if half, ok := load.halfWay(level); ok && (len(early) == 0 || whole && !w.exact(level.Name)) {
 		return []Look{half}
 	}
 	if whole {
-		return early // another run needs all of it
+		return early // another run needs all of it, or a leak all of its clients
 	}
 	for i := range early {
 		look := &early[i]

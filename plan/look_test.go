@@ -27,6 +27,9 @@ func TestLooks(t *testing.T) {
 	alone := func(_ *Plan, w *Workload) { w.Policy.Clusters = ClustersNone }
 	batches := func(_ *Plan, w *Workload) { w.Description = "batches" }
 	timed := func(_ *Plan, w *Workload) { w.Description = "by time" }
+	residue := func(_ *Plan, w *Workload) {
+		w.Residue, w.Servers, w.Loads = &Residue{}, []*Server{{}}, []*Load{{Levels: []Level{{}}}}
+	}
 	extend := func(_ *Plan, w *Workload) { w.Policy.OnInconclusive = Extend }
 	for _, c := range []struct {
 		name     string
@@ -49,6 +52,8 @@ func TestLooks(t *testing.T) {
 		// 0.0245.
 		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "435/fail/5 609/0.49/2 870/1.00/3"},
 		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
+		// What a server keeps is known only after all clients.
+		{"mean with a residue", 20, 10, residue, []*Threshold{mean}, "10/fail/5 20/1.00/5"},
 		// An exact threshold ends the level after any round.
 		{"max", 100, 5, nil, []*Threshold{mean, most}, "20/fail/1 40/fail/1 60/fail/1 80/fail/1 100/1.00/1"},
 		// 0.95^90 = 0.0099.

@@ -315,9 +315,9 @@ type Workload struct {
 	Good     []*Threshold  // thresholds of a good request; their statistic is "every"
 	Score    *answers.Rule // rule for right answers; nil if answers are not scored
 	Answers  Answers       `plan:"answers"`
-	Cancel   *Cancel       `plan:"cancel"` // nil: no client leaves
-	Capacity *Capacity     // nil if no capacity is searched
-	Policy   Policy        `plan:"gate"` // policy of the gate block, changed by settings of the workload
+	Leave    `plan:"."`
+	Capacity *Capacity // nil if no capacity is searched
+	Policy   Policy    `plan:"gate"` // policy of the gate block, changed by settings of the workload
 	Range    hcl.Range
 }
 
@@ -438,14 +438,6 @@ type Capacity struct {
 	Load  *Load
 	Range hcl.Range
 }
-
-// Severity decides whether a threshold that is not met fails the gate.
-type Severity string
-
-const (
-	SeverityError Severity = "error"
-	SeverityWarn  Severity = "warn"
-)
 
 // SLA is one sla block.
 type SLA struct {

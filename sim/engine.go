@@ -92,6 +92,7 @@ type Engine struct {
 	jobs     map[uint64]*sequence
 	kv       int // tokens reserved
 	resident int // KV cache tokens in use by the decoding sequences
+	leaked   int // slots that are never freed
 	dropped  int // number of cancelled sequences that the lists prefill and decode still contain
 
 	out   []Emission
@@ -221,6 +222,14 @@ func (e *Engine) Cancel(id uint64) bool {
 	return true
 }
 
+// Leak loses a slot, and tokens of the KV budget, for ever.
+func (e *Engine) Leak(slot bool, tokens int) {
+	if slot {
+		e.leaked++
+	}
+	e.kv += tokens
+}
+
 // Advance lets the engine work until now. It returns the emissions since the last call, in order.
 // The slice is valid until the next call.
 //
@@ -255,7 +264,7 @@ func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Durat
 func (e *Engine) State(now time.Duration) State {
 	s := e.state
 	s.AcceptedAt = slices.Clone(s.AcceptedAt)
-	s.Running = len(e.prefill) + len(e.decode)
+	s.Running = len(e.prefill) + len(e.decode) + e.leaked
 	s.Waiting = e.queue.arrived(now)
 	if e.profile.Limits.KVTokens > 0 {
 		s.KV = float64(e.kv) / float64(e.profile.Limits.KVTokens)
@@ -328,7 +337,7 @@ func (e *Engine) admissible(now time.Duration) bool {
 	if e.queue.len() == 0 || e.queue.front().Queued > now {
 		return false
 	}
-	if e.maxSeqs > 0 && len(e.prefill)+len(e.decode) >= e.maxSeqs {
+	if e.maxSeqs > 0 && len(e.prefill)+len(e.decode)+e.leaked >= e.maxSeqs {
 		return false
 	}
 	limit := e.profile.Limits.KVTokens

@@ -68,6 +68,12 @@ type effect struct {
 	canned      bool
 	other       bool // the server sends the answer to a different prompt
 
+	// faults when the client leaves before the answer ends
+	leakSlot    bool
+	leakTokens  int // tokens of the KV cache that are never freed
+	dieOnAbort  bool
+	ignoreAbort bool
+
 	// faults of natural answers
 	circle      bool
 	garble      bool
@@ -171,6 +177,11 @@ var faults = []Fault{
 		fx.trickle, fx.after = r.delay(time.Minute), cmp.Or(r.Tokens, 3)
 	}},
 	{"early-stop", "ends the answer after `tokens` (3) tokens, although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = cmp.Or(r.Tokens, 3) }},
+	{"leak-slot", "never frees the slot of a request whose client leaves before the answer ends", func(fx *effect, _ *Rule) { fx.leakSlot = true }},
+	{"leak-blocks", "never frees `tokens` (16) tokens of the KV cache of such a request", func(fx *effect, r *Rule) { fx.leakTokens = cmp.Or(r.Tokens, 16) }},
+	{"die-on-abort", "ends the server when such a client leaves", func(fx *effect, _ *Rule) { fx.dieOnAbort = true }},
+	{"ignore-abort", "makes the whole answer, although the client has left", func(fx *effect, _ *Rule) { fx.ignoreAbort = true }},
+
 	{"no-done", "leaves [DONE] out", func(fx *effect, _ *Rule) { fx.noDone = true }},
 
 	{"no-usage", "reports no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},

@@ -219,6 +219,27 @@ var faultTests = []struct {
 	{"no-finish:tokens=99", breaksWith(10, "", nil)},
 	{"never-ends", func(t *testing.T, w *world) { holds(t, w, "") }},
 	{"trickle", func(t *testing.T, w *world) { holds(t, w, strings.Repeat(":", 59)) }},
+	{"leak-slot", leaving(func(t *testing.T, w *world) {
+		if s := w.server.State(); s.Running != 1 || s.KV != 0 {
+			t.Errorf("%+v", s)
+		}
+	})},
+	{"leak-blocks:tokens=2048", leaving(func(t *testing.T, w *world) {
+		w.must(pathChat, tenTokens)
+		if s := w.server.State(); s.Running != 0 || s.PeakKV < 2048 {
+			t.Errorf("%+v", s)
+		}
+	})},
+	{"ignore-abort", leaving(func(t *testing.T, w *world) {
+		if s := w.server.State(); s.Running != 0 || s.KV != 0 || s.OutputTokens != 20 {
+			t.Errorf("%+v", s)
+		}
+	})},
+	{"die-on-abort", leaving(func(t *testing.T, w *world) {
+		if _, _, err := w.do("/health", ""); err == nil {
+			t.Error("the dead server answers")
+		}
+	})},
 	{"early-stop", func(t *testing.T, w *world) {
 		text := w.must(pathChat, tenTokens)
 		if len(contents(text, "content")) != 3 || !strings.Contains(text, `"finish_reason":"stop"`) || !strings.Contains(text, `"completion_tokens":3,`) {
@@ -381,6 +402,30 @@ func TestFaults(t *testing.T) {
 	for _, f := range Faults() {
 		must.Hold(t, tested[f.Name], "fault %q has no test", f.Name)
 		must.Hold(t, f.Doc != "" && !strings.Contains(f.Doc, "\n"), "fault %q needs one line: %q", f.Name, f.Doc)
+	}
+}
+
+// leaving sends a request whose client leaves after 40 ms, when about two of its ten tokens are made. It
+// looks at the server a second later. A request whose client stays has none of these faults.
+func leaving(look func(*testing.T, *world)) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		before := w.server.State()
+		w.must(pathChat, tenTokens)
+		if s := w.server.State(); s.Running != before.Running || s.KV != before.KV {
+			t.Errorf("of a client that stays: %+v", s)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 40*time.Millisecond)
+		defer cancel()
+		r, err := w.client.Do(w.request(pathChat, tenTokens).WithContext(ctx))
+		if err == nil {
+			_, err = io.ReadAll(r.Body)
+			r.Body.Close()
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the client did not leave: %v", err)
+		}
+		time.Sleep(time.Second)
+		look(t, w)
 	}
 }
 

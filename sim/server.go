@@ -273,7 +273,9 @@ func (s *Server) enter(c *Call) {
 func (s *Server) leave(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.core.Cancel(s.now(), c)
+	if s.core.Cancel(s.now(), c); !s.core.Alive() {
+		go s.Close() // what fails with die-on-abort
+	}
 }
 
 func (s *Server) loop() {

@@ -362,8 +362,27 @@ func (v *Virtual) Cancel(now time.Duration, c *Call) {
 	if c.over {
 		return
 	}
-	v.Advance(now)
+	if v.Advance(now); !c.over {
+		v.leaves(now, c)
+	}
+}
+
+// leaves removes the call of a client that left, with the faults that this has.
+func (v *Virtual) leaves(now time.Duration, c *Call) {
+	fx := c.fx
+	if working := int(c.id) < len(v.calls) && v.calls[c.id] == c; !working || c.silent {
+		v.drop(c)
+		return
+	}
+	if fx.ignoreAbort {
+		c.over, c.silent = true, true // released with the last token
+		return
+	}
 	v.drop(c)
+	v.engine.Leak(fx.leakSlot, fx.leakTokens)
+	if fx.dieOnAbort {
+		v.die(now)
+	}
 }
 
 // drop removes a call, and cancels it in the engine if it is not finished.
@@ -407,6 +426,8 @@ func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 		}
 		if !c.silent {
 			v.emission(c, e)
+		} else if c.over && e.Last {
+			v.release(c)
 		}
 	}
 	if len(v.late) > 0 && (!busy || v.late[0].due < next) {

@@ -26,6 +26,8 @@ const (
 	// KindServer is the verdict on each server. It fails if the server did not start, or is not the
 	// declared one.
 	KindServer Kind = "server"
+	// KindResidue is the verdict on what a server kept of a level.
+	KindResidue Kind = "residue"
 	// KindAccept is the verdict on each accept block. It only warns: if the block is not needed, too
 	// wide, or does not count.
 	KindAccept Kind = "accept"
@@ -239,7 +241,7 @@ func (v *Verdict) Counts() Outcome {
 // of a measurement is not.
 func (v *Verdict) Required() bool {
 	switch v.Kind {
-	case KindSLA, KindCapacity, KindAssert:
+	case KindSLA, KindCapacity, KindAssert, KindResidue:
 	case KindCompare:
 		// A verdict on a whole comparison only says whether the servers could be compared. If there
 		// was nothing to compare with, it can be what the run fails by.
@@ -256,7 +258,7 @@ func (v *Verdict) Required() bool {
 // assert, a required capacity or a comparison.
 func (v *Verdict) judges() bool {
 	switch v.Kind {
-	case KindSLA, KindAssert:
+	case KindSLA, KindAssert, KindResidue:
 		return true
 	case KindCapacity:
 		return v.Demanded

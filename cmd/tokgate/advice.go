@@ -137,6 +137,7 @@ func shortLoads(p *plan.Plan) hcl.Diagnostics {
 func untold(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, w := range p.Workloads {
+		diags = append(diags, unseen(p, w)...)
 		for _, sla := range w.SLAs {
 			for _, t := range sla.Thresholds {
 				for _, s := range w.Servers {

@@ -46,3 +46,17 @@ func upTo(o plan.Output, n int) float64 {
 	}
 	return min((float64(n)-least)/(most-least), 1)
 }
+
+// unseen finds residues of servers that will not report what they run.
+func unseen(p *plan.Plan, w *plan.Workload) (diags hcl.Diagnostics) {
+	running, _ := metric.Lookup("running")
+	for _, r := range p.Residuals(w) {
+		for _, s := range w.Servers {
+			if why := untoldBy(p, s, running); why != "" && r.MustHold() && s.Endpoint == nil {
+				return hcl.Diagnostics{{Severity: hcl.DiagError, Summary: "Residue can never be judged", Subject: r.Range.Ptr(),
+					Detail: fmt.Sprintf("What server.%s keeps of workload.%s will not be known: %s. Add residue { severity = \"warn\" } to the workload.", s.Address(), w.Address(), why)}}
+			}
+		}
+	}
+	return nil
+}

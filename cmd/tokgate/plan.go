@@ -228,6 +228,7 @@ func (x *expansion) cases() {
 	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Not included: %s, and requests that keep up the load while the last ones finish.",
 		least, grouped(requests), grouped(input), grouped(output), warm))
 	x.saturations(cases)
+	x.residues(cases)
 }
 
 func legs(p *plan.Plan, c exec.Case) int {
@@ -239,6 +240,24 @@ func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool { return exec.Saturates(x.p, c) }) {
 		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate that the server can sustain. After a level whose backlog grew, another of 20 to 60 seconds shows whether the server still sustains the rate.",
 			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
+	}
+}
+
+// residues announces the requests that show what a server keeps of a level.
+func (x *expansion) residues(cases []exec.Case) {
+	asked, bursts := 0, 0
+	for _, c := range cases {
+		if of := x.p.Residual(c.Server, c.Workload, c.Level); of != nil && of.Burst {
+			bursts++
+		} else if of != nil {
+			asked++
+		}
+	}
+	if asked > 0 {
+		x.para("  ", fmt.Sprintf("Before %s, up to %d whole requests and some of one token are sent, and some of one token after it, to see what the server keeps.", count(asked, "level"), exec.MostFirst))
+	}
+	if bursts > 0 {
+		x.para("  ", fmt.Sprintf("Before and after %s, %d requests are sent at once, to see how many the server still takes.", count(bursts, "level"), plan.ResidueBurst))
 	}
 }
 

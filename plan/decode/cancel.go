@@ -18,9 +18,28 @@ var cancelBlock = &Block{
 	Any: []string{"after", "after_tokens"},
 }
 
+var residueBlock = &Block{
+	Name: "residue",
+	Doc:  "Checks what the server keeps of a level: running and waiting requests, and memory of the KV cache, must return to what they were before, tokens must not be made for clients that left, and a request alone must be as fast as before. A workload with a cancel block is checked without this block too. On an endpoint, which others may use, the check only warns, and has no value if others did. Not with stages, a trace, or servers that take turns.",
+	Attrs: []*Attr{
+		{Name: "settle", Type: "duration", Default: `"30s"`, Doc: "How long after the level the server may take.", Bounds: Bounds{Min: second, Max: hour}},
+		{Name: "burst", Type: "bool", Default: `false`, Doc: "Also asks how many requests the server still takes: sends 256 at once before the load and after it, and compares how many are answered together."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "What happens if something is left. `error`: the gate fails. `warn`: the report shows it.", OneOf: severities},
+	},
+}
+
 // checkCancel refuses clients that leave a replay: every row of a trace is a request of its own.
 func (d *decoder) checkCancel(w *plan.Workload, rng hcl.Range) {
 	if w.Cancel != nil && w.Root().Replays() != nil {
 		d.errorf(rng, sumConflict, "workload.%s replays a trace, and sends only the requests of its rows. For clients that leave, use a rate.", w.Root().Address())
+	}
+}
+
+// checkResidues refuses residues that nothing would check.
+func (d *decoder) checkResidues() {
+	for _, w := range d.out.Workloads {
+		if w.Residue != nil && len(d.out.Residuals(w)) == 0 {
+			d.errorf(w.Residue.Range, sumConflict, "No level of workload.%s is checked for a residue. It needs a load of its own, without stages or a trace, on a server that takes no turns in a comparison. Remove the block, or move it to such a workload.", w.Address())
+		}
 	}
 }

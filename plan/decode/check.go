@@ -22,6 +22,7 @@ func (d *decoder) checkPlan() {
 	}
 	d.checkRequires()
 	d.checkCompared()
+	d.checkResidues()
 	if d.diags.HasErrors() {
 		// These warnings may be wrong after an error: a name may be unused only because of the
 		// error.
@@ -96,7 +97,7 @@ func (d *decoder) checkRequires() {
 		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
 			return // tokgate limits the backlog of every rate, so the plan has a requirement
 		}
-		if w.Capacity != nil && w.Capacity.Require > 0 {
+		if w.Capacity != nil && w.Capacity.Require > 0 || slices.ContainsFunc(d.out.Residuals(w), (*plan.Residue).MustHold) {
 			return
 		}
 	}

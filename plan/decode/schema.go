@@ -205,7 +205,7 @@ var workloadBlock = &Block{
 		},
 		loadBlock, slaBlock, goodBlock, scoreBlock, answersBlock,
 		{Name: "gate", Doc: "Settings for this workload that differ from the plan's gate block.", Attrs: policyAttrs(true)},
-		promptBlock, cancelBlock,
+		promptBlock, cancelBlock, residueBlock,
 		capacityBlock,
 	},
 }

@@ -24,6 +24,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	mix := b.given("mix")
 	b.bind(w)
 	b.bindBlocks(w)
+	b.bindBlocks(&w.Leave)
 	if mix {
 		d.readMix(b, w)
 	} else {

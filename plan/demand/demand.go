@@ -163,6 +163,10 @@ func workload(p *plan.Plan, w *plan.Workload, add func(demand)) {
 				}
 				add(demand{key: at + ": timeout", strength: -l.Timeout.Seconds(), text: l.Timeout.String(), rng: l.Range})
 				failed(at, w, func(sla *plan.SLA) bool { return slices.Contains(sla.At, level.Name) }, add)
+				if r := p.Residual(s, w, level); r != nil {
+					add(demand{key: at + ": residue", warns: !r.MustHold(), strength: -r.Settle.Seconds(), text: r.String(), rng: r.Range})
+					add(demand{key: at + ": residue burst", warns: !r.MustHold(), strength: certain(r.Burst), text: r.String(), rng: r.Range})
+				}
 			}
 		}
 		for _, sla := range w.SLAs {

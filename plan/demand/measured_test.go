@@ -37,6 +37,11 @@ workload "tasks" {
     seeds       = [1, 2, 3, 4, 5]
   }
   score { match = "number" }
+  cancel {
+    share = "20%"
+    after = "2s"
+  }
+  residue { burst = true }
   sla { ttft = "p95 < 2s" }
 }
 workload "rows" {
@@ -97,6 +102,10 @@ func TestMeasuredOnSomethingElse(t *testing.T) {
 		{"telemetry off", "  telemetry {", "  telemetry {\n    enabled = false", "s: telemetry: enabled true is now enabled false"},
 		{"api", "workload \"limit\" {", "workload \"limit\" {\n  api = \"completions\"", "limit: api: " + other + ": chat is now completions"},
 		{"good", "  score {", "  good { ttft = \"< 9s\" }\n  score {", "what makes a request good: " + other},
+		{"clients that leave", `"20%"`, `"5%"`, "clients that leave: " + other + ": 20% after 2s is now 5% after 2s"},
+		{"a shorter time to settle", "{ burst = true }", "{\n    burst  = true\n    settle = \"10s\"\n  }", ""},
+		{"a longer time to settle", "{ burst = true }", "{\n    burst  = true\n    settle = \"60s\"\n  }", "at 8: residue: nothing after 30s, as many at once is now nothing after 1m, as many at once"},
+		{"no burst", "{ burst = true }", "{}", "at 8: residue burst: "},
 		{"budget", `budget = "1h"`, `budget = "30s"`, "gate: budget: 1h is now 30s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

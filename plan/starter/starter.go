@@ -18,7 +18,7 @@ import (
 
 // UseCase is a workload that a starter plan can contain.
 type UseCase struct {
-	Name     string // name of the preset for the plan's workload
+	Name     string // name of the preset for the plan's workload, with the suffix leaving if clients leave
 	Doc      string
 	Input    int     // prompt length in tokens
 	Output   int     // answer length in tokens
@@ -26,6 +26,12 @@ type UseCase struct {
 	Requests int     // requests of a level; enough to certify its means within minutes
 	Bounds   []Bound // thresholds on statistics over all answers, which suit any server
 }
+
+// leaving is the suffix of a use case in which clients leave. A preset says nothing of that.
+const leaving = "_leaving"
+
+// Preset returns the name of the preset for the plan's workload.
+func (u UseCase) Preset() string { return strings.TrimSuffix(u.Name, leaving) }
 
 // Bound is a threshold of an SLA, in the syntax of a plan.
 type Bound struct {
@@ -45,6 +51,7 @@ func wait(ttft string) []Bound {
 // UseCases lists the use cases to choose from, shortest first.
 var UseCases = []UseCase{
 	{"chatbot", "short questions and answers: 1K in, 256 out", 1 << 10, 256, []int{1, 4}, 100, wait("3s")},
+	{"chatbot" + leaving, "a chat whose users close tabs: 1K in, 256 out, three of four leave", 1 << 10, 256, []int{1, 4}, 100, wait("3s")},
 	{"code_completion", "one line while somebody types: 1K in, 128 out", 1 << 10, 128, []int{1, 4}, 100,
 		[]Bound{{"e2e", "mean < 2s", "the whole line"}}},
 	{"rag", "questions with passages: 4K in, 256 out", 4 << 10, 256, []int{1, 4}, 100, wait("3s")},
