@@ -3,12 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
 )
 
 // levelWords returns the title and the description that the plan gives to a level; "" if it gives
@@ -162,4 +164,23 @@ func (d *Document) Joining(v *Verdict, c *metric.Capacity) string {
 		}
 	}
 	return fmt.Sprintf("the capacity stays %s, because %s. The outcome at load %d depends on which requests are sent", c.Limit(), why, n)
+}
+
+// Names returns a different one-line name for each document. It is the last part of the document's
+// folder, or the run's id if there is no folder. A name that repeats an earlier one gets a number.
+func Names(docs []*Document) []string {
+	out := make([]string, len(docs))
+	seen := map[string]int{}
+	for i, d := range docs {
+		name := ""
+		if d.Folder != "" {
+			name = path.Base(strings.TrimRight(strings.ReplaceAll(d.Folder, "\\", "/"), "/"))
+		}
+		name = text.Line(text.Bytes(cmp.Or(name, d.Run.ID, d.Plan.Name, "run"), nameBytes))
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, seen[name])
+		}
+		out[i] = name
+	}
+	return out
 }
